@@ -232,7 +232,7 @@ def errors_verb(
     from bsdsbench.errors import DataError
     from bsdsbench.io import as_json, write_atomic
     from bsdsbench.results.given_runs import as_runs
-    from bsdsbench.tables.table import select
+    from bsdsbench.results.score_names import select
 
     counted, faults = [], []
     for run in as_runs(runs, names, groups, group_by):

@@ -29,7 +29,7 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.comparison.slices import runs_by_slice
-from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.errors import FileFormatError
 from bsdsbench.io import FaultError, as_json, entries, entry, read_json, reading, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -40,6 +40,7 @@ from bsdsbench.results.score_names import (
     full_name,
     lower_is_better,
     score_name,
+    unknown_score,
     usual_scores,
 )
 from bsdsbench.results.score_tables import left_out_notes
@@ -405,5 +406,5 @@ def _named(given: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V
     """Return the given values by METRIC.SCORE. Raises DataError for an unknown score."""
     named = {full_name(name, scores): value for name, value in given.items()}
     if odd := [name for name in named if name not in scores]:
-        raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")
+        raise unknown_score(odd[0], scores)
     return named

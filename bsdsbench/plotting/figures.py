@@ -60,10 +60,9 @@ from bsdsbench.plotting.tolerance_display import ToleranceDisplay
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import score_name
+from bsdsbench.results.score_names import chosen_scores, score_name
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
-from bsdsbench.tables.table import key_meant
 
 BOX = "box"
 _PAGE_HEIGHT = 9.0  # inches of text on a page
@@ -379,18 +378,18 @@ def _plot_boxes(
             keys = dict.fromkeys(key for row in rows for key in row)
             of_parts = {"": {k: [row.get(k, np.nan) for row in rows] for k in keys}}
         known = {
-            f"{part}.{k}" if part else k: v for part, c in of_parts.items() for k, v in c.items()
+            ".".join(filter(None, (name, part, k))): values
+            for part, by_key in of_parts.items()
+            for k, values in by_key.items()
         }
-        meant = key_meant(key or scorer.image_columns[0].key, known)
-        if meant not in known:
-            raise DataError(f"{name} {key!r}: expected a score of images: {', '.join(known)}")
+        word = f"{name}.{key or scorer.image_columns[0].key}"
+        meant, *_ = chosen_scores([word], list(known))
         values = np.array(known[meant], np.float64)
         scores.append(values[np.isfinite(values)])
-    named = score_name(f"{name}.{meant}")
-    headings = [c.heading for c in scorer.image_columns if c.key == meant]
+    named, heading = score_name(meant), meant
     if named:
-        headings = [f"{named.part}: {named.column.heading}" if named.part else named.column.heading]
-    label = f"{scorer.title}: {headings[0] if headings else meant} of an image"
+        heading = f"{named.part}: " * bool(named.part) + named.column.heading
+    label = f"{scorer.title}: {heading} of an image"
 
     def draw(ax: Axes) -> None:
         size = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))

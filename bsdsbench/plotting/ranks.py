@@ -16,7 +16,7 @@ from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import joined
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import PALETTE, figure_width, font_size, new_axes, save, signed, style
-from bsdsbench.results.score_names import full_name
+from bsdsbench.results.score_names import full_name, unknown_score
 from bsdsbench.scores.ratios import short
 
 _ROW, _LABELS = 2.2, 0.5  # height of a row in heights of its text; widest label, of the width
@@ -66,7 +66,7 @@ def plot_ranks(
     of_metric = [one for one in known if score in (None, one.partition(".")[0])]
     shown = of_metric[0] if of_metric else full_name(str(score), first.scores)
     if shown not in first.scores:
-        raise DataError(f"score {score!r}: expected one of {', '.join(first.scores)}")
+        raise unknown_score(score, first.scores)
     if len(first.names) < 2:
         raise DataError(f"{first.names[0]}: one run alone has no rank, expected several to rank")
     parts = {name: part for name, part in parts.items() if part.ranks[shown].names}

@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.slices import Slices, slices_of
-from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import curve_lines, new_axes, save, style
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import full_name, usual_scores
+from bsdsbench.results.score_names import full_name, unknown_score, usual_scores
 
 
 def plot_slices(
@@ -90,5 +89,5 @@ def score_drawn(
         shown = usual_scores(runs[0], known)
         meant = next((s for s in shown if metric in (None, s.partition(".")[0])), "")
     if meant not in known:
-        raise DataError(f"score {score or metric!r}: expected some of {', '.join(known) or 'none'}")
+        raise unknown_score(score or metric, known)
     return meant

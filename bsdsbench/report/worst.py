@@ -23,9 +23,10 @@ from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
+from bsdsbench.results.score_names import select
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.tables.table import Cell, Estimate, Field, Table, select
+from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 
 def worst_figure(

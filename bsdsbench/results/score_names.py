@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.scores.counts import part_of, value_at
-from bsdsbench.tables.table import key_meant, without_group
+from bsdsbench.tables.table import Table
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -45,7 +47,8 @@ def score_name(score: str) -> ScoreName | None:
     metric = registry.get(name)
     for k in range(len(words)):  # keys and names of parts have points too
         key = ".".join(words[k:])
-        for column in (*metric.columns_of([key]), *metric.part_columns * (k > 0)):
+        of_parts = metric.part_columns * (k > 0)
+        for column in (*metric.columns_of([key]), *of_parts, *metric.image_columns):
             if column.key == key:
                 return ScoreName(name, ".".join(words[:k]), column)
     return None
@@ -128,7 +131,9 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
     return shown
 
 
-def full_name(score: str, known: Collection[str]) -> str:
+def full_name(
+    score: str, known: Collection[str], named: Callable[[str], ScoreName | None] = score_name
+) -> str:
     """Return the known METRIC.SCORE that is meant; `score` itself if none is.
 
     SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
@@ -142,62 +147,141 @@ def full_name(score: str, known: Collection[str]) -> str:
     """
     if score in known:
         return score
-    score = without_group(score)
+    score = _without_group(score)
     if score in known:
         return score
-    alike, usual = _alike(score, known), f"{registry.DEFAULT_METRICS[0]}.{score}"
+    alike, usual = _alike(score, known, named), f"{registry.DEFAULT_METRICS[0]}.{score}"
     if len(alike) > 1 and usual not in alike:
         return score
     if alike:
         return usual if usual in alike else alike[0]
     bare = {name.partition(".")[2]: name for name in known}
-    return bare.get(key_meant(score, bare), key_meant(score, known))
+    return bare.get(_key_meant(score, bare), _key_meant(score, known))
 
 
-def _alike(score: str, known: Collection[str]) -> list[str]:
+def _without_group(word: str) -> str:
+    """Return METRIC.CLASS.SCORE of METRIC.per_class.CLASS.SCORE, as result.json has it.
+
+    Examples
+    --------
+    >>> _without_group("contour.per_class.left lung.dice"), _without_group("contour.pooled.iou")
+    ('contour.left lung.dice', 'contour.pooled.iou')
+    """
+    return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", word)
+
+
+def _key_meant(word: str, keys: Iterable[str]) -> str:
+    """The word, or the first key that is of its kind: hd95-pooled of hd95, nsd-area@1 of nsd."""
+    kinds = [key for key in keys if re.match(rf"{re.escape(word)}(?![^@-])", key)]
+    return word if word in kinds or not kinds else kinds[0]
+
+
+def _alike(
+    score: str, known: Collection[str], named: Callable[[str], ScoreName | None]
+) -> list[str]:
     """Return the known scores, one of each metric that has it, whose key or heading is given."""
     keyed = [name for name in known if name.partition(".")[2] == score]
     if keyed:
         return keyed
     headed = []
     for name in known:
-        if named := score_name(name):
-            shown = f"{named.part}." * bool(named.part) + named.column.heading
+        if one := named(name):
+            shown = f"{one.part}." * bool(one.part) + one.column.heading
             headed += [name] * (shown.casefold() == score.casefold())
     return headed
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that words mean, see `names_meant`; "all" is every one.
+    """Return the known scores that words mean, see `scores_meant`; "all" is every one.
 
     Raises DataError for another word.
     """
-    chosen = tuple(known) if "all" in words else tuple(names_meant(words, known))
-    if odd := [score for score in chosen if score not in known]:
-        raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
-    return chosen
+    if "all" in words:
+        return tuple(known)
+    for word in words:
+        if not scores_meant(word, known):
+            raise unknown_score(word, known)
+    return tuple(names_meant(words, known))
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that the words mean; SCORE alone includes the scores of all parts.
+    """Return the known scores that any of the words means."""
+    return list(dict.fromkeys(name for word in words for name in scores_meant(word, known)))
 
-    PART.SCORE is that of each metric that has it.
+
+def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
+    """Return the error of a word that means no known score."""
+    return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
+
+
+def scores_meant(
+    word: str, known: Collection[str], named: Callable[[str], ScoreName | None] = score_name
+) -> list[str]:
+    """Return the known scores that a word means; SCORE alone includes the scores of all parts.
+
+    PART.SCORE is that of each metric that has it. `named` splits the known names.
 
     Examples
     --------
     >>> known = ["contour.dice", "contour.liver.dice"]
-    >>> names_meant(["dice"], known), names_meant(["contour.dice"], known)
+    >>> scores_meant("dice", known), scores_meant("contour.dice", known)
     (['contour.dice', 'contour.liver.dice'], ['contour.dice'])
     """
-    meant: dict[str, None] = {}
-    for word in words:
-        score = full_name(word, known)
-        alike = _alike(word, known)
-        meant |= dict.fromkeys([score] if score in known or not alike else alike)
-        named = score_name(score)
-        if named and not named.part and not word.startswith(f"{named.metric}."):
-            for other in known:
-                also = score_name(other)
-                if also and (also.metric, also.column.key) == (named.metric, named.column.key):
-                    meant[other] = None
-    return list(meant)
+    word = _without_group(word)
+    score = full_name(word, known, named)
+    meant = [score] if score in known else _alike(word, known, named)
+    whole, folded = named(score), word.casefold()
+    if whole and (whole.part or word.startswith(f"{whole.metric}.")):
+        return meant
+    for name in known:
+        one = named(name)
+        if one is None:
+            continue
+        if whole:
+            is_part = (one.metric, one.column.key) == (whole.metric, whole.column.key)
+        else:  # of parts alone, or the heading behind the metric
+            heading, metric = one.column.heading, f"{one.metric}."
+            of_part = [one.column.key, heading, metric + f"{one.part}." * bool(one.part) + heading]
+            is_part = not meant and folded in map(str.casefold, of_part)
+        meant += [name] * (is_part and name not in meant)
+    return meant
+
+
+def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
+    """Return the tables with the columns of numbers that are wanted, after those of text.
+
+    `scores_meant` decides which a word means in each table; "contour.liver.dice" and "liver.dice"
+    also choose the rows of a part. Raises DataError for a word that means none.
+    """
+    selected: list[Table] = []
+    met, every = set[str](), dict[str, None]()
+    for table in tables:
+        metric = table.key.removesuffix("-parts")
+        texts = [k for k, c in enumerate(table.columns) if not c.format]
+        label = next((k for k, c in enumerate(table.columns) if c.key == "part"), None)
+        part_of_row = ["" if label is None else str(row[label] or "") for row in table.rows]
+        names, places = dict[str, ScoreName](), dict[str, int]()
+        for k, field in enumerate(table.columns):
+            for part in dict.fromkeys(part_of_row or [""]) if field.format else ():
+                name = ".".join(filter(None, (metric, part, field.key)))
+                names[name] = ScoreName(metric, part, Column(field.key, field.heading))
+                places[name] = k
+        every |= dict.fromkeys(names)
+        chosen = dict[str, None]()
+        for word in wanted:
+            # Keys of parts of a score may be written with a point
+            written = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
+            meant = next(filter(None, (scores_meant(w, names, names.get) for w in written)), [])
+            met |= {word} if meant else set()
+            chosen |= dict.fromkeys(meant)
+        if chosen:
+            parts = {names[name].part for name in chosen}
+            of_parts = [part in parts for part in part_of_row]
+            rows = list(compress(table.rows, of_parts))
+            row_notes = list(compress(table.row_notes, of_parts))
+            kept = replace(table, rows=rows, row_notes=row_notes, asked=True)
+            selected.append(kept.only([*texts, *dict.fromkeys(places[name] for name in chosen)]))
+    for word in wanted:
+        if word not in met:
+            raise unknown_score(word, every)
+    return selected

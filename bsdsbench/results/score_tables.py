@@ -16,10 +16,11 @@ from bsdsbench.metrics.optional import CountsObjects, CurveOfPixels
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
+from bsdsbench.results.score_names import select
 from bsdsbench.scores.counts import ImageRecord, part_of, value_at
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Note, Table, select
+from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import clip, counted, listed
 
 if TYPE_CHECKING:

@@ -7,19 +7,19 @@ and undefined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
+from bsdsbench.results.score_names import chosen_scores
 from bsdsbench.results.score_tables import METHOD, PART, made_how
 from bsdsbench.scores.ratios import ratio
-from bsdsbench.tables.table import Cell, Field, Table, without_group
+from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -96,12 +96,17 @@ def summary_tables(
         For a score that no image has.
     """
     with_images = [run for run in runs if run.records]
-    tables, met = [], set[str]()
+    known = dict[str, None]()
+    for run in with_images if columns is not None else ():
+        for metric in run.metrics:
+            for part, by_key in run.image_values(metric).items():
+                known |= dict.fromkeys(".".join(filter(None, (metric, part, k))) for k in by_key)
+    tables, asked = list[Table](), set(chosen_scores(columns or (), list(known)))
     for metric in dict.fromkeys(m for run in with_images for m in run.metrics):
         scorer, rows = registry.get(metric), dict[tuple[str, ...], list[Cell]]()
         of_metric = [run for run in with_images if metric in run.metrics]
         for run in of_metric:
-            for part, column, values in _values_shown(run, metric, columns, met):
+            for part, column, values in _values_shown(run, metric, columns, asked):
                 of_images = _spread_of(np.array(values, np.float64))
                 labels = part, column.heading, run.name
                 if of_images.n or columns is not None:
@@ -123,10 +128,6 @@ def summary_tables(
         table = Table(f"{metric}-images", title, fields, shown_rows, **words)
         kept = [k for k in range(len(fields)) if (k or has_parts) and (k != 1 or several)]
         tables.append(table.only(kept))
-    if odd := [word for word in columns or () if word not in met and word != "all"]:
-        measured = [run.image_values(m) for run in with_images for m in run.metrics]
-        known = dict.fromkeys(key for by_part in measured for key in by_part[""])
-        raise DataError(f"column {odd[0]!r}: expected some of {', '.join(known)}")
     return tables
 
 
@@ -143,9 +144,9 @@ _SHOWN = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}
 
 
 def _values_shown(
-    run: Evaluation, metric: str, wanted: Sequence[str] | None, met: set[str]
+    run: Evaluation, metric: str, wanted: Sequence[str] | None, asked: Collection[str]
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
-    """Yield part, column and the values of the scores to show; add the words that are met."""
+    """Yield part, column and the values of the scores to show, those `asked` for if any."""
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))
     for part, by_key in run.image_values(metric).items():
@@ -157,11 +158,6 @@ def _values_shown(
             if column.key not in by_key or not column.score:
                 continue
             before = f"{part}." if part else ""
-            names = [before + column.key, before + column.heading, column.heading, column.key]
-            names += [f"{metric}.{before}{column.key}"]
-            keys = {name.casefold() for name in names}
-            words = [w for w in wanted or () if without_group(w).casefold() in keys]
-            met |= set(words)
             shown = usual is None or column.key in usual
-            if words or (wanted is not None and "all" in wanted) or (wanted is None and shown):
+            if shown if wanted is None else f"{metric}.{before}{column.key}" in asked:
                 yield part, column, by_key[column.key]

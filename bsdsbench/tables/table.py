@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from itertools import chain, compress
+from itertools import chain
 from operator import attrgetter
 from typing import IO, Any
 
-from bsdsbench.errors import DataError
 from bsdsbench.text import show
 
 UNDEFINED = "-"
@@ -283,64 +281,6 @@ class Table:
 def _known(value: Any) -> float | None:
     value = value.item() if hasattr(value, "item") else value  # a number of numpy
     return None if value is None or math.isnan(value) else value
-
-
-def without_group(word: str) -> str:
-    """Return METRIC.CLASS.SCORE of METRIC.per_class.CLASS.SCORE, as result.json has it.
-
-    Examples
-    --------
-    >>> without_group("contour.per_class.left lung.dice"), without_group("contour.pooled.iou")
-    ('contour.left lung.dice', 'contour.pooled.iou')
-    """
-    return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", word)
-
-
-def key_meant(word: str, keys: Iterable[str]) -> str:
-    """The word, or the first key that is of its kind: hd95-pooled of hd95, nsd-area@1 of nsd."""
-    kinds = [key for key in keys if re.match(rf"{re.escape(word)}(?![^@-])", key)]
-    return word if word in kinds or not kinds else kinds[0]
-
-
-def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
-    """The tables with these columns of numbers alone ("ods", "boundary.ods", or a heading), after
-    those of text; "contour.liver.dice" and "liver.dice" also choose the rows of a part.
-
-    Raises DataError for a key that no table has.
-    """
-    out: list[Table] = []
-    met, known = set[str](), dict[str, int]()
-    for table in tables:
-        texts = [k for k, c in enumerate(table.columns) if not c.format]
-        places = {c.key: k for k, c in enumerate(table.columns) if c.format}
-        heads = {c.heading.casefold(): c.key for c in table.columns if c.format}
-        known |= places
-        label = next((k for k, c in enumerate(table.columns) if c.key == "part"), None)
-        parts = dict.fromkeys(str(row[label]) for row in table.rows) if label is not None else {}
-        chosen, rows_of = list[int](), set[str]()
-        for word in wanted:
-            plain = without_group(word)
-            rest, metric = plain.removeprefix(f"{table.key}."), table.key.removesuffix("-parts")
-            named = [p for p in parts if plain.removeprefix(f"{metric}.").startswith(f"{p}.")]
-            part = max(named, key=len, default="")
-            if part:
-                rest = plain.removeprefix(f"{metric}.").removeprefix(f"{part}.")
-            # Keys of parts of a score may be written with a point.
-            key = heads.get(rest.casefold()) or key_meant(rest.replace(".", "_"), places)
-            if key in places:
-                met.add(word)
-                chosen.append(places[key])
-                rows_of |= {part} if part else {*parts}
-        if chosen:
-            of_parts = [label is None or str(row[label]) in rows_of for row in table.rows]
-            rows = list(compress(table.rows, of_parts))
-            row_notes = list(compress(table.row_notes, of_parts))
-            kept = replace(table, rows=rows, row_notes=row_notes, asked=True)
-            out.append(kept.only([*texts, *dict.fromkeys(chosen)]))
-    for word in wanted:
-        if word not in met:
-            raise DataError(f"column {word!r}: expected some of {', '.join(known)}")
-    return out
 
 
 def words_under(tables: Sequence[Table]) -> list[list[str]]:

@@ -220,7 +220,7 @@ def test_boxes_are_the_quartiles_of_the_images(runs, tmp_path):
         quartiles = np.percentile(scores, [25, 75])
         boxes = [line.get_ydata() for line in ax.lines if len(line.get_ydata()) == 5]
         assert (boxes[k - 1].min(), boxes[k - 1].max()) == pytest.approx(tuple(quartiles))
-    with pytest.raises(bb.DataError, match="boundary 'x': expected a score of images: ods"):
+    with pytest.raises(bb.DataError, match=r"score 'boundary\.x': expected some of boundary\.ods"):
         plot_runs(runs, kind="box", metric="boundary.x")
     with pytest.raises(bb.DataError, match="'region': expected one that all runs have: boundary"):
         plot_runs(runs, kind="box", metric="region")

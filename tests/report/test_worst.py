@@ -81,7 +81,7 @@ def test_the_columns_asked_for_are_shown_and_the_first_sorts(tmp_path):
     assert [[*row.values()] for row in found] == [["case1", far, 16 / 17], ["case0", 0.0, 1.0]]
     assert list(found[0]) == ["image", "hd95-directed_1", "dice_1"]
     assert len(rows(tmp_path / "out", "--columns", "all")[0]) > 20
-    refused("column 'nix'", call, "worst", tmp_path / "out", "--columns", "dice,nix")
+    refused("score 'nix'", call, "worst", tmp_path / "out", "--columns", "dice,nix")
 
 
 @pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")

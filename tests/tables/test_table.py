@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from bsdsbench.tables.table import Estimate, Field, Note, Table, select
+from bsdsbench.results.score_names import select
+from bsdsbench.tables.table import Estimate, Field, Note, Table
 from tests.helpers.runs import refused
 
 METHOD = Field("method", "Method")
@@ -82,4 +83,4 @@ def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
     three = Table("three", "", [METHOD, *kinds], [["a", 1.0, 2.0, 3.0, 4.0]])
     found = [select([three], [word])[0].columns[1].key for word in ("hd", "three.hd95", "nsd")]
     assert found == ["hd", "hd95-pooled", "nsd-area@1"]
-    refused("'nope': expected some of f, voi, t", select, [one, two], ["nope"])
+    refused("score 'nope': expected some of one.f, one.voi, two.t", select, [one, two], ["nope"])
