@@ -9,6 +9,7 @@ from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.scores.counts import (
     MAX_WHOLE,
     Counts,
+    Evidence,
     ImageRecord,
     MatchCounts,
     OperatingPoint,
@@ -174,3 +175,11 @@ def test_a_record_takes_matches_in_any_of_their_forms():
         assert counts.equals(MatchCounts([0.2, 0.5], rows))
     other = ImageRecord("a", (2, 3), {"x": {"thresholds": [0.2], "matches": [[1, 2]]}}).counts["x"]
     assert type(other) is Counts
+
+
+def test_evidence_of_several_maps_is_called_by_the_first_file_that_has_a_name():
+    named = [Evidence(file=name, maps=1, strongest=n) for n, name in enumerate(("", "b", "a"))]
+    both = named[1] | named[2]
+    assert (both.file, both.maps, both.strongest) == ("a", 2, 2)
+    assert (named[0] | named[1]).file == (named[1] | named[0]).file == "b"
+    assert (named[0] | named[0]).file == ""

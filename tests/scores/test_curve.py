@@ -139,3 +139,22 @@ def test_scores_are_the_plain_ones_in_any_order(images):
         assert value == pytest.approx([plain[name]], nan_ok=True), name
     turned = scored(rows[::-1], r50=True, empty_gt="error")
     np.testing.assert_equal({**turned, "curve": 0}, {**found, "curve": 0})
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_the_row_of_the_whole_image_comes_first_once(n):
+    """Of one curve, and of stacks of 1 and 3, whose best points are arrays."""
+    stack = (n,) if n else ()
+    p, r, blank = (np.full((*stack, 2), values) for values in ([0.5, 1.0], [0.6, 0.2], [0, 1]))
+    curve = PRCurve(np.array([0.3, 0.6]), p, r, blank.astype(bool))
+    whole = curve.with_whole_image(np.full(stack, 0.1))
+    assert whole.thresholds.tolist() == [0.0, 0.3, 0.6]
+    rows = ([0.1, 0.5, 1.0], [1.0, 0.6, 0.2], [False, False, True])
+    for values, row in zip((whole.precision, whole.recall, whole.blank), rows, strict=True):
+        assert np.array_equal(values, np.full((*stack, 3), row))
+    assert whole.whole_image
+    assert whole.with_whole_image(0.4) is whole
+    top = best(curve, "maximum").f
+    assert isinstance(top, np.ndarray if n else float)
+    assert np.shape(top) == stack
+    assert top == pytest.approx(0.6 / 1.1)
