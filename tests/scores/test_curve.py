@@ -155,6 +155,6 @@ def test_the_row_of_the_whole_image_comes_first_once(n):
     assert whole.whole_image
     assert whole.with_whole_image(0.4) is whole
     top = best(curve, "maximum").f
-    assert isinstance(top, np.ndarray if n else float)
+    assert type(top) is (np.ndarray if n else float)
     assert np.shape(top) == stack
     assert top == pytest.approx(0.6 / 1.1)
