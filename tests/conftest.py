@@ -10,7 +10,8 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import none
 
 from bsdsbench import kernels
 
@@ -36,6 +37,7 @@ gc.disable()
 
 
 def pytest_collection_finish():
+    given(none())(lambda nothing: None)()  # hypothesis looks for who holds its generator once
     gc.freeze()
     gc.enable()
 
