@@ -226,10 +226,13 @@ def scores_meant(
     >>> known = ["contour.dice", "contour.liver.dice"]
     >>> scores_meant("dice", known), scores_meant("contour.dice", known)
     (['contour.dice', 'contour.liver.dice'], ['contour.dice'])
+    >>> scores_meant("dice", ["contour.liver.dice", "contour.lung.dice"])
+    ['contour.liver.dice', 'contour.lung.dice']
     """
     word = _without_group(word)
     score = full_name(word, known, named)
     meant = [score] if score in known else _alike(word, known, named)
+    unknown = not meant
     whole, folded = named(score), word.casefold()
     if whole and (whole.part or word.startswith(f"{whole.metric}.")):
         return meant
@@ -242,7 +245,7 @@ def scores_meant(
         else:  # of parts alone, or the heading behind the metric
             heading, metric = one.column.heading, f"{one.metric}."
             of_part = [one.column.key, heading, metric + f"{one.part}." * bool(one.part) + heading]
-            is_part = not meant and folded in map(str.casefold, of_part)
+            is_part = unknown and folded in map(str.casefold, of_part)
         meant += [name] * (is_part and name not in meant)
     return meant
 
