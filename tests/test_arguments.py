@@ -81,7 +81,7 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: bb.boundary_counts(ODD["masked"], [EDGES]), "prediction: a masked array"),
+        (lambda: bb.boundary_counts(ODD["masked"], [EDGES]), "Prediction.soft: a masked array"),
         (
             lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]),
             "GroundTruth.boundaries: a masked",

@@ -63,11 +63,14 @@ def test_a_part_of_a_known_set_by_the_command(bsds500_bench, tmp_path):
 
 
 def test_pixels_and_their_order_count_and_no_type_does():
-    """0.5 and -1 are and are not on: what is above 0 counts, whatever the type."""
+    """A boundary is 1 or white in any type; other values have no meaning."""
     drawn, full = np.eye(3, 4, dtype=bool), np.ones((3, 4), bool)
     mark = GroundTruth("a", (drawn,)).fingerprint
-    for values in (drawn * np.uint8(255), drawn * 0.5, np.where(drawn, 3, -1)):
+    for values in (drawn * np.uint8(255), drawn * 1.0, drawn * np.int64(1)):
         assert GroundTruth("a", (values,)).fingerprint == mark
+    for values in (drawn * 0.5, np.where(drawn, 3, -1)):
+        with pytest.raises(DataError, match="values other than 0 and 1"):
+            GroundTruth("a", (values,))
     others = [(drawn | drawn[::-1],), (drawn.T,), (drawn, drawn), (drawn, full), (full, drawn)]
     marks = {GroundTruth("a", maps).fingerprint for maps in others}
     assert len(marks - {mark}) == len(others)

@@ -223,7 +223,7 @@ REFUSED = [
     ),
     ("oriented", True, {"edge_ori": EDGE, "ori": ANGLE}, "is damaged"),
     ("oriented", True, {"edge": EDGE}, "edge, .*ori"),
-    ("oriented", True, {"edge": EDGE, "ori": ANGLE[:2]}, r"angles: shape \(2, 4\)"),
+    ("oriented", True, {"edge": EDGE / 3, "ori": ANGLE[:2]}, r"angles: shape \(2, 4\)"),
     *(
         ("oriented", False, {"bndinfo_pascal": {"OrientMap": ANGLE, **more}}, name)
         for more, name in (

@@ -33,7 +33,7 @@ def test_what_is_shown_of_an_image_is_measured(name):
     measured = [c for c in metric.columns if c not in ERROR_COLUMNS]
     unmeasured = [c for c in measured if value_at(score, c.key) is None]
     # What an option asks for; contours have a column for each measure that there is
-    asked = ("matte_", "found", "missed", "false")
+    asked = ("matte_", "found", "missed", "false", "pq", "sq", "rq")
     assert name == "contour" or all(c.key.startswith(asked) for c in unmeasured)
     assert name == "contour" or shown <= first.keys()
     for path in parts.values():
