@@ -112,7 +112,7 @@ def method_curve(
 
 
 def drawn_how(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entry that explains curves of several runs; "" for single runs."""
+    """Return the legend entries that explain curves of several runs; [] for single runs."""
     y, x = AVERAGED.get(kind, ("", ""))
     if any(one.band for one in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"

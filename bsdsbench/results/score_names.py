@@ -192,21 +192,24 @@ def _alike(
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that words mean, see `scores_meant`; "all" is every one.
+    """Return the known scores that words mean, see `_scores_meant`; "all" is every one.
 
     Raises DataError for another word.
     """
     if "all" in words:
         return tuple(known)
+    meant = dict[str, None]()
     for word in words:
-        if not scores_meant(word, known):
+        of_word = _scores_meant(word, known)
+        if not of_word:
             raise unknown_score(word, known)
-    return tuple(names_meant(words, known))
+        meant |= dict.fromkeys(of_word)
+    return tuple(meant)
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
     """Return the known scores that any of the words means."""
-    return list(dict.fromkeys(name for word in words for name in scores_meant(word, known)))
+    return list(dict.fromkeys(name for word in words for name in _scores_meant(word, known)))
 
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
@@ -214,7 +217,7 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
     return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
 
 
-def scores_meant(
+def _scores_meant(
     word: str, known: Collection[str], named: Callable[[str], ScoreName | None] = score_name
 ) -> list[str]:
     """Return the known scores that a word means; SCORE alone includes the scores of all parts.
@@ -224,9 +227,9 @@ def scores_meant(
     Examples
     --------
     >>> known = ["contour.dice", "contour.liver.dice"]
-    >>> scores_meant("dice", known), scores_meant("contour.dice", known)
+    >>> _scores_meant("dice", known), _scores_meant("contour.dice", known)
     (['contour.dice', 'contour.liver.dice'], ['contour.dice'])
-    >>> scores_meant("dice", ["contour.liver.dice", "contour.lung.dice"])
+    >>> _scores_meant("dice", ["contour.liver.dice", "contour.lung.dice"])
     ['contour.liver.dice', 'contour.lung.dice']
     """
     word = _without_group(word)
@@ -253,7 +256,7 @@ def scores_meant(
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """Return the tables with the columns of numbers that are wanted, after those of text.
 
-    `scores_meant` decides which a word means in each table; "contour.liver.dice" and "liver.dice"
+    `_scores_meant` decides which a word means in each table; "contour.liver.dice" and "liver.dice"
     also choose the rows of a part. Raises DataError for a word that means none.
     """
     selected: list[Table] = []
@@ -274,7 +277,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         for word in wanted:
             # Keys of parts of a score may be written with a point
             written = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
-            meant = next(filter(None, (scores_meant(w, names, names.get) for w in written)), [])
+            meant = next(filter(None, (_scores_meant(w, names, names.get) for w in written)), [])
             met |= {word} if meant else set()
             chosen |= dict.fromkeys(meant)
         if chosen:
