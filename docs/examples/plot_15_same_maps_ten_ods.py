@@ -3,7 +3,7 @@ One detector under ten settings: how ODS moves
 ==============================================
 
 One detector, one data set, ten settings that papers and programs use. The maps never change; the
-ODS does: 0.43 to 0.90. This is why two programs give one method different scores, and why every
+ODS does. This is why two programs give one method different scores, and why every
 table here has a signature.
 """
 
