@@ -1,16 +1,16 @@
-"""Boundaries: which predicted boundary pixels have a human counterpart, and which were found?
+"""Boundaries: how many predicted boundary pixels are right, and how many annotated ones are found?
 
-Definition. At each threshold the prediction becomes a map of boundary pixels, thinned to one pixel.
-The map is matched one to one with every annotator's boundaries, within max_dist_px pixels, at the
-least cost (bsdsbench.kernels.matching.matching). Recall is the share of ground-truth pixels that
-are matched, summed over annotators; precision that of predicted pixels that are matched with at
-least one annotator. ODS is the best F at one threshold of all images, OIS at each image's own, AP
-the area under the curve; R50 is the recall at precision 0.5.
+Definition. At each threshold the prediction becomes a binary boundary map, thinned to lines one
+pixel wide. This map is matched one to one with each annotator's boundaries, within max_dist_px
+pixels, at the least cost (bsdsbench.kernels.matching.matching). Recall is the share of annotated
+pixels that are matched, summed over annotators; precision is the share of predicted pixels that
+are matched with at least one annotator. ODS is the best F at one threshold for all images, OIS the
+best F at a threshold for each image, AP the area under the curve, R50 the recall at precision 0.5.
 
 Conventions. Counts are summed over images before they are divided, and 0/0 is 0. Void pixels are
-taken out of both maps before matching: none is counted, and none is a partner. The matching is the
-optimum, where the official program is randomised. ODS lies between thresholds (`ods_rule`), and
-rules of AP differ (bsdsbench.scores.curve).
+removed from both maps before matching: they are not counted and match nothing. The matching is
+optimal, whereas the official program's is randomised. ODS may be interpolated between thresholds
+(`ods_rule`), and there are several rules of AP (bsdsbench.scores.curve).
 
 Source. Arbelaez, Maire, Fowlkes and Malik, "Contour detection and hierarchical image segmentation",
 PAMI 2011; BSDS500's evaluation_bdry_image.m and collect_eval_bdry.m; the edges toolbox (R50).
@@ -56,7 +56,7 @@ AT_TOLERANCES = ("ods", "ois", "ap")  # scores that have a column for each of se
 def tolerance_key(score: str, tolerance: str) -> str:
     """Return the key of a score at a tolerance, one of `Protocol.tolerance_names`.
 
-    A point would part the key.
+    "_" stands for the dot of the tolerance, as dots separate the parts of a key.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -64,8 +64,8 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class BoundaryMetric(CurveMetric[VoidOptions]):
     """Boundary pixels matched one to one within a tolerance: the BSDS benchmark.
 
-    Its scores are those of `BoundaryScore`. R50 is undefined where the curve does not reach a
-    precision of 0.5; `edges_r50` is then the largest recall, or 0.
+    The scores are those of `BoundaryScore`. R50 is undefined if the precision is never 0.5;
+    `edges_r50` is then the largest recall, or 0.
     """
 
     name = "boundary"
@@ -99,40 +99,41 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return {**several, **counter(pred, gt, protocol)}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
-        """Count every annotator against the others, summed; one threshold, 0.5.
+        """Count each annotator against all others at the threshold 0.5, and sum the counts.
 
-        The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
+        The protocol gives tolerance and thinning. Raises DataError if there are fewer than two
+        annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
         plain = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
         counts = [
-            boundary_counts(one, gt.replace(boundaries=annotators[:k] + annotators[k + 1 :]), plain)
-            for k, one in enumerate(annotators)
+            boundary_counts(
+                drawn, gt.replace(boundaries=annotators[:k] + annotators[k + 1 :]), plain
+            )
+            for k, drawn in enumerate(annotators)
         ]
         names = counts[0].keys() - {"thresholds"}
-        sums = {name: np.sum([of_one[name] for of_one in counts], axis=0) for name in names}
+        sums = {name: np.sum([arrays[name] for arrays in counts], axis=0) for name in names}
         return {"thresholds": counts[0].thresholds, **sums}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of the first tolerance, and where there are several those of each.
+        """Return the scores of the first tolerance and, if there are several, of each tolerance.
 
-        `ods@0.00375` has the tolerance behind the @, with _ for the point in it; `ods@mean` is the
-        mean over the tolerances.
+        `ods@0_00375` is the ODS at the tolerance 0.00375, `ods@mean` the mean over the tolerances.
         """
         scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
         if OTHER_MATCHES not in stack:
             return scores
-        of_tolerances = [scores]
+        per_tolerance = [scores]
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):
-            of_tolerances.append(curve_scores(stack["thresholds"], matches, weights, protocol))
-        named = dict(zip(protocol.tolerance_names, of_tolerances, strict=True))
+            per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
         for key in AT_TOLERANCES:
-            for name, of_one in named.items():
-                scores[tolerance_key(key, name)] = of_one[key]
-            values = [value_at(of_one, key) for of_one in named.values()]
+            for name, tree in zip(protocol.tolerance_names, per_tolerance, strict=True):
+                scores[tolerance_key(key, name)] = tree[key]
+            values = [value_at(tree, key) for tree in per_tolerance]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
 
@@ -145,7 +146,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return (*self.columns[:-1], *columns, self.columns[-1])
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores of eval_bdry.txt where it is there, of the curve otherwise."""
+        """Parse the scores that the official program wrote: eval_bdry.txt, or else the curve.
+
+        Returns None if `tables` (file name -> array) has neither eval_bdry.txt nor
+        eval_bdry_thr.txt.
+        """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
         if "eval_bdry_thr.txt" not in tables:
@@ -170,16 +175,16 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 def boundary_score(
     records: Sequence[ImageRecord] | Counts, protocol: Protocol | str | None = None
 ) -> BoundaryScore:
-    """Score records that carry boundary counts, in any order, or the counts of one image.
+    """Compute the boundary scores of records with boundary counts, or of the counts of one image.
 
-    Images without a boundary pixel on either side count as zeros. Source: collect_eval_bdry.m; R50:
-    edges toolbox.
+    The order of the records does not matter. An image without a boundary pixel in either map adds
+    zeros. Source: collect_eval_bdry.m; for R50 the edges toolbox.
 
     Parameters
     ----------
     records : sequence of ImageRecord, or Counts
-        One record per image; or the counts of one: `curve` has its precision, recall and f at each
-        threshold, `ods` the best.
+        One record per image; or the counts of one image, for which `curve` has precision, recall
+        and F at each threshold, and `ods` the best F.
     protocol : Protocol or None
         The constants to score by; by default those of the bsds500 preset.
 
@@ -191,7 +196,7 @@ def boundary_score(
     Raises
     ------
     DataError
-        For no records, one without boundary counts, or different thresholds.
+        If there are no records, a record lacks boundary counts, or the thresholds differ.
 
     Examples
     --------
@@ -208,10 +213,10 @@ def boundary_score(
 
 
 class MatchMaps(NamedTuple):
-    """Which pixels are matched at one threshold, for overlays. All bool.
+    """Matched and unmatched pixels at one threshold, for overlays; all arrays are bool.
 
-    true_pred, false_pred : (H, W), predicted pixels matched with some annotator, with none
-    matched_gt, missed_gt : (A, H, W), each annotator's pixels that are matched, that are not
+    true_pred, false_pred : (H, W), predicted pixels matched with at least one annotator, with none
+    matched_gt, missed_gt : (A, H, W), each annotator's matched and unmatched pixels
     """
 
     true_pred: Bool
@@ -227,11 +232,11 @@ class Match(ReadOnly):
     Parameters
     ----------
     pred_match, gt_match : array
-        i8 (H, W), the flat (row-major) index of the partner in the other map, -1 where there is
-        none.
+        i8 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1.
     cost : int or float
         Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
-        * 100 * max_dist_px), the official objective (at least 1); of `assign`, what its pairs cost.
+        * 100 * max_dist_px), at least 1: the official objective. A match made by `assign` has the
+        cost of its pairs only.
     n_matched : int
         Number of pairs.
 
@@ -252,7 +257,7 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Return the matching of these pairs of flat indices."""
+        """Build the matching from the flat indices of its pairs."""
         partners = np.full((2, *shape), -1, np.int64)
         partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
         partners.flags.writeable = False
@@ -269,7 +274,7 @@ def boundary_counts(
     *,
     dropped: Bool | None = None,
 ) -> MatchCounts:
-    """Count matched and all boundary pixels of one image at every threshold of the protocol.
+    """Count the boundary pixels of one image, matched and in all, at each threshold.
 
     Source: official evaluation_bdry_image.m and correspondPixels.
 
@@ -284,21 +289,23 @@ def boundary_counts(
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
-        (H, W) bool, predicted pixels that are taken out after thinning.
+        (H, W) bool, predicted pixels to remove after thinning.
 
     Returns
     -------
     MatchCounts
-        `thresholds` f8 (T,) and `matches` i8 (T, 4), whose columns are `matched_gt` and `total_gt`,
-        ground-truth pixels summed over annotators (cntR, sumR of the official ID_ev1.txt), and
-        `matched_pred` and `total_pred`, predicted pixels, matched with any annotator (cntP, sumP).
-        Maps without a boundary pixel give zeros. With several tolerances `matches` is of the first,
-        and `other_matches` i8 (D - 1, T, 4) of the others.
+        `thresholds` f8 (T,) and `matches` i8 (T, 4). The columns of `matches` are `matched_gt` and
+        `total_gt`, ground-truth pixels summed over annotators (cntR, sumR of the official
+        ID_ev1.txt), and `matched_pred` and `total_pred`, predicted pixels matched with any
+        annotator and in all (cntP, sumP). Maps without a boundary pixel give zeros. If the protocol
+        has D tolerances, `matches` holds the first and `other_matches` i8 (D - 1, T, 4) the others.
 
     Raises
     ------
-    ShapeError, DataError
-        If sizes differ; for NaN, values out of range, or no annotator.
+    ShapeError
+        If the sizes differ.
+    DataError
+        If a value is NaN or out of range, or there is no annotator.
 
     Examples
     --------
@@ -334,15 +341,15 @@ def boundary_counts(
 
 
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
-    """Match two boundary maps one to one at the least cost; without a boundary pixel, no pairs.
+    """Match the pixels of two boundary maps one to one at the least cost.
 
-    As the official correspondPixels; the optimum, where that program is randomised.
+    Solves the problem of the official correspondPixels, whose solver is randomised, to optimality.
+    An empty map gives a matching without pairs.
 
     Parameters
     ----------
     bmap, gt : array
-        (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8, taken as they are (no
-        thinning).
+        (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8; they are not thinned.
     max_dist_px : float
         Largest distance of a pair in pixels.
 
@@ -353,8 +360,10 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
 
     Raises
     ------
-    ShapeError, DataError
-        If the sizes differ; for other values or a negative distance.
+    ShapeError
+        If the sizes differ.
+    DataError
+        If a map has other values, or the distance is negative.
 
     Examples
     --------
@@ -385,10 +394,10 @@ def boundary_match_maps(
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
-    """Return the pixels that `boundary_counts` counts at one of its thresholds; the rest as there.
+    """Return which pixels `boundary_counts` matches at one of its thresholds.
 
-    The sums of true_pred and matched_gt are the counts matched_pred and matched_gt at that
-    threshold.
+    The other arguments are those of `boundary_counts`. The sums of true_pred and matched_gt are its
+    counts matched_pred and matched_gt. Raises DataError if the counts lack the threshold.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -412,7 +421,7 @@ def boundary_match_maps(
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
-    """Return the boundaries of every annotator, bool (A, H, W), thinned if the protocol says so."""
+    """Return the boundaries of every annotator, (A, H, W), thinned if `protocol.gt_thin`."""
     maps = annotated_maps(gt)
     if protocol.gt_thin:
         from bsdsbench.kernels.thinning import thin_each
@@ -422,14 +431,18 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
 
 
 class SoftOrSegs(NamedTuple):
-    """A prediction's soft map (H, W), or the boundaries (T, H, W) of its segmentations."""
+    """A soft map (H, W), or the boundary maps (T, H, W) of segmentations; the other is None."""
 
     soft: Any
     bmaps: Any
 
 
 def soft_or_segs(pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None) -> SoftOrSegs:
-    """Return a prediction of that shape as a soft map, or as boundaries."""
+    """Return the soft map of a prediction, or the boundaries of its segmentations.
+
+    Void pixels (`valid` is False) separate no segments. Raises ShapeError if the prediction does
+    not have the expected shape.
+    """
     same_shape(pred.shape, shape)
     if pred.kind != "segs":
         return SoftOrSegs(pred.boundary_map(), None)
@@ -437,9 +450,9 @@ def soft_or_segs(pred: Prediction, shape: tuple[int, ...], valid: Bool | None = 
 
 
 class ThresholdEvents(NamedTuple):
-    """The changes of the thinned map from the highest of increasing thresholds downwards.
+    """The pixels that change in the thinned map as the threshold falls, from highest to lowest.
 
-    `size` i8 (T,) is that of the map after each.
+    `size` i8 (T,) is the number of pixels in the map after each step.
     """
 
     thresholds: F8
@@ -455,10 +468,10 @@ def threshold_events(
     dropped: Bool | None = None,
     valid: Bool | None = None,
 ) -> ThresholdEvents:
-    """Return the maps of a prediction at all thresholds as changes.
+    """Threshold and thin a prediction at all thresholds, as changes from one map to the next.
 
-    `near` are the bits of the pixels whose changes are needed; those of others may be left out.
-    Void pixels (`valid` is False) are taken out before thinning, those in `dropped` after it.
+    `near` has one bit per pixel: changes of pixels whose bit is 0 may be left out. Void pixels
+    (`valid` is False) are removed before thinning, pixels in `dropped` after it.
     """
     from bsdsbench.kernels import thinning, thresholding
 
@@ -487,14 +500,12 @@ def threshold_events(
         events, size = thinning.Events(before[begin], pixel[kept], added[kept]), None
     if size is None:
         entered = np.concatenate([[0], np.cumsum(events[2])])
-        size = (2 * entered[events[0]] - events[0])[1:]  # less what left
+        size = (2 * entered[events[0]] - events[0])[1:]  # pixels that entered minus those that left
     return ThresholdEvents(thresholds, events, size)
 
 
 def clean(maps: Bool) -> Bool:
-    """Return maps (T, H, W) without the pixels that have none of the eight neighbours.
-
-    All pixels are looked at in the map as it was. An empty map gives an empty map.
+    """Remove isolated pixels, those without any of the eight neighbours, from maps (T, H, W).
 
     Examples
     --------
@@ -509,7 +520,7 @@ def clean(maps: Bool) -> Bool:
 
 
 def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Return the map at each increasing threshold, (T, H, W), from thinning's events."""
+    """Rebuild the map at each threshold, lowest first, (T, H, W), from the changes of thinning."""
     start, pixel, _ = events
     changed = np.zeros((start.size - 1, math.prod(shape)), bool)
     changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
@@ -517,12 +528,12 @@ def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
 
 
 def has_whole_image_row(pred: Prediction, protocol: Protocol) -> bool:
-    """Return whether the counts have a row of threshold 0, where every pixel is on."""
+    """Tell whether the counts have a row for the threshold 0, at which every pixel is on."""
     return protocol.whole_image and pred.kind != "segs"
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return `matches` (4,) of an image that is boundary everywhere; no pixels give zeros."""
+    """Return the row (4,) of `matches` of a prediction with every pixel on."""
     annotated = int(np.count_nonzero(gt_maps))
     drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
     pixels = int(gt_maps[0].size if valid is None else np.count_nonzero(valid))

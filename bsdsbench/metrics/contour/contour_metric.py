@@ -64,8 +64,8 @@ from bsdsbench.scores.ratios import (
     weighted_sum,
 )
 
-PERCENTS = (90.0, 95.0, 99.0)  # those that have columns
-# Group -> its measures, names of `measures.TABLE`, and the option that has their sizes.
+PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have columns
+# Group -> (names of its measures in `measures.TABLE`, name of the option with their sizes)
 _ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
 _MEASURES = {
     "boundary-iou": (("biou", "biou-min"), "boundary_sizes"),
@@ -81,13 +81,13 @@ _GROUPS = tuple(_MEASURES)
 
 
 def _key_at(name: str, size: float) -> str:
-    """The key of a measure at a size, without the points that divide the paths of keys."""
+    """Return the key of a measure at a size, "_" for the dot, as dots separate parts of a key."""
     return f"{name}@{size:g}".replace(".", "_")
 
 
 @frozen
 class ContourOptions(LabelOptions):
-    """What label maps hold, and the measures with their sizes."""
+    """The options of label maps, and the measures with their sizes."""
 
     spacing: tuple[float, float] = SPACING
     empty: str = option(
@@ -136,8 +136,8 @@ class ContourOptions(LabelOptions):
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """All measures by their keys, in the order of the columns of the counts, each with its name
-        in `TABLE` and its size."""
+        """Return key -> (name in `TABLE`, size) of the chosen measures, in the order of the columns
+        of `value_sum`."""
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
             sizes = getattr(self, sizes_option)
@@ -151,14 +151,14 @@ class ContourOptions(LabelOptions):
 
 
 def _columns() -> Iterator[Column]:
-    """Yield a column for each measure at the sizes in use; others are in result.json only."""
+    """Yield a column for each measure at the usual sizes; other sizes are in result.json only."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
         key, least = _key_at("biou", size), _key_at("biou-min", size)
         yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
-        words = f"min of IoU, BIoU {text}"
-        yield Column(least, words, f"min {text}", shown="own", quantity=key)
+        heading = f"min of IoU, BIoU {text}"
+        yield Column(least, heading, f"min {text}", shown="own", quantity=key)
     yield Column("f@0_008", "F 0.8%", quantity="f@")
     yield Column("jf", "J&F")
     for key, name in (("iou", "J"), ("f", "F")):
@@ -168,13 +168,12 @@ def _columns() -> Iterator[Column]:
     for radius in (1, 2, 3, 5, 9, 12):
         yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
     yield Column("bf", "BF")
-    why = "no pair has two outlines, or a distance is infinite (contour.empty)"
+    undefined = "no pair has two outlines, or a distance is infinite (contour.empty)"
     kinds = {f"hd{p:g}": ("-pooled", "-directed", "-area") for p in PERCENTS}
     for name, forms in {"hd": ("",), **kinds, "assd": ("-pooled", "-directed")}.items():
         for form in forms:
-            words = name.upper() + form.replace("-", " ")
-            key = name + form
-            yield Column(key, words, lower=True, digits=3, undefined=why, quantity=name)
+            key, heading = name + form, name.upper() + form.replace("-", " ")
+            yield Column(key, heading, lower=True, digits=3, undefined=undefined, quantity=name)
     for t in (0.5, 1, 2, 3, 5, 10):
         for form in ("area", "counts", "mean"):
             yield Column(_key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
@@ -197,14 +196,14 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
     With C classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
 
     value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
-    value_count : i8 (C, M), how many those are
+    value_count : i8 (C, M), number of these pairs
     areas       : i8 (C, 3), pixels in both masks, in pred, in gt
-    shells      : i8 (C, W, 3), the same of the inner boundaries of Boundary IoU
+    shells      : i8 (C, W, 3), the same for the inner boundaries of Boundary IoU
     near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
     outline     : i8 (C, 2), boundary pixels of pred and of gt
-    pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
+    pairs       : i8 (C, 3), number of masks in both maps, in pred only, in gt only
 
-    Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
+    Raises DataError if an array is no mask or label map, ShapeError if the shapes differ.
     """
     opt = params or ContourOptions()
     pair, class_of = pair_of(pred, gt, opt)
@@ -242,7 +241,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
         absent = [both_empty[TABLE[name][3]] for name, _ in opt.measures().values()]
         objects = object_counts(ids, c.areas, table, absent)
     if class_of is not None:
-        for name, row in rows.items():  # of the labels: into rows of their classes
+        for name, row in rows.items():  # one row per label becomes one row per class
             kind = np.float64 if row.dtype.kind == "f" else np.int64
             rows[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
             np.add.at(rows[name], class_of, row)
@@ -252,9 +251,10 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
 class ContourMetric(LabelMetric[ContourOptions]):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
 
-    Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
-    the pixels of all images together, then over the classes; `pairs`, the masks compared: in both
-    maps, in the prediction alone, in the ground truth alone; `per_class`.
+    Scores are means over the images (or instances) of each class, then over the classes. `pooled`
+    holds the scores of the pixels of all images together, also averaged over the classes; `pairs`
+    the number of masks in both maps, in the prediction only and in the ground truth only;
+    `per_class` the scores of each class.
     """
 
     name = "contour"
@@ -304,7 +304,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return []
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
-        """One of each kind, unless the kinds were chosen (`groups`)."""
+        """Return one column of each kind, or None (all columns) if the user chose `groups`."""
         if opt.groups != _GROUPS[:-1]:
             return None
         first = _key_at("biou", opt.boundary_sizes[0]), f"hd{opt.percent:g}-pooled", "assd-pooled"
@@ -313,54 +313,41 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> ScoreTree:
+        """Return the means over classes, `pooled`, `pairs`, `over` and, of several classes,
+        `per_class`; each value is an array with one number per row of `weights`."""
         stack = by_sequence(stack)
-        counted = {name: values for name, values in stack.items() if name not in TRACKS}
-        total = {name: weighted_sum(weights, values) for name, values in counted.items()}
-        n, keys = total["value_count"], tuple(opt.measures())
-        of_classes = defined_ratio(total["value_sum"], n)  # S C M
-        compared = total["pairs"].sum(axis=2)
+        per_image = {name: values for name, values in stack.items() if name not in TRACKS}
+        total = {name: weighted_sum(weights, values) for name, values in per_image.items()}
+        keys, n_defined = tuple(opt.measures()), total["value_count"]  # (S, C, M)
+        class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
+        n_compared = total["pairs"].sum(axis=2)  # (S, C)
         if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
-            compared = np.broadcast_to(weights.sum(axis=1)[:, None], compared.shape)
-        compared = np.maximum(compared[:, :, None], n)
-
-        def coverage(unit: str, n_defined: F8, n_all: F8) -> Over:
-            return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
-
-        def part(values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:  # S M each
-            by_key = dict(zip(keys, values.T, strict=True))
-            return {**by_key, "over": coverage("pairs", n_defined, n_all)}
-
-        means = defined_mean(np.moveaxis(of_classes, 1, -1))
-        scores = part(means, n.sum(axis=1), compared.sum(axis=1))
-        pooled = {"iou": iou(total["areas"], divide=defined_ratio)}  # of the pixels of all images
-        inside = total["areas"]
-        pooled["dice"] = defined_ratio(2 * inside[..., 0], inside[..., 1] + inside[..., 2])
-        shells, outline = iou(total["shells"], divide=defined_ratio), total["outline"]
-        for k in range(shells.shape[2]):
-            pooled[_key_at("biou", opt.boundary_sizes[k])] = shells[..., k]
-        for k in range(total["near"].shape[2]):
-            share = ratio(total["near"][:, :, k], outline)
-            f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
-            pooled[_key_at("f", opt.davis_bounds[k])] = f
+            n_compared = np.broadcast_to(weights.sum(axis=1)[:, None], n_compared.shape)
+        n_compared = np.maximum(n_compared[:, :, None], n_defined)  # (S, C, M)
+        means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
+        scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_compared.sum(axis=1))
+        pooled = _pooled_scores(total, opt)
         if "tracks" in stack:
             scores |= _of_sequences(sequence_means(stack, weights, opt.skip_ends), keys, opt)
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         sides = ("both", "pred_only", "gt_only")
         scores["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
-        if len(opt.class_names) > 1:
-            n_classes = (n > 0).sum(axis=1)
-            all_classes = np.full(n_classes.shape, n.shape[1])
-            for key, units in coverage("classes", n_classes, all_classes).items():
-                scores["over"][key] |= units
-            scores["per_class"] = {}
-            for c, name in enumerate(opt.class_names):
-                score = part(of_classes[:, c], n[:, c], compared[:, c])
-                score["pooled"] = {key: values[:, c] for key, values in pooled.items()}
-                scores["per_class"][name] = {**score, "n_images": n[:, c].max(axis=1)}
+        if len(opt.class_names) < 2:
+            return scores
+        n_classes = (n_defined > 0).sum(axis=1)  # (S, M)
+        all_classes = np.full(n_classes.shape, n_defined.shape[1])
+        for key, units in _coverage("classes", keys, n_classes, all_classes).items():
+            scores["over"][key] |= units
+        scores["per_class"] = {}
+        for c, name in enumerate(opt.class_names):
+            score = _measure_scores(keys, class_means[:, c], n_defined[:, c], n_compared[:, c])
+            score["pooled"] = {key: values[:, c] for key, values in pooled.items()}
+            score["n_images"] = n_defined[:, c].max(axis=1)
+            scores["per_class"][name] = score
         return scores
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
-        """Return what was compared, what empty masks gave, and the order of the means."""
+        """Describe what was compared, what empty masks gave, and the order of the means."""
         unit = "images" if opt.unit == "class" else "instances"
         if opt.mean == "sequences":
             ends = ", without the first and the last" if opt.skip_ends else ""
@@ -371,8 +358,39 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
 
 
+def _coverage(unit: str, keys: Sequence[str], n_defined: F8, n_all: F8) -> Over:
+    """Return of how many units each measure is defined, from (S, M) numbers."""
+    return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
+
+
+def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:
+    """Return the (S, M) values by measure, and `over`: of how many pairs each is defined."""
+    scores: dict[str, Any] = dict(zip(keys, values.T, strict=True))
+    return {**scores, "over": _coverage("pairs", keys, n_defined, n_all)}
+
+
+def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
+    """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
+
+    Each score is (S, C), NaN if a class has no pixels.
+    """
+    areas, outline = total["areas"], total["outline"]  # (S, C, 3), (S, C, 2)
+    boundary_iou = iou(total["shells"], divide=defined_ratio)  # (S, C, W)
+    pooled = {
+        "iou": iou(areas, divide=defined_ratio),
+        "dice": defined_ratio(2 * areas[..., 0], areas[..., 1] + areas[..., 2]),
+    }
+    for k in range(boundary_iou.shape[2]):
+        pooled[_key_at("biou", opt.boundary_sizes[k])] = boundary_iou[..., k]
+    for k in range(total["near"].shape[2]):
+        share = ratio(total["near"][:, :, k], outline)
+        f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
+        pooled[_key_at("f", opt.davis_bounds[k])] = f
+    return pooled
+
+
 def _of_sequences(means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions) -> ScoreTree:
-    """Return the scores of sequences: means of all measures, recall and decay of J and F."""
+    """Return the scores of sequences: means of all measures, and recall and decay of J and F."""
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}
     sides = {"iou": "iou"}

@@ -39,8 +39,12 @@ PIXELS = (1.0, 1.0)
 
 
 class Sites(NamedTuple):
-    """The outline of one map: the sites of label k are [k] : [k + 1] of start; their distance to
-    the outline of the other map, inf without one, and the length of contour at them."""
+    """The outline sites of every label of one map, label after label.
+
+    The sites of label k are `start[k] : start[k + 1]` of `distance` and `length`. `distance` is
+    the distance to the other map's outline of the same label, inf if that label has none there;
+    `length` is the length of contour at the site.
+    """
 
     start: I8
     distance: F8
@@ -48,11 +52,11 @@ class Sites(NamedTuple):
 
     @property
     def n(self) -> I8:
-        """Sites of each label."""
+        """Number of sites of each label, (n,)."""
         return np.diff(self.start)
 
     def sums(self, values: Map) -> F8:
-        """The sum of each label's values, in their order."""
+        """Sum one value per site over the sites of each label, from first to last."""
         label = np.repeat(np.arange(self.n.size), self.n)
         return np.bincount(label, values, self.n.size).astype(np.float64)
 
@@ -72,7 +76,7 @@ class Compared:
 
     @cached_property
     def areas(self) -> I8:
-        """Pixels of each label in both, in pred, in gt: (n, 3)."""
+        """Count each label's pixels: common to both maps, in pred, in gt; (n, 3)."""
         if self.pair.n == 1:  # masks, in a tenth of the time
             on, true = self.pair.pred >= 0, self.pair.gt >= 0
             return np.array([[np.count_nonzero(mask) for mask in (on & true, on, true)]])
@@ -80,18 +84,20 @@ class Compared:
 
     @cached_property
     def _labels(self) -> Any:
-        """The pairs of labels that occur, with their pixels, (3, pairs); the pair of each pixel."""
+        """Return rows (label of pred, label of gt, pixels) for every pair of labels that occurs,
+        (3, pairs), and the number of each pixel's pair."""
         return value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2]))
 
     def _areas(self, pixels: I8) -> I8:
-        """Return `areas` from how many pixels each pair of labels has."""
+        """Compute `areas` from the number of pixels of each pair in `_labels`."""
         pred, gt, _ = self._labels[0]
         labels_of = (np.where(pred == gt, pred, -1), pred, gt)
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
 
     def shells(self, width: int) -> I8:
-        """Return the pixels of each label's inner boundaries, (n, 3), see `erosion`."""
+        """Count the pixels of each label's inner boundary of this width, with the columns of
+        `areas`. The inner boundary is defined in `bsdsbench.kernels.distances.erosion`."""
         if width not in self._shells:
             pred, gt, n, _ = self.pair
             if n == 1:  # masks, in a fifth of the time
@@ -101,7 +107,7 @@ class Compared:
         return self._shells[width]
 
     def sites(self, outline: str, steps: Spacing) -> tuple[Sites, ...]:
-        """Return the outlines of both maps, and their distances in the unit of `steps`."""
+        """Return the outline sites of pred and of gt; `steps` is the (row, column) spacing."""
         if (outline, steps) not in self._sites:
             self._sites[outline, steps] = _outlines(self.pair, outline, steps)
         return self._sites[outline, steps]
@@ -111,11 +117,12 @@ class Compared:
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def drawn(self, what: str, size: float) -> Any:
-        """Return what a measure compares: both outlines, or pixels of each label.
+        """Return what a measure compares, named by the first entry of a row of `TABLE`.
 
-        Pixels are (n, 3), in both, in pred, in gt: all ("areas"), of the inner boundaries of
-        Boundary IoU ("shells"), or up to `size` from another label of gt ("trimap"). Those of
-        "skeletons" are (n, 2, 2), see `skeleton_pixels`.
+        "areas": each label's pixels, (n, 3); "shells": pixels of its inner boundaries, (n, 3);
+        "trimap": its pixels at most `size` from another label of gt, (n, 3); "skeletons": see
+        `skeleton_pixels`, (n, 2, 2). "rim", "side" and "corner": the outline sites of pred and
+        gt, with distances in the unit of `spacing`, or in pixels if " in pixels" follows.
         """
         if what == "areas":
             return self.areas
@@ -134,15 +141,16 @@ class Compared:
 
 
 def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...]:
+    """Find the outline sites of both maps and their distances to the other map's outline."""
     sides = []
     for labels in np.array(pair[:2], np.int32):
         around = np.pad(labels, 1, constant_values=-1)
         if outline == "side":
             around = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         sides.append((outlines.rims if outline == "rim" else outlines.corners)(around, pair.n))
-    # Length of the contour in 2 x 2 pixels, for each code of `outlines.corners`. It joins the
-    # middles of the sides between two pixels: half a diagonal where one pixel differs, a step where
-    # two neighbours do, two half diagonals where two opposite ones do.
+    # Length of the contour within 2 x 2 pixels, for each code of `outlines.corners`. The contour
+    # joins the midpoints of the edges between unequal pixels: it is half a diagonal long if one
+    # pixel differs, one step if two neighbours do, two half diagonals if two opposite pixels do.
     half = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half)
     lengths[[0b0000, 0b1111]] = 0.0
@@ -157,7 +165,10 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
 
 
 def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
-    """From each pixel of the map a, row by row, to the nearest of b; infinite where b has none."""
+    """Compute the distance from each pixel of `a`, row by row, to the nearest pixel of `b`.
+
+    Distances are inf if `b` is empty.
+    """
     (a_rows, a_cols), (b_rows, b_cols) = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
     starts = [np.array([0, rows.size]) for rows in (a_rows, b_rows)]
     sites = starts[0], a_rows, a_cols, starts[1], b_rows, b_cols
@@ -165,38 +176,51 @@ def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
 
 
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
-    """Width of Boundary IoU's boundary: max(1, round(size x diagonal)) pixels; `size` from 1 on."""
+    """Return the width in pixels of the boundary of Boundary IoU.
+
+    A `size` below 1 is a fraction of the diagonal, rounded, at least one pixel; a larger one is the
+    width itself.
+    """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
     return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Radius in pixels of DAVIS' F: ceil(bound x diagonal), or `bound` itself from 1 on."""
+    """Return the radius of DAVIS' F: ceil(bound x diagonal), or `bound` itself if at least 1."""
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
 def iou(counts: Map, _: float = 0.0, divide: Callable[..., F8] = ratio) -> F8:
-    """Intersection over union of (..., 3) pixels in both, in pred, in gt; by default 0/0 = 0."""
+    """Compute intersection over union from pixels (..., 3): common, of pred, of gt.
+
+    `divide` says what 0/0 gives; by default 0.
+    """
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
 def _dice(counts: I8, _: float) -> F8:
+    """Compute Dice from pixels (n, 3): common, of pred, of gt."""
     return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
 
 
 def _f_within(sides: _Sides, radius: float) -> F8:
-    """F of the shares of both outlines within a radius in pixels."""
+    """Compute F from the shares of both outlines that lie within `radius` of the other outline."""
     return f_measure(*(ratio(s.sums(s.distance <= up_to(radius)), s.n) for s in sides))
 
 
 def _fom(sides: _Sides, alpha: float) -> F8:
+    """Compute Pratt's figure of merit."""
     pred, gt = sides
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
     return ratio(merit, np.maximum(pred.n, gt.n))
 
 
 def _hausdorff(definition: str, sides: _Sides, percent: float) -> F8:
+    """Compute a percentile of each label's Hausdorff distance, NaN if one outline is empty.
+
+    `definition` is "directed", "pooled" or "area", the endings of the names in `TABLE`.
+    """
     q = given_number(percent, "percent", 0, 100) / 100
     quantile: Callable[..., float] = _length_quantile if definition == "area" else _quantile
     distances_of = np.full(sides[0].n.size, np.nan)
@@ -210,7 +234,7 @@ def _hausdorff(definition: str, sides: _Sides, percent: float) -> F8:
 
 
 def _quantile(distance: F8, _: F8, q: float) -> float:
-    """Linear between the two nearest ranks; the order of the sum is not numpy's."""
+    """Interpolate linearly between the two nearest ranks; numpy adds in another order."""
     rank = q * (distance.size - 1)
     low, high = math.floor(rank), math.ceil(rank)
     parts = np.partition(distance, (low, high))
@@ -218,10 +242,10 @@ def _quantile(distance: F8, _: F8, q: float) -> float:
 
 
 def _length_quantile(distance: F8, length: F8, q: float) -> float:
-    """The first distance up to which the share q of the length lies.
+    """Return the smallest distance within which at least the share q of the length lies.
 
-    The order is that of (distance, length) and the sums are numpy's, as in surface-distance: where
-    a share is q up to the last bit, another order is another distance.
+    Sites are sorted by (distance, length) and summed by numpy, as in surface-distance: if a share
+    equals q up to the last bit, another order of the sums would choose another distance.
     """
     order = np.lexsort((length, distance))
     share = np.cumsum(length[order]) / np.sum(length[order])
@@ -229,10 +253,13 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
 
 def _assd(mean: bool, sides: _Sides, _: float) -> F8:
+    """Compute the average surface distance: the mean of two means, or of all distances."""
     return _of_both([s.sums(s.distance) for s in sides], [s.n for s in sides], mean)
 
 
 def _nsd(form: str, sides: _Sides, tolerance: float) -> F8:
+    """Compute NSD from contour lengths ("area"), from site counts ("counts"), or as the mean of
+    the shares of the two outlines ("mean")."""
     lengths = [s.length if form == "area" else np.ones(s.length.size) for s in sides]
     both = [*zip(sides, lengths, strict=True)]
     near = [s.sums((s.distance <= up_to(tolerance)) * length) for s, length in both]
@@ -240,14 +267,15 @@ def _nsd(form: str, sides: _Sides, tolerance: float) -> F8:
 
 
 def _of_both(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> F8:
-    """The mean of the two outlines' ratios, or the ratio of both together."""
+    """Return the mean of part/whole over the two outlines, or the ratio of their sums."""
     if mean:
         return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
     return ratio(part[0] + part[1], whole[0] + whole[1])
 
 
-# name -> what is compared, see `Compared.drawn`; the function of it and a size that gives the value
-# of each label; the usual size; and whether it is a distance, which an empty mask may not have
+# name -> (what is compared, see `Compared.drawn`; the function that computes each label's value
+# from what is compared and a size; the default size; whether the measure is a distance, and so
+# undefined or infinite for an empty mask)
 TABLE: dict[str, tuple[str, Callable[[Any, float], F8], float, bool]] = {
     "iou": ("areas", iou, 0.0, False),
     "dice": ("areas", _dice, 0.0, False),
@@ -271,7 +299,7 @@ TABLE: dict[str, tuple[str, Callable[[Any, float], F8], float, bool]] = {
 
 
 def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
-    """Return a measure of `TABLE` for each label, with empty masks treated by the convention."""
+    """Compute one measure of `TABLE` for each label; `empty` says what empty masks give."""
     what, value_of, _, is_distance = TABLE[name]
     drawn = c.drawn(what, size)
     if name == "f":
@@ -305,57 +333,64 @@ def measure(
     spacing: Spacing = PIXELS,
     empty: str = "skip",
 ) -> float | F8:
-    """A measure of two masks, or of every label of two maps.
+    """Compute a measure of two masks, or of every label of two label maps.
 
-    Each with what `size` is, and its usual value:
+    The measures, with the meaning and default of `size`:
 
-    - "iou", "dice": intersection over union, Dice.
-    - "biou": Boundary IoU, IoU of what d erosions with a 3 x 3 square take off, 0.02. d is max(1,
-      round(size x diagonal)), or `size` from 1 on. "biou-min": the smaller of it and IoU, for AP
-      and PQ. Cheng et al. 2021.
-    - "f": F of DAVIS, of the shares of both "side" outlines within ceil(size x diagonal) pixels, or
-      `size` from 1 on, 0.008. DAVIS has empty="perfect". Perazzi et al. 2016.
-    - "bf": BF score, the same of the rims within size x diagonal, 0.0075. Csurka et al. 2013.
-    - "hd": Hausdorff distance of the rims.
-    - "hd%-pooled": its percentile, 95, of both lists of distances together (medpy, panoptica);
-      "hd%-directed": the larger of the two lists' (MONAI); "hd%-area": the larger of the two
-      distances up to which that share of the contour's length lies (surface-distance).
-    - "assd-pooled": mean of both lists of distances together (medpy 0.5); "assd-directed": mean of
-      the two lists' means (panoptica).
-    - "nsd-area": share of both contours' length within the tolerance, 1 (surface-distance);
-      "nsd-counts": share of both rims' pixels (MONAI); "nsd-mean": mean of the two shares.
-    - "fom": Pratt's figure of merit, sum of 1 / (1 + alpha d^2) over the rim of `pred`, over the
-      larger number of pixels; alpha, 1/9. Abdou and Pratt 1979.
-    - "trimap": IoU among the pixels up to `size` from another label of `gt`, 3; a label without a
-      pixel there, on either side, is empty. Kohli et al. 2009.
-    - "cldice": harmonic mean of the shares of each skeleton in the other mask. Shit et al. 2021.
+    - "iou", "dice": intersection over union, Dice. No size.
+    - "biou": Boundary IoU, the IoU of the pixels that d erosions with a 3 x 3 square remove. d is
+      max(1, round(size x diagonal)), or `size` itself if at least 1; default 0.02. "biou-min": the
+      smaller of Boundary IoU and IoU, used for AP and PQ. Cheng et al. 2021.
+    - "f": F of DAVIS, from the shares of both "side" outlines within ceil(size x diagonal) pixels,
+      or `size` pixels if at least 1; default 0.008. DAVIS uses empty="perfect". Perazzi et al.
+      2016.
+    - "bf": BF score, as "f" but from the "rim" outlines, within size x diagonal; default 0.0075.
+      Csurka et al. 2013.
+    - "hd": Hausdorff distance of the "rim" outlines. No size.
+    - "hd%-pooled": a percentile (`size`, default 95) of the distances of both outlines together
+      (medpy, panoptica). "hd%-directed": the larger of the two outlines' percentiles (MONAI).
+      "hd%-area": the larger of the two distances within which that share of the contour's length
+      lies (surface-distance).
+    - "assd-pooled": mean of the distances of both outlines together (medpy 0.5). "assd-directed":
+      mean of the two outlines' mean distances (panoptica). No size.
+    - "nsd-area": share of both contours' length within the tolerance `size`, default 1
+      (surface-distance). "nsd-counts": share of both outlines' pixels (MONAI). "nsd-mean": mean of
+      the two outlines' shares.
+    - "fom": Pratt's figure of merit, the sum of 1 / (1 + alpha d^2) over the rim of `pred` divided
+      by the larger number of rim pixels; `size` is alpha, default 1/9. Abdou and Pratt 1979.
+    - "trimap": IoU among the pixels at most `size` (default 3) from another label of `gt`; a label
+      without such pixels in either map counts as empty. Kohli et al. 2009.
+    - "cldice": harmonic mean of the shares of each skeleton that lie in the other mask. No size.
+      Shit et al. 2021.
 
     Parameters
     ----------
     name : str
-        A name of this list.
+        One of the names above.
     pred, gt : array_like
-        (H, W) masks, or integer label maps where `classes` is given.
+        (H, W) masks, or integer label maps if `classes` is given.
     size : float, optional
-        Its width, radius, percent or tolerance, where it has one.
+        The width, radius, percentile or tolerance of the measure, if it has one.
     classes : int, optional
         Number of labels, 0 .. classes - 1.
     ignore : int or tuple of int, optional
-        Labels of the ground truth's pixels that are nothing; cleared on both sides.
+        Labels of void pixels of the ground truth; these pixels are cleared in both maps.
     spacing : tuple of float
-        Row and column step; distances and tolerances are in their unit.
+        Row and column step; distances and tolerances are in its unit.
     empty : str
         What empty masks give, a name of `CONVENTIONS`; the default leaves them out (NaN).
 
     Returns
     -------
     float or array
-        One number of masks, f8 (classes,) of label maps.
+        One number for masks, f8 (classes,) for label maps.
 
     Raises
     ------
-    DataError, ShapeError
-        For an unknown name, no mask or label map, sizes out of range; unequal shapes.
+    DataError
+        If the name is unknown, an array is no mask or label map, or a size is out of range.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -376,7 +411,7 @@ def measure(
 
 
 class _Settings(TypedDict, total=False):
-    """The keywords of `measure` beside `classes`."""
+    """The keywords of `measure` other than `classes`."""
 
     ignore: int | tuple[int, ...] | None
     spacing: Spacing
@@ -384,7 +419,7 @@ class _Settings(TypedDict, total=False):
 
 
 class Measure(NamedTuple):
-    """A function of two masks or label maps: `measure` with a name and a convention for empty ones.
+    """The function `measure` with its name and its convention for empty masks already chosen.
 
     Examples
     --------
@@ -426,6 +461,6 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Settings],
     ) -> float | F8:
-        """Return the measure of two masks, or of every label; see `measure` for the arguments."""
+        """Compute the measure of two masks, or of every label; the arguments are `measure`'s."""
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)
