@@ -16,6 +16,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.groups import frames_note, group_columns, image_clusters
 from bsdsbench.scores.counts import (
     MATCHED_GT,
     MATCHED_PRED,
@@ -31,6 +32,7 @@ Told = Callable[[int], object]  # of so many samples more that are done
 _SAMPLES, _CELLS = 1250, 40_000_000  # at a time; cells are samples times images, a byte each
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
+_FEW_IMAGES = 20
 
 
 class WeightedRun:
@@ -127,18 +129,56 @@ def scores_of(
 
 
 class Sampling(NamedTuple):
-    """The number of bootstrap samples and the seed of their generator."""
+    """How bootstrap samples are drawn, and of what: `n` images, or whole clusters of them.
+
+    `clusters` (N,) is the cluster of each image, None where images are drawn.
+    """
 
     n_boot: int
     seed: int
+    level: float  # of intervals
+    n: int = 0
+    column: str = ""  # of the groups that are clusters
+    clusters: I8 | None = None
+
+    @property
+    def units(self) -> str:
+        """Return what is drawn, in words."""
+        return f"clusters ({self.column})" if self.column else "images"
+
+    @property
+    def n_clusters(self) -> int:
+        """Return the number of clusters; 0 where images are drawn."""
+        return self.n if self.column else 0
+
+    def of(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
+        """Return the sampling of the runs' images, or of their clusters by a column.
+
+        Raises DataError where two runs have other clusters.
+        """
+        if cluster is None:
+            return self._replace(n=len(runs[0].records))
+        known = [run for run in runs if group_columns(run.records)] or [runs[0]]
+        first, *others = [image_clusters(run.records, cluster) for run in known]
+        for run, other in zip(known[1:], others, strict=True):
+            if other.members.tolist() != first.members.tolist():
+                names = f"{known[0].name}, {run.name}"
+                raise DataError(f"{names}: other groups by {cluster}, expected one")
+        return self._replace(n=len(first.names), column=first.column, clusters=first.members)
+
+    def notes(self, run: Evaluation) -> list[str]:
+        """Return a note on few images, and one on frames of a run that are drawn apart."""
+        rough = f"{self.n} {self.units} only: intervals and p-values are rough"
+        advice = "" if self.column else frames_note(run.records)
+        return [rough] * (self.n < _FEW_IMAGES) + [advice] * bool(advice)
 
 
 def checked_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Return n_boot and seed as Python integers. Raises DataError for values out of range."""
+    """Return a sampling of nothing yet. Raises DataError for values out of range."""
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     samples = given_number(n_boot, "n_boot", 1, 10_000_000, whole=True)
-    return Sampling(int(samples), int(given_number(seed, "seed", 0, math.inf, whole=True)))
+    return Sampling(int(samples), int(given_number(seed, "seed", 0, math.inf, whole=True)), level)
 
 
 def blocks(count: int, n_images: int) -> list[range]:

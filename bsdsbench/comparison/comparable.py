@@ -14,6 +14,12 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import in_short, reference_notes
 
 
+def refuse_equal_names(what: str, names: Sequence[str]) -> None:
+    """Raise DataError if two "runs" or "methods" have the same name."""
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"two {what} are named {twice[0]!r}, expected different names")
+
+
 class ComparableRuns(NamedTuple):
     """Runs on the images that they share, and what a reader has to know beside who is left out."""
 

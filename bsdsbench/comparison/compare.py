@@ -8,7 +8,7 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from math import nan
@@ -22,6 +22,8 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
+    Sampling,
+    Told,
     WeightedRun,
     bootstrap_weights,
     checked_sampling,
@@ -29,7 +31,12 @@ from bsdsbench.comparison.bootstrap import (
     sample_counter,
     scores_of,
 )
-from bsdsbench.comparison.comparable import comparable, fewer_values, shared_metrics
+from bsdsbench.comparison.comparable import (
+    comparable,
+    fewer_values,
+    refuse_equal_names,
+    shared_metrics,
+)
 from bsdsbench.comparison.comparison import (
     Comparison,
     ImageEffect,
@@ -37,22 +44,14 @@ from bsdsbench.comparison.comparison import (
     Interval,
     ScoreDifference,
 )
-from bsdsbench.comparison.ranks import Ranks, ranks_of
-from bsdsbench.errors import DataError
+from bsdsbench.comparison.ranks import ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.groups import Partition, frames_note, group_columns, image_clusters
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.results.score_names import (
-    lower_is_better,
-    score_name,
-    usual_scores,
-)
+from bsdsbench.results.score_names import lower_is_better, score_name, usual_scores
 from bsdsbench.results.score_tables import is_area, late_starts_of, reading_line
 from bsdsbench.scores.ratios import Weights
-
-FEW_IMAGES = 20
 
 
 def compare(
@@ -120,24 +119,18 @@ def compare(
     >>> round(found.difference_of("scharr", "sobel", "ods").value, 4)
     -0.0094
     """
-    n_boot, seed = checked_sampling(n_boot, seed, level)
+    checked = checked_sampling(n_boot, seed, level)
     given_word(test, "test", significance.TESTS)
     kept, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
-    labels = [run.name for run in kept]
-    if twice := [name for name in labels if labels.count(name) > 1]:
-        raise DataError(f"two runs are named {twice[0]!r}, expected different names")
-    sampling = _sampling_of(kept, cluster, n_boot, seed, level)
-    if sampling.n < FEW_IMAGES:
-        notes.append(f"{sampling.n} {sampling.units} only: intervals and p-values are rough")
-    if cluster is None and (advice := frames_note(kept[0].records)):
-        notes.append(advice)
-    return _compared(kept, notes, sampling, test, progress)
+    refuse_equal_names("runs", [run.name for run in kept])
+    sampling = checked.of(kept, cluster)
+    return _compared(kept, [*notes, *sampling.notes(kept[0])], sampling, test, progress)
 
 
 def _compared(
     kept: Sequence[Evaluation],
     notes: list[str],
-    sampling: _Sampling,
+    sampling: Sampling,
     test: str,
     progress: Progress | None,
 ) -> Comparison:
@@ -149,25 +142,34 @@ def _compared(
     # Drawn meanwhile, which takes longest
     weights = bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
     weighted = [WeightedRun(run, metrics) for run in kept]
-    sampled = _sampled(kept, metrics, weighted, weights, sampling, count_samples)
+    sampled = _sampled(kept, weighted, weights, sampling, count_samples)
     # Classes of errors are counted in some runs only
     scores = tuple(s for s in sampled[0].values if all(s in one.values for one in sampled))
-    pairs = list(combinations(sampled, 2))
-    exchanged = _exchanged(pairs, metrics, sampling, count_samples) if permutes else {}
+    intervals, ranks = list[Interval](), {}
+    for run, score in product(sampled, scores):
+        ends = significance.percentile_interval(run.draws[score], sampling.level, sampling.n)
+        intervals.append(Interval(run.name, score, run.values[score], *ends))
+    for score in scores:
+        by_name = {run.name: (run.values[score], run.draws[score]) for run in sampled}
+        ranks[score] = ranks_of(score, by_name, sampling.level)
+    pairs, exchanged = list(combinations(sampled, 2)), {}
+    for a, b in pairs if permutes else ():
+        p_values = significance.permutation_p(a.run, b.run, metrics, sampling, count_samples)
+        exchanged[a.name, b.name] = p_values
     moves, differences = _solver_moves(sampled, metrics), list[ScoreDifference]()
     for family in _families(scores):
         differences += _differences_of(family, pairs, exchanged, moves, sampling)
-    images = [_image_pairs(m, pair, sampling.clusters) for m, pair in product(metrics, pairs)]
+    images = [_image_pairs(m, a, b, sampling.clusters) for m, (a, b) in product(metrics, pairs)]
     shown = usual_scores(kept[0], scores, parts=True)
     if pairs:
         notes += _nothing_significant(sampling, len(pairs))
     return Comparison(
         names=tuple(run.name for run in kept),
         scores=scores,
-        intervals=_intervals(scores, sampled, sampling),
+        intervals=tuple(intervals),
         differences=tuple(differences),
         letters=_letters(scores, sampled, differences, sampling.level),
-        ranks=_ranks(scores, sampled, sampling.level),
+        ranks=ranks,
         images=tuple(images),
         n_images=n_images,
         n_boot=sampling.n_boot,
@@ -180,69 +182,20 @@ def _compared(
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(shown),
         cluster=sampling.column,
-        n_clusters=sampling.n if sampling.column else 0,
+        n_clusters=sampling.n_clusters,
         reading=reading_line(kept),
         coverage=fewer_values(weighted, [run.name for run in kept], scores),
         left_out={run.name: run.left_out for run in kept if run.left_out},
     )
 
 
-class _Sampling(NamedTuple):
-    """How samples are drawn, and of what: `n` images, or whole clusters of them.
-
-    `clusters` (N,) is the cluster of each image, None where images are drawn.
-    """
-
-    n_boot: int
-    seed: int
-    level: float
-    n: int
-    column: str = ""  # of the groups that are clusters
-    clusters: I8 | None = None
-
-    @property
-    def units(self) -> str:
-        """Return what is drawn, in words."""
-        return f"clusters ({self.column})" if self.column else "images"
-
-
-def _sampling_of(
-    runs: Sequence[Evaluation], cluster: str | None, n_boot: int, seed: int, level: float
-) -> _Sampling:
-    """Return how samples are drawn of the runs' images, or of clusters by a column."""
-    partition = clusters_of(runs, cluster)
-    if partition is None:
-        return _Sampling(n_boot, seed, level, len(runs[0].records))
-    n = len(partition.names)
-    return _Sampling(n_boot, seed, level, n, partition.column, partition.members)
-
-
-def clusters_of(runs: Sequence[Evaluation], column: str | None) -> Partition | None:
-    """Return the clusters of the runs' images; None without a column.
-
-    Raises DataError where two runs have other ones.
-    """
-    if column is None:
-        return None
-    known = [run for run in runs if group_columns(run.records)] or [runs[0]]
-    first, *others = [image_clusters(run.records, column) for run in known]
-    for run, other in zip(known[1:], others, strict=True):
-        if other.members.tolist() != first.members.tolist():
-            raise DataError(f"{known[0].name}, {run.name}: other groups by {column}, expected one")
-    return first
-
-
 class _Sampled(NamedTuple):
-    """A run and its scores, by METRIC.SCORE: of all images, of the samples, without each image.
-
-    `images` are those of each image: metric -> image id -> column -> value.
-    """
+    """A run and its scores, by METRIC.SCORE: of all images, of the samples, without each image."""
 
     run: Evaluation
     values: dict[str, float]
     draws: dict[str, F8]
     without: dict[str, F8]
-    images: dict[str, dict[str, dict[str, float]]]
 
     @property
     def name(self) -> str:
@@ -251,11 +204,10 @@ class _Sampled(NamedTuple):
 
 def _sampled(
     runs: Sequence[Evaluation],
-    metrics: Sequence[str],
     weighted: Sequence[WeightedRun],
     weights: Iterable[Weights],
-    sampling: _Sampling,
-    count_samples: Callable[[int], object],
+    sampling: Sampling,
+    count_samples: Told,
 ) -> list[_Sampled]:
     """Return the runs with all their scores."""
     n_images = len(runs[0].records)
@@ -263,37 +215,11 @@ def _sampled(
     without: list[dict[str, F8]] = [{} for _ in runs]
     if sampling.n > 1:
         without = scores_of(weighted, jackknife_weights(n_images, sampling.clusters))
-    images = [{metric: run.image_scores(metric) for metric in metrics} for run in runs]
     draws, sampled = scores_of(weighted, weights, count_samples), []
     for k, run in enumerate(runs):
         values = {score: float(number[0]) for score, number in whole[k].items()}
-        sampled.append(_Sampled(run, values, draws[k], without[k], images[k]))
+        sampled.append(_Sampled(run, values, draws[k], without[k]))
     return sampled
-
-
-def _exchanged(
-    pairs: Sequence[tuple[_Sampled, _Sampled]],
-    metrics: Sequence[str],
-    sampling: _Sampling,
-    count_samples: Callable[[int], object],
-) -> dict[tuple[str, str], Mapping[str, float]]:
-    """Return the p-values of permutations of each pair of runs."""
-    p_values = dict[tuple[str, str], Mapping[str, float]]()
-    for a, b in pairs:
-        drawn = sampling.n_boot, sampling.seed, count_samples, sampling.clusters
-        p_values[a.name, b.name] = significance.permutation_p(a.run, b.run, metrics, *drawn)
-    return p_values
-
-
-def _intervals(
-    scores: Sequence[str], runs: Sequence[_Sampled], sampling: _Sampling
-) -> tuple[Interval, ...]:
-    """Return the interval of each score of each run."""
-    intervals = []
-    for run, score in product(runs, scores):
-        ends = significance.percentile_interval(run.draws[score], sampling.level, sampling.n)
-        intervals.append(Interval(run.name, score, run.values[score], *ends))
-    return tuple(intervals)
 
 
 def _families(scores: Sequence[str]) -> list[list[str]]:
@@ -304,15 +230,6 @@ def _families(scores: Sequence[str]) -> list[list[str]]:
             kind = "part" if named.part else "whole"
             families.setdefault((named.metric, named.column.key, kind), []).append(score)
     return list(families.values())
-
-
-def _ranks(scores: Sequence[str], runs: Sequence[_Sampled], level: float) -> dict[str, Ranks]:
-    """Return the ranks of the runs by each score."""
-    ranks = {}
-    for score in scores:
-        by_name = {run.name: (run.values[score], run.draws[score]) for run in runs}
-        ranks[score] = ranks_of(score, by_name, level)
-    return ranks
 
 
 def _late_starts(
@@ -327,7 +244,7 @@ def _late_starts(
     return lines
 
 
-def _nothing_significant(sampling: _Sampling, n_pairs: int) -> list[str]:
+def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     """Return a note where no p-value can be small enough, whatever the scores are."""
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if least_p < 1 - sampling.level:
@@ -357,7 +274,7 @@ def _differences_of(
     pairs: Sequence[tuple[_Sampled, _Sampled]],
     exchanged: Mapping[tuple[str, str], Mapping[str, float]],
     moves: Mapping[str, Mapping[str, float]],
-    sampling: _Sampling,
+    sampling: Sampling,
 ) -> list[ScoreDifference]:
     """The differences of some scores of pairs of runs, their p-values corrected together."""
     family, level, n = [], sampling.level, sampling.n
@@ -403,13 +320,8 @@ def _letters(
     return letters
 
 
-def _image_pairs(
-    metric: str,
-    runs: tuple[_Sampled, _Sampled],
-    clusters: I8 | None = None,
-) -> ImagePairs:
-    """Two runs image by image, compared by the metric's first image column."""
-    a, b = runs
+def _image_pairs(metric: str, a: _Sampled, b: _Sampled, clusters: I8 | None) -> ImagePairs:
+    """Return two runs image by image, compared by the metric's first image column."""
     key = registry.get(metric).image_columns[0].key
     first = next(score for score in a.values if score.startswith(f"{metric}."))
     influence = np.zeros(len(a.run.records))
@@ -418,9 +330,10 @@ def _image_pairs(
         influence = gap - (a.without[first] - b.without[first])
         influence = influence if clusters is None else influence[clusters]
     effects = []
-    images = a.images[metric].items(), b.images[metric].values()
-    rows = zip(*images, influence.tolist(), strict=True)
-    for (image_id, of_a), of_b, pull in rows:
+    images = (run.image_scores(metric).values() for run in (a.run, b.run))
+    for image_id, of_a, of_b, pull in zip(
+        a.run.image_ids, *images, influence.tolist(), strict=True
+    ):
         gap = of_a[key] - of_b[key]
         if not np.isnan(gap):
             effects.append(ImageEffect(image_id, of_a[key], of_b[key], gap, pull))

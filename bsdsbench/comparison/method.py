@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import frozen
 
 from bsdsbench.arguments import given_list
+from bsdsbench.comparison.comparable import refuse_equal_names
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.results.evaluation import Evaluation
@@ -133,9 +134,7 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
                 f"--method {spec!r}: expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
             )
         methods.append((name, matching_folders(patterns.split(","), f"--method {name}")))
-    names = [name for name, _ in methods]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"two methods are named {twice[0]!r}, expected different names")
+    refuse_equal_names("methods", [name for name, _ in methods])
     return methods
 
 

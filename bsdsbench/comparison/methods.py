@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import combinations
+from itertools import combinations, islice
 from math import isfinite, nan
 from typing import Any, NamedTuple
 
@@ -28,14 +28,14 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
+    Sampling,
     WeightedRun,
     bootstrap_weights,
     checked_sampling,
     sample_counter,
     scores_of,
 )
-from bsdsbench.comparison.comparable import comparable, shared_metrics
-from bsdsbench.comparison.compare import FEW_IMAGES, clusters_of
+from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import Interval, ScoreDifference
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.comparison.method import Method, runs_of, with_runs
@@ -47,11 +47,9 @@ from bsdsbench.comparison.method_tables import (
     spread_cell,
 )
 from bsdsbench.comparison.ranks import Ranks, ranks_of
-from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.groups import Partition, frames_note
 from bsdsbench.results.score_names import chosen_scores, flat_scores, full_name, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, made_how, reading_line
 from bsdsbench.scores.counts import value_at
@@ -76,13 +74,6 @@ def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], Score
         for method, runs in zip(methods, flat, strict=True)
         for score in names
     }
-
-
-class _Draws(NamedTuple):
-    """Bootstrap draws of a method's score, and how many images they are worth in an interval."""
-
-    values: F8
-    n_effective: float
 
 
 @frozen(repr=False, eq=False)
@@ -254,52 +245,49 @@ def compare_methods(
     >>> round(compared.of_runs["SAUGE", "boundary.ods"].mean, 3)
     0.843
     """
-    n_boot, seed = checked_sampling(n_boot, seed, level)
+    checked = checked_sampling(n_boot, seed, level)
     methods = [method.in_order() for method in methods]
-    names = [method.name for method in methods]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"two methods are named {twice[0]!r}, expected different names")
-    runs = as_runs(runs_of(methods), None, groups, group_by)
-    kept, notes = comparable(runs, common, force)
-    drawn_together = clusters_of(kept, cluster)
-    sampling = _sampled(methods, kept, drawn_together, n_boot, seed, level, progress)
-    units = f"clusters ({cluster})" if drawn_together else "images"
-    if sampling.n_units < FEW_IMAGES:
-        notes.append(f"{sampling.n_units} {units} only: intervals and p-values are rough")
-    if cluster is None and (advice := frames_note(kept[0].records)):
-        notes.append(advice)
+    refuse_equal_names("methods", [method.name for method in methods])
+    kept, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
+    sampling, metrics = checked.of(kept, cluster), shared_metrics(kept)
+    sampled = _sampled(methods, kept, metrics, sampling, progress)
+    once = [scores for one in sampled for scores in one.once]
+    scores = tuple(score for score in once[0] if all(score in of_run for of_run in once))
     of_runs, intervals, differences = {}, list[Interval](), list[ScoreDifference]()
-    ranks = {}
-    for score in sampling.scores:
-        drawn = {method.name: sampling.drawn(method, score) for method in methods}
-        for method in methods:
-            scores = sampling.of_runs(method, score)
-            of_runs[method.name, score] = scores
-            ends = sampling.interval(drawn[method.name])
-            intervals.append(Interval(method.name, score, scores.mean, *ends))
-        draws = {name: (of_runs[name, score].mean, d.values) for name, d in drawn.items()}
+    ranks, paired = {}, frozenset((a.name, b.name) for a, b in _paired(methods))
+    for score in scores:
+        means = dict[str, _Draws]()
+        for one in sampled:
+            values, name = one.values(score), one.name
+            of_runs[name, score] = values
+            means[name] = _crossed(one.by_run(score), one.drawn_runs, sampling.n)
+            intervals.append(Interval(name, score, values.mean, *means[name].interval(level)))
+        draws = {name: (of_runs[name, score].mean, mean.values) for name, mean in means.items()}
         ranks[score] = ranks_of(score, draws, level)
-        family = [sampling.difference(a, b, score, drawn) for a, b in combinations(methods, 2)]
+        family = []
+        for a, b in combinations(sampled, 2):
+            is_paired = (a.name, b.name) in paired
+            family.append(_difference(a, b, score, None if is_paired else means, sampling))
         corrected = significance.holm([d.p for d in family])
         differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
     return MethodComparison(
         methods=tuple(methods),
-        scores=sampling.scores,
+        scores=scores,
         of_runs=of_runs,
         intervals=tuple(intervals),
         differences=tuple(differences),
-        paired=sampling.paired,
+        paired=paired,
         n_images=len(kept[0].records),
-        n_boot=n_boot,
-        seed=seed,
+        n_boot=sampling.n_boot,
+        seed=sampling.seed,
         level=level,
-        protocol=sampling.protocol,
+        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         reading=reading_line(kept),
-        notes=(*_variance_notes(methods, sampling.paired, cluster), *notes),
-        shown=sampling.shown,
+        notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(kept[0])),
+        shown=tuple(usual_scores(kept[0], scores)),
         ranks=ranks,
-        cluster=drawn_together.column if drawn_together else "",
-        n_clusters=sampling.n_units if drawn_together else 0,
+        cluster=sampling.column,
+        n_clusters=sampling.n_clusters,
         left_out={
             method.name: on_shared.left_out | method.left_out
             for method, on_shared in zip(methods, with_runs(methods, kept), strict=True)
@@ -308,131 +296,120 @@ def compare_methods(
     )
 
 
-@frozen(eq=False)
-class _Sampling:
-    """The scores of all runs: of all images (`once`), and of bootstrap draws of images."""
+class _Draws(NamedTuple):
+    """Bootstrap draws of a method's score, and how many images they are worth in an interval."""
 
-    methods: Sequence[Method]
-    paired: frozenset[tuple[str, str]]
+    values: F8
+    n_effective: float
+
+    def interval(self, level: float) -> significance.Ends:
+        """Return the ends of the interval of the draws."""
+        return significance.percentile_interval(self.values, level, self.n_effective)
+
+
+class _SampledMethod(NamedTuple):
+    """The scores of each run of a method: of all images (`once`), and of draws of images.
+
+    `drawn_runs` (B, R) is how often each run is drawn, equal for methods of as many runs.
+    """
+
+    name: str
     once: Sequence[Mapping[str, F8]]
     draws: Sequence[Mapping[str, F8]]
-    chosen: Mapping[int, I8]  # number of runs -> how often each is drawn, (B, R)
-    n_units: int  # images, or clusters of them, that are drawn
-    seed: int
-    level: float
-    scores: tuple[str, ...]
-    shown: tuple[str, ...]
-    protocol: str
+    drawn_runs: I8
 
-    def _positions(self, method: Method) -> range:
-        """Return the positions of a method's runs in the list of all runs."""
-        place = self.methods.index(method)
-        first = sum(before.n_runs for before in self.methods[:place])
-        return range(first, first + method.n_runs)
+    def values(self, score: str) -> ScoresOfRuns:
+        """Return a score of the runs."""
+        return ScoresOfRuns(tuple(float(of_run[score][0]) for of_run in self.once))
 
-    def of_runs(self, method: Method, score: str) -> ScoresOfRuns:
-        """Return a score of the runs of a method."""
-        values = [float(self.once[k][score][0]) for k in self._positions(method)]
-        return ScoresOfRuns(tuple(values))
-
-    def _by_run(self, method: Method, score: str) -> F8:
+    def by_run(self, score: str) -> F8:
         """Return the draws of each run, (R, B)."""
-        return np.array([self.draws[k][score] for k in self._positions(method)])
-
-    def _crossed(self, by_run: F8) -> _Draws:
-        """Return bootstrap means over runs, (R, B), where runs and images are drawn together.
-
-        The draws of one run are those of its images, unchanged.
-        """
-        n_runs = len(by_run)
-        if n_runs == 1:
-            return _Draws(by_run[0], self.n_units)
-        first, beyond = by_run[0], by_run - by_run[0]  # of equal runs the mean is exactly theirs
-        mean_beyond = beyond.mean(axis=0)
-        means = first + mean_beyond
-        deviations = np.einsum("rb,br->b", beyond, self.chosen[n_runs]) / n_runs - mean_beyond
-        deviations *= (n_runs / (n_runs - 1)) ** 0.5
-        if np.isnan(means).all():
-            return _Draws(means, self.n_units)
-        of_images, of_runs = np.nanvar(means), np.nanvar(deviations)
-        freedom = of_images**2 / max(self.n_units - 1, 1) + of_runs**2 / (n_runs - 1)
-        equivalent = (of_images + of_runs) ** 2 / freedom if freedom > 0 else self.n_units - 1
-        return _Draws(means + deviations, 1 + float(equivalent))
-
-    def drawn(self, method: Method, score: str) -> _Draws:
-        """Return the draws of a method's mean."""
-        return self._crossed(self._by_run(method, score))
-
-    def interval(self, drawn: _Draws) -> significance.Ends:
-        """Return the ends of the interval of these draws."""
-        return significance.percentile_interval(drawn.values, self.level, drawn.n_effective)
-
-    def difference(
-        self, a: Method, b: Method, score: str, of_methods: Mapping[str, _Draws]
-    ) -> ScoreDifference:
-        """Return the difference of two methods in one score, before Holm's correction.
-
-        `of_methods` are the draws of each method's mean, which unpaired runs are compared by.
-        """
-        left, right = (self.of_runs(method, score) for method in (a, b))
-        is_paired, gap, p = (a.name, b.name) in self.paired, left.mean - right.mean, nan
-        if is_paired:
-            drawn = self._crossed(self._by_run(a, score) - self._by_run(b, score))
-        else:
-            sides = [of_methods[method.name] for method in (a, b)]
-            n_effective = min(side.n_effective for side in sides)
-            drawn = _Draws(sides[0].values - sides[1].values, n_effective)
-        enough = min(a.n_runs, b.n_runs) >= LEAST_RUNS or a.n_runs == b.n_runs == 1
-        if enough and gap == gap:
-            p = significance.p_value(drawn.values, drawn.n_effective)
-            if is_paired:
-                p = significance.sign_flip_p(np.subtract(left.values, right.values), self.seed)
-        least = significance.detectable(drawn.values, self.level, drawn.n_effective)
-        low, high = self.interval(drawn)
-        return ScoreDifference(a.name, b.name, score, gap, low, high, p, p, least)
+        return np.array([of_run[score] for of_run in self.draws])
 
 
 def _sampled(
     methods: Sequence[Method],
     kept: Sequence[Evaluation],
-    drawn_together: Partition | None,
-    n_boot: int,
-    seed: int,
-    level: float,
+    metrics: Sequence[str],
+    sampling: Sampling,
     progress: Progress | None,
-) -> _Sampling:
+) -> list[_SampledMethod]:
     """Return the scores of the runs of all methods, `kept`, under draws of images or clusters."""
-    clusters = drawn_together.members if drawn_together else None
-    metrics, n_images = shared_metrics(kept), len(kept[0].records)
-    tables = [WeightedRun(run, metrics) for run in kept]
-    count_samples = sample_counter(progress, len(kept) * n_boot)
-    once = scores_of(tables, [np.ones((1, n_images), np.int64)])
-    draws = scores_of(tables, bootstrap_weights(n_images, n_boot, seed, clusters), count_samples)
-    scores = tuple(score for score in once[0] if all(score in values for values in once))
-    pairs = [
-        (a, b)
-        for a, b in combinations(methods, 2)
-        if a.seeds == b.seeds and a.distinct and a.n_runs > 1
-    ]
-    return _Sampling(
-        methods=list(methods),
-        paired=frozenset((a.name, b.name) for a, b in pairs),
-        once=once,
-        draws=draws,
-        chosen={n: _drawn_runs(n, n_boot, seed) for n in {m.n_runs for m in methods}},
-        n_units=len(drawn_together.names) if drawn_together else n_images,
-        seed=seed,
-        level=level,
-        scores=scores,
-        shown=tuple(usual_scores(kept[0], scores)),
-        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
-    )
+    n_boot, n_images = sampling.n_boot, len(kept[0].records)
+    weighted = [WeightedRun(run, metrics) for run in kept]
+    weights = bootstrap_weights(n_images, n_boot, sampling.seed, sampling.clusters)
+    once = iter(scores_of(weighted, [np.ones((1, n_images), np.int64)]))
+    draws = iter(scores_of(weighted, weights, sample_counter(progress, len(kept) * n_boot)))
+    sampled = []
+    for method in methods:
+        n = method.n_runs
+        drawn_runs = _drawn_runs(n, n_boot, sampling.seed)
+        of_method = [*islice(once, n)], [*islice(draws, n)], drawn_runs
+        sampled.append(_SampledMethod(method.name, *of_method))
+    return sampled
 
 
 def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Return how often each run is drawn, (B, R): equal for methods of as many runs."""
+    """Return how often each of `n_runs` runs is drawn, (B, R)."""
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
+
+
+def _paired(methods: Sequence[Method]) -> list[tuple[Method, Method]]:
+    """Return the pairs of methods whose runs are the same seeds."""
+    pairs = combinations(methods, 2)
+    return [(a, b) for a, b in pairs if a.seeds == b.seeds and a.distinct and a.n_runs > 1]
+
+
+def _crossed(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
+    """Return bootstrap means over runs, (R, B), where runs and images are drawn together.
+
+    `drawn_runs` (B, R) is how often each run is drawn; `n_units` images, or clusters, are. The
+    draws of one run are those of its images, unchanged.
+    """
+    n_runs = len(by_run)
+    if n_runs == 1:
+        return _Draws(by_run[0], n_units)
+    first, beyond = by_run[0], by_run - by_run[0]  # of equal runs the mean is exactly theirs
+    mean_beyond = beyond.mean(axis=0)
+    means = first + mean_beyond
+    deviations = np.einsum("rb,br->b", beyond, drawn_runs) / n_runs - mean_beyond
+    deviations *= (n_runs / (n_runs - 1)) ** 0.5
+    if np.isnan(means).all():
+        return _Draws(means, n_units)
+    of_images, of_runs = np.nanvar(means), np.nanvar(deviations)
+    freedom = of_images**2 / max(n_units - 1, 1) + of_runs**2 / (n_runs - 1)
+    equivalent = (of_images + of_runs) ** 2 / freedom if freedom > 0 else n_units - 1
+    return _Draws(means + deviations, 1 + float(equivalent))
+
+
+def _difference(
+    a: _SampledMethod,
+    b: _SampledMethod,
+    score: str,
+    means: Mapping[str, _Draws] | None,
+    sampling: Sampling,
+) -> ScoreDifference:
+    """Return the difference of two methods in one score, before Holm's correction.
+
+    `means` are the draws of each method's mean; None for methods of the same seeds, whose runs are
+    drawn in pairs.
+    """
+    left, right = a.values(score), b.values(score)
+    gap, p = left.mean - right.mean, nan
+    if means is None:
+        drawn = _crossed(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
+    else:
+        of_a, of_b = means[a.name], means[b.name]
+        drawn = _Draws(of_a.values - of_b.values, min(of_a.n_effective, of_b.n_effective))
+    n_runs = len(left.values), len(right.values)
+    if (min(n_runs) >= LEAST_RUNS or max(n_runs) == 1) and gap == gap:
+        p = significance.p_value(drawn.values, drawn.n_effective)
+        if means is None:
+            p = significance.sign_flip_p(np.subtract(left.values, right.values), sampling.seed)
+    least = significance.detectable(drawn.values, sampling.level, drawn.n_effective)
+    ends = drawn.interval(sampling.level)
+    return ScoreDifference(a.name, b.name, score, gap, *ends, p, p, least)
 
 
 def means_table(
@@ -482,10 +459,9 @@ def means_table(
 
 
 def _variance_notes(
-    methods: Sequence[Method], paired: frozenset[tuple[str, str]], cluster: str | None
+    methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
     """Say which variance the intervals have, and why there is no p."""
-    units = f"clusters ({cluster})" if cluster else "images"
     alone = [m.name for m in methods if m.n_runs == 1]
     several = any(m.n_runs > 1 for m in methods)
     few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks, scores_of
+from bsdsbench.comparison.bootstrap import Sampling, Told, WeightedRun, blocks, scores_of
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
@@ -126,31 +126,23 @@ _MOST_SIGNS = 1 << 16  # assignments of signs that are tried
 
 
 def permutation_p(
-    a: Evaluation,
-    b: Evaluation,
-    metrics: Sequence[str],
-    count: int,
-    seed: int,
-    count_samples: Told,
-    clusters: I8 | None = None,
+    a: Evaluation, b: Evaluation, metrics: Sequence[str], sampling: Sampling, count_samples: Told
 ) -> dict[str, float]:
     """Return each score's two-sided p: how often swapping images gives as large a difference.
 
-    With the number of each image's cluster, whole clusters are exchanged.
-
-    In all ways of exchanging images where these are at most `count`, else in `count` random ways
-    and the one that was observed. Raises DataError for two protocols.
+    Images, or whole clusters, are exchanged in all ways where these are at most `n_boot`, else in
+    so many random ways and the one that was observed. Raises DataError for two protocols.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
     both, out = [WeightedRun(a, metrics, b)], {}
-    images = np.arange(len(a.records)) if clusters is None else clusters
+    images = np.arange(len(a.records)) if sampling.clusters is None else sampling.clusters
     n = int(images.max()) + 1
 
     def swapped() -> Iterator[I8]:
-        return (block[:, images] for block in _swaps(n, count, seed))
+        return (block[:, images] for block in _swaps(n, sampling.n_boot, sampling.seed))
 
     (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in swapped()), count_samples)
     (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in swapped()), count_samples)

@@ -242,20 +242,9 @@ def test_intervals_cover_the_mean_of_runs_and_images():
         images, effects = rng.normal(0, 1, n_images), rng.normal(0, 0.12, n_runs)
         values = effects[:, None] + images[None] + rng.normal(0, 0.3, (n_runs, n_images))
         weights = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_boot)
-        sampling = tested._Sampling(
-            methods=(),
-            paired=frozenset(),
-            once=(),
-            draws=(),
-            chosen={n_runs: tested._drawn_runs(n_runs, n_boot, trial)},
-            n_units=n_images,
-            seed=trial,
-            level=0.95,
-            scores=(),
-            shown=(),
-            protocol="",
-        )
-        low, high = sampling.interval(sampling._crossed(values @ weights.T / n_images))
+        drawn_runs = tested._drawn_runs(n_runs, n_boot, trial)
+        means = tested._crossed(values @ weights.T / n_images, drawn_runs, n_images)
+        low, high = means.interval(0.95)
         hits += low <= 0 <= high
     assert 0.93 <= hits / 400 <= 0.97
 
