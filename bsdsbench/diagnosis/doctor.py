@@ -241,7 +241,8 @@ class _Inputs:
         several = self.kind in ("labels", "classes")
         pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
         try:
-            prediction, gt = FileItem(pair, self.kind).load(metric, protocol)
+            (alike,) = registry.by_reading([metric.name], protocol, self.kind)
+            prediction, gt = FileItem(pair, self.kind).load(alike, protocol)
         except DataError as error:
             self.unread.append(error.problems[0])
             return

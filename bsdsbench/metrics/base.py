@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
@@ -27,7 +27,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.optional import Arrays as Arrays
 from bsdsbench.metrics.optional import Counter as Counter
-from bsdsbench.metrics.optional import ErrorClasses, HumanForm
+from bsdsbench.metrics.optional import HumanForm
 from bsdsbench.metrics.optional import ScoreTree as ScoreTree
 from bsdsbench.metrics.optional import Symptoms as Symptoms
 from bsdsbench.metrics.optional import Texts as Texts
@@ -253,6 +253,9 @@ class Metric(ABC, Generic[Opt]):
         The fields of a protocol that move its scores; signature and caption say no others.
     several_tolerances : bool
         True if it counts at each of several tolerances; others that use one refuse them.
+    has_errors : bool
+        True if its missed and false pixels have classes: `count` then takes a `counter`, which
+        counts more than `boundary_counts`, and `columns` have those of `error_scores` too.
 
     Examples
     --------
@@ -281,6 +284,7 @@ class Metric(ABC, Generic[Opt]):
     void: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
     several_tolerances: ClassVar[bool] = False
+    has_errors: ClassVar[bool] = False
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
     # False where boundaries stand for the segmentations that they were made of
@@ -295,7 +299,7 @@ class Metric(ABC, Generic[Opt]):
         cls.reads_whole_truth = cls.segmentations or cls.gt_kind != "annotators"
         if not cls.image_columns:  # images are compared and listed by one
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
-        if "count_with" in cls.__dict__:
+        if "has_errors" in cls.__dict__:
             cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
 
     @abstractmethod
@@ -368,11 +372,6 @@ class Metric(ABC, Generic[Opt]):
 
     # What every metric has.
 
-    @property
-    def has_errors(self) -> bool:
-        """Return True if its missed and false pixels have classes."""
-        return isinstance(self, ErrorClasses)
-
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Return `scores` and, if errors were counted, the scores of the error classes."""
         package = type(self).__module__.partition(".")[0]
@@ -416,7 +415,7 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image, or compare its annotators if there is no prediction.
 
-        A counter goes to `count_with`, where the metric has it. Raises DataError where the sizes
+        A counter goes to a metric that takes one (`has_errors`). Raises DataError where the sizes
         differ, or there is no human form.
         """
         opt = self.options_of(protocol)
@@ -430,9 +429,9 @@ class Metric(ABC, Generic[Opt]):
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
-        if counter is not None and isinstance(self, ErrorClasses):
-            return self.count_with(counter, pred, gt, protocol, opt)
-        return self.count(pred, gt, protocol, opt)
+        count: Callable[..., Arrays] = self.count
+        more = {"counter": counter} if counter is not None and self.has_errors else {}
+        return count(pred, gt, protocol, opt, **more)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return what options say about the files of both sides; `pred_kind` as in a run."""

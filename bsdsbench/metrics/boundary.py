@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +36,56 @@ from bsdsbench.images import (
     binary_map,
     same_shape,
 )
+from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import Arrays, Column, Counter, ScoreTree, VoidOptions, at_least_two
-from bsdsbench.metrics.curve_metric import BOUNDARY_COLUMNS, F_AT_ODS, CurveMetric
+from bsdsbench.metrics.base import (
+    AT_ODS,
+    IMAGES,
+    Arrays,
+    Column,
+    Counter,
+    Metric,
+    Opt,
+    ScoreTree,
+    Texts,
+    VoidOptions,
+    at_least_two,
+)
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
-from bsdsbench.scores.counts import OTHER_MATCHES, Counts, ImageRecord, MatchCounts, Stack, value_at
+from bsdsbench.scores.counts import (
+    OTHER_MATCHES,
+    Counts,
+    ImageRecord,
+    MatchCounts,
+    Score,
+    Stack,
+    part_of,
+    value_at,
+)
 from bsdsbench.scores.curve import BoundaryScore, PRCurve, area, best, curve_scores, recall_at_half
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
-from bsdsbench.transforms.maps import prepare
+from bsdsbench.transforms.maps import clean, prepare
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
+CURVE_COLUMNS = (
+    Column("ods", "ODS"),
+    Column("ods.threshold", "ODS threshold", "threshold", digits=3, shown="own", score=False),
+    Column("ods.precision", "ODS P", "P", shown="own", score=False),
+    Column("ods.recall", "ODS R", "R", shown="own", score=False),
+    Column("ois", "OIS"),
+    Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
+)
+# Of an image: its F at the ODS threshold of the run, beside its best F.
+F_AT_ODS = Column(AT_ODS, "F at the ODS threshold", "F at ODS")
+BOUNDARY_COLUMNS = (
+    *CURVE_COLUMNS,
+    Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
+    IMAGES,
+)
 AT_TOLERANCES = ("ods", "ois", "ap")  # scores that have a column for each of several tolerances
 
 
@@ -59,6 +95,53 @@ def tolerance_key(score: str, tolerance: str) -> str:
     "_" stands for the dot of the tolerance, as dots separate the parts of a key.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
+
+
+class CurveMetric(Metric[Opt]):
+    """A metric of one curve, or of several, each with the scores of the boundary benchmark.
+
+    Attributes
+    ----------
+    curve_names : dict of str to str
+        The key of each curve in the score, and its title; none where the score is that of one.
+    """
+
+    curve_names: ClassVar[Mapping[str, str]] = {}
+    cuts_at_thresholds = True
+    part_columns = BOUNDARY_COLUMNS
+
+    def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
+        """Return the counts (N, T, 4) of each curve by the path of its scores."""
+        if not self.curve_names:
+            return {(): stack["matches"]}
+        return {(key,): stack[key] for key in self.curve_names}
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
+        scores: dict[str, Any] = {}
+        for path, matches in self.curves(stack, opt).items():
+            of_curve = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
+            scores |= {path[0]: of_curve} if path else of_curve
+        return scores
+
+    def parts(self, protocol: Protocol, opt: Opt) -> dict[str, tuple[str, ...]]:
+        return {title: (key,) for key, title in self.curve_names.items()}
+
+    def files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
+    ) -> Texts:
+        """Yield the official tables, of several curves in a folder each, named by its key.
+
+        A class that no image has is left out, and an image in which it was not counted.
+        """
+        counted = stack.get("counted")
+        for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
+            if (of_curve := part_of(score, path)) is None:
+                continue
+            images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
+            folder, own_ids = "/".join(map(safe_name, path[-1:])), [ids[i] for i in images.tolist()]
+            rows = stack["thresholds"], matches[images], protocol.ods_rule
+            for name, text in boundary_files(of_curve, own_ids, *rows):
+                yield f"{folder}/{name}" if folder else name, text
 
 
 class BoundaryMetric(CurveMetric[VoidOptions]):
@@ -72,7 +155,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     title = "Boundaries"
     options, void, void_option = VoidOptions, True, "ignore"
     uses = MATCHED
-    curved = several_tolerances = True
+    curved = several_tolerances = has_errors = True
     columns = BOUNDARY_COLUMNS
     image_columns = (
         Column("ods", "best F"),
@@ -83,18 +166,15 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     )
 
     def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
-    ) -> MatchCounts:
-        return boundary_counts(pred, gt, protocol)
-
-    def count_with(
         self,
-        counter: Counter,
         pred: Prediction,
         gt: GroundTruth,
         protocol: Protocol,
         opt: VoidOptions,
+        counter: Counter | None = None,
     ) -> Arrays:
+        if counter is None:
+            return boundary_counts(pred, gt, protocol)
         several = boundary_counts(pred, gt, protocol) if len(protocol.tolerances) > 1 else {}
         return {**several, **counter(pred, gt, protocol)}
 
@@ -321,7 +401,7 @@ def boundary_counts(
 
     pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
-    shape, whole_image = gt_maps.shape[1:], has_whole_image_row(pred, protocol)
+    shape, whole_image = gt_maps.shape[1:], protocol.whole_image and pred.kind != "segs"
     radii = protocol.radii(shape)
     widest = prepare_truth(gt_maps, max(radii))
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
@@ -430,23 +510,16 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
     return maps
 
 
-class SoftOrSegs(NamedTuple):
-    """A soft map (H, W), or the boundary maps (T, H, W) of segmentations; the other is None."""
-
-    soft: Any
-    bmaps: Any
-
-
-def soft_or_segs(pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None) -> SoftOrSegs:
-    """Return the soft map of a prediction, or the boundaries of its segmentations.
+def boundaries_of_segs(
+    pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
+) -> Bool | None:
+    """Return the boundaries (T, H, W) of segmentations, None for a prediction of another form.
 
     Void pixels (`valid` is False) separate no segments. Raises ShapeError if the prediction does
     not have the expected shape.
     """
     same_shape(pred.shape, shape)
-    if pred.kind != "segs":
-        return SoftOrSegs(pred.boundary_map(), None)
-    return SoftOrSegs(None, np.stack([seg2bdry(seg, valid) for seg in pred.segs]))
+    return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
 
 
 class ThresholdEvents(NamedTuple):
@@ -476,14 +549,14 @@ def threshold_events(
     from bsdsbench.kernels import thinning, thresholding
 
     size = None
-    soft, bmaps = soft_or_segs(pred, shape, valid)
+    bmaps = boundaries_of_segs(pred, shape, valid)
     if valid is not None:  # also where a threshold of 0 takes every pixel
         dropped = ~valid if dropped is None else dropped | ~valid
-    if soft is None:
+    if bmaps is not None:
         thresholds = np.arange(1.0, len(bmaps) + 1)
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
-        start = int(protocol.whole_image)  # that row needs no matching
+        soft, start = pred.boundary_map(), int(protocol.whole_image)  # that row needs no matching
         thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
         if near is None or protocol.clean or dropped is not None:
             near = thinning.EVERYWHERE
@@ -504,32 +577,12 @@ def threshold_events(
     return ThresholdEvents(thresholds, events, size)
 
 
-def clean(maps: Bool) -> Bool:
-    """Remove isolated pixels, those without any of the eight neighbours, from maps (T, H, W).
-
-    Examples
-    --------
-    >>> clean(np.array([[[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]]], bool)).astype(int).tolist()
-    [[[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]]
-    """
-    from scipy.ndimage import binary_dilation
-
-    around = np.ones((1, 3, 3), bool)
-    around[0, 1, 1] = False
-    return np.asarray(maps & binary_dilation(maps, around))
-
-
 def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
     """Rebuild the map at each threshold, lowest first, (T, H, W), from the changes of thinning."""
     start, pixel, _ = events
     changed = np.zeros((start.size - 1, math.prod(shape)), bool)
     changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
     return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
-
-
-def has_whole_image_row(pred: Prediction, protocol: Protocol) -> bool:
-    """Tell whether the counts have a row for the threshold 0, at which every pixel is on."""
-    return protocol.whole_image and pred.kind != "segs"
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:

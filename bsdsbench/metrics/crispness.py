@@ -21,8 +21,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
-from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.metrics.curve_metric import CurveMetric
+from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_ratio

@@ -47,9 +47,8 @@ from bsdsbench.metrics.base import (
     Symptoms,
     image_means,
 )
-from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
 from bsdsbench.metrics.contour.measures import pixel_distances
-from bsdsbench.metrics.curve_metric import CURVE_COLUMNS
 from bsdsbench.metrics.label_maps import faults_named
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
@@ -404,7 +403,7 @@ class DepthMetric(Metric[DepthOptions]):
     options = DepthOptions
     void = True
     uses = (*MAPS, *CURVE, *MATCHING)
-    curved = cuts_at_thresholds = True
+    curved = cuts_at_thresholds = has_errors = True
     columns = (
         *(Column(k, h, s, lower=k.startswith("dbe"), quantity=k) for k, h, s in _MEASURED),
         *(
@@ -433,17 +432,12 @@ class DepthMetric(Metric[DepthOptions]):
         return "edges" in opt.measures
 
     def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
-    ) -> Arrays:
-        return self.count_with(boundary_counts, pred, gt, protocol, opt)
-
-    def count_with(
         self,
-        counter: Counter,
         pred: Prediction,
         gt: GroundTruth,
         protocol: Protocol,
         opt: DepthOptions,
+        counter: Counter = boundary_counts,
     ) -> Arrays:
         """Count pairs, distances and matched edges, of the measures asked for.
 

@@ -17,7 +17,6 @@ import numpy as np
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.boundary import (
-    has_whole_image_row,
     threshold_events,
     truth_maps,
     whole_image_counts,
@@ -149,7 +148,7 @@ def boundary_errors(
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]
     rows = [t[::-1] for t in (matches, errors.missed, errors.false, errors.agreement_matched)]
-    if has_whole_image_row(pred, protocol):  # every annotated pixel is matched there
+    if protocol.whole_image and pred.kind != "segs":  # every annotated pixel is matched there
         thresholds, first = np.r_[0.0, thresholds], whole_image_counts(gt_maps, valid)
         counted = np.ones(shape, np.bool_) if valid is None else valid
         within = [

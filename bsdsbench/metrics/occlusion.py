@@ -20,27 +20,20 @@ Source. DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccP
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from bsdsbench.arguments import I8
-from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.images import GroundTruth, Prediction, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
-from bsdsbench.metrics.boundary import replayed, threshold_events, truth_maps
-from bsdsbench.metrics.curve_metric import CurveMetric
+from bsdsbench.metrics.boundary import CurveMetric, replayed, threshold_events, truth_maps
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PRED, Score, Stack
 from bsdsbench.transforms.resize import bilinear
 
 _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
-
-
-def _resized(soft: Map, shape: tuple[int, int]) -> Map:
-    """Return a soft map at the size of the ground truth."""
-    if soft.shape == shape:
-        return soft
-    return np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
 
 
 class OcclusionMetric(CurveMetric[None]):
@@ -51,7 +44,7 @@ class OcclusionMetric(CurveMetric[None]):
     reads = "oriented"
     default_protocol = "occlusion"
     uses = (*MAPS, *CURVE, *MATCHING)
-    curve_names = _PARTS
+    curve_names, has_errors = _PARTS, True
     columns = (
         *(
             Column(
@@ -67,19 +60,32 @@ class OcclusionMetric(CurveMetric[None]):
     )
     image_columns = (Column("orientation.ods", "orientation F"), Column("edge.ods", "edge F"))
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
+    def count(
+        self,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: None,
+        counter: Counter | None = None,
+    ) -> Arrays:
         """Count matched pixels, and those in pairs of right orientation, at every threshold.
 
         thresholds f8 (T,) and matches i8 (T, 4) as `boundary_counts`; right_gt, right_pred i8 (T,),
         pixels in a pair of right orientation, summed over annotators, and with any annotator. The
         programs write right_gt and never use it. Angles are radians; a threshold stands for the
-        pixels from it on, also where it is 0.
+        pixels from it on, also where it is 0. A counter adds what it counts of the edges.
         """
         from bsdsbench.kernels.matching.matching import match_maps
 
-        gt_maps, angles = truth_maps(gt, protocol), pred.angles
+        gt_maps, angles, more = truth_maps(gt, protocol), pred.angles, dict[str, Any]()
         rows, cols = gt_maps.shape[1:]
-        resized = Prediction(pred.image_id, soft=_resized(pred.soft, (rows, cols)))
+        soft = pred.soft
+        if soft.shape != (rows, cols):
+            soft = np.clip(bilinear(unit(soft), (rows, cols)), 0.0, 1.0)
+        resized = Prediction(pred.image_id, soft=soft)
+        if counter is not None:  # without the row of the whole image
+            above = protocol.thresholds[int(protocol.whole_image) :]
+            more |= counter(resized, gt, protocol.replace(thresholds=above))
         if angles.shape != (rows, cols):
             angles = bilinear(angles, (rows, cols))
         thresholds, events, _ = threshold_events(resized, (rows, cols), protocol)
@@ -103,16 +109,7 @@ class OcclusionMetric(CurveMetric[None]):
             counts[k] = matched_gt, *totals, right_gt, right.sum()
         right_gt, right_pred = counts[:, 4:].T
         rows = {"thresholds": thresholds, "matches": counts[:, :4]}
-        return {**rows, "right_gt": right_gt, "right_pred": right_pred}
-
-    def count_with(
-        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
-    ) -> Arrays:
-        """Return the counts of `count`, and what the counter counts of the edges."""
-        soft = _resized(pred.soft, gt.shape)
-        if protocol.whole_image:  # a row that `count` does not have
-            protocol = protocol.replace(thresholds=protocol.thresholds[1:])
-        return {**counter(soft, gt, protocol), **self.count(pred, gt, protocol, opt)}
+        return {**more, **rows, "right_gt": right_gt, "right_pred": right_pred}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """Return True: another size is resized."""

@@ -59,23 +59,13 @@ class OfficialTables(typing.Protocol):
 class DrawsPixels(typing.Protocol[_Opt]):
     """Right, false and missed pixels of an image can be drawn.
 
-    Metrics of matched boundaries need not have it: `ErrorClasses` tells those pixels.
+    Metrics of matched boundaries need not have it: their counter (`has_errors`) tells those pixels.
     """
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
     ) -> DrawnSteps:
         """Return what each pixel is as `count` counts it."""
-
-
-@typing.runtime_checkable
-class ErrorClasses(typing.Protocol[_Opt]):
-    """Missed and false pixels have classes (`boundary_errors`)."""
-
-    def count_with(
-        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
-    ) -> Arrays:
-        """Count as `count`, with a function that counts more than `boundary_counts`."""
 
 
 @typing.runtime_checkable

@@ -26,8 +26,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
 from bsdsbench.metrics.base import IMAGES, Column, Metric, ScoreTree, VoidOptions
-from bsdsbench.metrics.boundary import soft_or_segs
-from bsdsbench.metrics.curve_metric import CURVE_COLUMNS, F_AT_ODS
+from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
@@ -165,10 +164,10 @@ def _pixel_steps(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Drawn
     from bsdsbench.kernels.thresholding import levels
 
     masks, valid = annotated_masks(gt), gt.parts.get("valid")
-    soft, bmaps = soft_or_segs(pred, masks.shape[1:], valid)
-    if soft is None:
+    bmaps = boundaries_of_segs(pred, masks.shape[1:], valid)
+    if bmaps is not None:
         return steps_of_soft(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
-    reached = levels(prepare(soft, protocol, valid), protocol.cuts())
+    reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
     return steps_of_soft(protocol.threshold_array(), reached, masks, valid)
 
 
@@ -236,12 +235,12 @@ def pixel_counts(
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     thresholds, cuts = protocol.threshold_array(), protocol.cuts()
-    soft, bmaps = soft_or_segs(pred, gt_maps.shape[1:], valid)
-    if soft is None:
-        thresholds, cuts, soft = np.arange(1.0, len(bmaps) + 1), np.array([1.0]), bmaps.mean(axis=0)
-    else:
-        soft = prepare(soft, protocol, valid)
+    bmaps = boundaries_of_segs(pred, gt_maps.shape[1:], valid)
+    if bmaps is None:
+        soft = prepare(pred.boundary_map(), protocol, valid)
         bmaps = soft[None]
+    else:
+        thresholds, cuts, soft = np.arange(1.0, len(bmaps) + 1), np.array([1.0]), bmaps.mean(axis=0)
     if valid is not None:
         soft, bmaps, gt_maps = (m[..., valid][..., None, :] for m in (soft, bmaps, gt_maps))
     quadrants = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import evolve, fields
 
@@ -25,8 +25,8 @@ from bsdsbench.text import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from bsdsbench.loaders.reading import Reading
-    from bsdsbench.metrics.base import Metric
+    from bsdsbench.loaders.reading import Reading, Readings
+    from bsdsbench.metrics.base import FilesRead, Metric
     from bsdsbench.protocol.protocol import Protocol
 
 GROUP = "bsdsbench.metrics"
@@ -95,12 +95,7 @@ def other_packages() -> set[str]:
 
 @cache
 def file_hash(name: str) -> str:
-    """Return a hash of the file of another package's metric, and of those it imports from there.
-
-    "" for one of ours, whose version says it.
-    """
-    if name in BUILT_IN:
-        return ""
+    """Return a hash of the file of another package's metric, and of those it imports from there."""
     package, *_ = type(get(name)).__module__.partition(".")
     modules, new = set[str](), {type(get(name)).__module__}
     while new:  # what each has in its namespace, and is of the same package
@@ -116,6 +111,12 @@ def file_hash(name: str) -> str:
         with suppress(OSError, AttributeError):  # of a session at the prompt there is no file
             digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
     return digest.hexdigest()
+
+
+def sources_of(metrics: Iterable[str]) -> dict[str, str]:
+    """Return the hash of the file of each metric of another package."""
+    others = [name for name in metrics if name not in BUILT_IN]
+    return dict(zip(others, map(file_hash, others), strict=True))
 
 
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
@@ -135,6 +136,19 @@ def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     return in_order(asked)
 
 
+class WithOptions(NamedTuple):
+    """A metric, and its options in a protocol."""
+
+    metric: Metric
+    opt: Any
+
+
+def with_options(metrics: Iterable[str], protocol: Protocol) -> Iterator[WithOptions]:
+    """Yield the metrics with their options in a protocol."""
+    for metric in map(get, metrics):
+        yield WithOptions(metric, metric.options_of(protocol))
+
+
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics as which a run with these reads its files: all of them.
 
@@ -147,11 +161,8 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the metrics that have a precision-recall curve with their options."""
-    curved = []
-    for name in metrics:
-        if get(name).has_curve(get(name).options_of(protocol)):
-            curved.append(name)
-    return tuple(curved)
+    asked = with_options(metrics, protocol)
+    return tuple(metric.name for metric, opt in asked if metric.has_curve(opt))
 
 
 @cache  # it reads what every installed package says of itself
@@ -175,8 +186,8 @@ def settled(protocol: Protocol) -> Protocol:
                 f"options {name!r}: expected the name of a metric, one of {', '.join(names())}"
                 f"{did_you_mean(name, names())}"
             )
-    given = in_order(protocol.options)
-    return evolve(protocol, options={m: get(m).options_of(protocol) for m in given})
+    asked = with_options(in_order(protocol.options), protocol)
+    return evolve(protocol, options={metric.name: opt for metric, opt in asked})
 
 
 def stored(values: Mapping[str, Any]) -> Protocol:
@@ -188,86 +199,86 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """Return the conventions behind the scores of metrics: the protocol's and the metrics' own."""
-    conventions = []
-    for name in metrics:
-        conventions.append(get(name).describe(protocol, get(name).options_of(protocol)))
-    return protocol.describe(used(metrics, protocol), list(filter(None, conventions)))
+    conventions, used = list[str](), set[str]()
+    for metric, opt in with_options(metrics, protocol):
+        conventions.append(metric.describe(protocol, opt))
+        used.update(metric.used(opt))
+    return protocol.describe(used, filter(None, conventions))
 
 
-def check_void(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError where metrics that read files alike differ in their void."""
-    voids = {name: get(name).files_read(get(name).options_of(protocol)).void for name in metrics}
-    labels = all(get(name).reads == "classes" for name in metrics)  # each read as their metric asks
-    if not labels and len(set(map(frozenset, voids.values()))) > 1:
-        words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
-        raise DataError(f"{words}: expected one void for all metrics of a run")
+def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
+    """Raise DataError for options that do not go together, or that mean nothing to the metrics.
 
-
-def refuse_part_names(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError for a class name that is also the name of a group of scores.
-
+    Metrics that read files alike have one void. No class has the name of a group of scores:
     METRIC.pooled.iou would be the score of a class `pooled` too, and METRIC.liver.pooled.iou that
-    of a class `liver.pooled`.
+    of a class `liver.pooled`. An option about pixel values is used by one of the metrics, and
+    several tolerances by each that has one.
     """
-    for metric in map(get, metrics):
-        parts = metric.parts(protocol, metric.options_of(protocol))
+    from bsdsbench.protocol.protocol import READ, Protocol, preset_names
+
+    asked, voids = list(with_options(metrics, protocol)), dict[str, tuple[float, ...]]()
+    several = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
+    for metric, opt in asked:
+        if metric.reads != "classes":  # labels are read as each metric asks
+            voids[metric.name] = metric.files_read(opt).void
+        if several and "max_dist" in metric.used(opt) and not metric.several_tolerances:
+            raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
+        parts = metric.parts(protocol, opt)
         keys = {column.key for column in (*metric.columns, *metric.part_columns)}
         groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
         for part, group in product(parts, groups):
             if parts[part] != (part,) and f".{part}".endswith(f".{group}"):
                 taken = f"{part!r}: {group!r} is the name of a group of scores"
                 raise DataError(f"{metric.name}.classes {taken}, expected another name")
-
-
-def by_reading(
-    metrics: Sequence[str], protocol: Protocol, pred_kind: str
-) -> tuple[tuple[Metric, ...], ...]:
-    """Group metrics by the meaning they give to files, such as masks or instance numbers."""
-    groups: dict[tuple[Reading, ...], tuple[Metric, ...]] = {}
-    for metric in readers(metrics):
-        readings = metric.readings(protocol, pred_kind)
-        meant = tuple(evolve(side, metric="", void_option="") for side in readings)
-        groups[meant] = *groups.get(meant, ()), metric
-    (first, *further), known = groups.values(), set(chain(*groups.values()))
-    return (*first, *[metric for metric in map(get, metrics) if metric not in known]), *further
-
-
-def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """METRIC.OPTION -> value, of the options that a signature names also where they are usual."""
-    named = {}
-    for metric in map(get, metrics):
-        for field in fields(metric.options) if metric.options else ():
-            if field.metadata.get("signed"):
-                value = getattr(metric.options_of(protocol), field.name)
-                named[f"{metric.name}.{field.name}"] = json.dumps(value)
-    return named
-
-
-def refuse_unread(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError for an option about pixel values that none of the metrics uses."""
-    from bsdsbench.protocol.protocol import READ, Protocol, preset_names
-
+    if len(set(map(frozenset, voids.values()))) > 1:
+        words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
+        raise DataError(f"{words}: expected one void for all metrics of a run")
     plain, known = protocol.name.removesuffix("*"), unused(metrics, protocol)
     usual = Protocol.preset(plain) if plain in preset_names() else Protocol()
     for name in READ:
         if name in known and getattr(protocol, name) != getattr(usual, name):
             has = f"{name} = {getattr(protocol, name)}: means nothing for {', '.join(metrics)}"
             raise DataError(f"{has} as it is set here, expected {getattr(usual, name)}")
-    for metric in map(get, metrics if len(protocol.tolerances) > 1 else ()):
-        if "max_dist" in metric.used(metric.options_of(protocol)) and not metric.several_tolerances:
-            several = ", ".join(protocol.tolerance_names)
-            raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
+
+
+class ReadAlike(NamedTuple):
+    """Metrics to which files mean the same; what they hold and mean to the first of them."""
+
+    metrics: tuple[Metric, ...]
+    files: FilesRead
+    readings: Readings
+
+
+def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tuple[ReadAlike, ...]:
+    """Group metrics by the meaning they give to files, such as masks or instance numbers."""
+    groups: dict[tuple[Reading, ...], ReadAlike] = {}
+    reading = readers(metrics)
+    others = [metric for metric in map(get, metrics) if metric not in reading]
+    for metric in reading:
+        readings = metric.readings(protocol, pred_kind)
+        meant = tuple(evolve(side, metric="", void_option="") for side in readings)
+        if meant not in groups:
+            files = metric.files_read(metric.options_of(protocol))
+            groups[meant] = ReadAlike((), files, readings)
+        alike = (*groups[meant].metrics, metric)
+        groups[meant] = groups[meant]._replace(metrics=alike)
+    first, *further = groups.values()
+    return first._replace(metrics=(*first.metrics, *others)), *further
+
+
+def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
+    """METRIC.OPTION -> value, of the options that a signature names also where they are usual."""
+    named = {}
+    for metric, opt in with_options(metrics, protocol):
+        for field in fields(metric.options) if metric.options else ():
+            if field.metadata.get("signed"):
+                named[f"{metric.name}.{field.name}"] = json.dumps(getattr(opt, field.name))
+    return named
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     known = {*protocol.names(), *protocol.options} if metrics else set()
-    return frozenset(known.difference(metrics, used(metrics, protocol)))
-
-
-def used(metrics: Sequence[str], protocol: Protocol) -> set[str]:
-    """Fields of a protocol that scores of the metrics depend on."""
-    fields_used = set[str]()
-    for name in metrics:
-        fields_used.update(get(name).used(get(name).options_of(protocol)))
-    return fields_used
+    for metric, opt in with_options(metrics, protocol):
+        known -= {metric.name, *metric.used(opt)}
+    return frozenset(known)

@@ -39,8 +39,7 @@ from bsdsbench.loaders.label_evidence import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
-from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.metrics.curve_metric import CurveMetric
+from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import (
@@ -362,7 +361,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     default_protocol = None
     options = SemanticOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    void_option = "ignore"
+    void_option, has_errors = "ignore", True
     columns = (
         Column("ods_mean", "mean ODS"),
         Column("ois_mean", "mean OIS"),
@@ -397,17 +396,12 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return ids | Evidence(label_evidence(labels, opt.class_labels))
 
     def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
-    ) -> Arrays:
-        return self.count_with(boundary_counts, pred, gt, protocol, opt)
-
-    def count_with(
         self,
-        counter: Counter,
         pred: Prediction,
         gt: GroundTruth,
         protocol: Protocol,
         opt: SemanticOptions,
+        counter: Counter = boundary_counts,
     ) -> Arrays:
         """Count the boundaries of every class.
 

@@ -73,7 +73,7 @@ class WireframeMetric(Metric[WireframeOptions]):
     default_protocol = "wireframe"
     options = WireframeOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    curved = cuts_at_thresholds = True
+    curved = cuts_at_thresholds = has_errors = True
     columns = (
         Column("fh", "F^H"),
         Column("aph", "AP^H"),
@@ -85,17 +85,12 @@ class WireframeMetric(Metric[WireframeOptions]):
     image_columns = (Column("ods", "F"),)
 
     def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
-    ) -> Arrays:
-        return self.count_with(boundary_counts, pred, gt, protocol, opt)
-
-    def count_with(
         self,
-        counter: Counter,
         pred: Prediction,
         gt: GroundTruth,
         protocol: Protocol,
         opt: WireframeOptions,
+        counter: Counter = boundary_counts,
     ) -> Arrays:
         """Count pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
 

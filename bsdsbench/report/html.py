@@ -45,7 +45,6 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.metrics.optional import ErrorClasses
 from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import (
     BUFFER_COLORS,
@@ -262,7 +261,7 @@ class Page:
             other_color=OTHER_COLOR,
             buffer_colors=BUFFER_COLORS,
             void_color=VOID_COLOR,
-            annotators=any(isinstance(drawn_metric(run), ErrorClasses) for run in runs),
+            annotators=any(m is not None and m.has_errors for m in map(drawn_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
             data=_script_json(data),

@@ -19,7 +19,7 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
-from bsdsbench.metrics.optional import DrawsPixels, ErrorClasses
+from bsdsbench.metrics.optional import DrawsPixels
 from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError
 from bsdsbench.plotting.style import (
     BUFFER_COLORS,
@@ -49,10 +49,10 @@ def drawn_metric(run: Evaluation) -> Metric | None:
     run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
-        if isinstance(metric, ErrorClasses):
+        if metric.has_errors:
             return metric
     kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    read_alike = registry.by_reading(run.metrics, run.protocol, kind)[0]
+    read_alike = registry.by_reading(run.metrics, run.protocol, kind)[0].metrics
     drawable = (metric for metric in map(registry.get, run.metrics) if metric in read_alike)
     return next((metric for metric in drawable if isinstance(metric, DrawsPixels)), None)
 
@@ -69,7 +69,7 @@ def pixel_steps(
     if isinstance(metric, DrawsPixels):
         return metric.pixel_steps(*inputs)
     errors = metric_with_errors(run) is not None if errors is None else errors
-    steps: DrawnSteps = metric.count_with(partial(pixel_classes, errors=errors), *inputs)["steps"]
+    steps: DrawnSteps = metric.count(*inputs, partial(pixel_classes, errors=errors))["steps"]
     return steps
 
 

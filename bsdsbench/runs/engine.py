@@ -235,7 +235,7 @@ def count(
     counted again. With `sanity_check` the outcome has what `first_look` needs, with `serialise` the
     record as bytes, too. Errors of any kind are returned, not raised.
     """
-    first, protocol, look = plan.by_reading[0][0], plan.protocol, None
+    first, protocol, look = plan.by_reading[0].metrics[0], plan.protocol, None
     try:
         files = HeldFiles()
         fingerprint = image_fingerprint(item, plan.stamp, files)
@@ -243,7 +243,7 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
-        inputs = [item.load(group[0], protocol, files) for group in plan.by_reading]
+        inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
         pred, gt = inputs[0]
         del files  # counting needs the memory
         if sanity_check and pred is not None:
@@ -283,7 +283,7 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # in their order
     sides, forms = dict[str, Sides](), dict[str, str]()
     has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
-    for group, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
+    for (group, _, _), (pred, gt) in zip(plan.by_reading, inputs, strict=True):
         shown, both = None if item.form else pred, None
         for metric in group:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)

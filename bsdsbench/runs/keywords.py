@@ -39,7 +39,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.text import did_you_mean, is_text, show
 
 if TYPE_CHECKING:
-    from bsdsbench.metrics.base import Metric
+    from bsdsbench.metrics.registry import ReadAlike
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
     from bsdsbench.transforms.multi_scale import MultiScale
@@ -396,7 +396,7 @@ class Plan:
     @property
     def sources(self) -> dict[str, str]:
         """The hash of the file of each metric of another package."""
-        return _sources_of(self.metrics)
+        return registry.sources_of(self.metrics)
 
     @property
     def on_dask(self) -> bool:
@@ -405,7 +405,7 @@ class Plan:
         return not named and not isinstance(self.executor, Executor)
 
     @cached_property
-    def by_reading(self) -> tuple[tuple[Metric, ...], ...]:
+    def by_reading(self) -> tuple[ReadAlike, ...]:
         """The metrics in groups that read files alike."""
         return registry.by_reading(self.metrics, self.protocol, self.pred_kind)
 
@@ -436,16 +436,13 @@ def stamp_of(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
     """Return a hash of what the counts of every image of such a run depend on."""
-    versions, sources = [(m, registry.get(m).version) for m in metrics], _sources_of(metrics)
+    versions, sources = [], registry.sources_of(metrics)
+    for metric in map(registry.get, metrics):
+        versions.append((metric.name, metric.version))
     parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     parts += ["errors"] * errors + [sources] * bool(sources)
     text = json.dumps(parts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _sources_of(metrics: Sequence[str]) -> dict[str, str]:
-    hashes = {name: registry.file_hash(name) for name in metrics}
-    return {name: source for name, source in hashes.items() if source}
 
 
 def plan(
@@ -481,9 +478,7 @@ def plan(
     kept["out"] = None if keywords.out is None else Path(keywords.out)
     kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
     resolved = registry.settled(resolved)
-    registry.check_void(names, resolved)
-    registry.refuse_part_names(names, resolved)
-    registry.refuse_unread(names, resolved)
+    registry.check_options(names, resolved)
     return Plan(**{**kept, "task": task, "protocol": resolved, "metrics": names})
 
 

@@ -37,6 +37,7 @@ from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
@@ -107,8 +108,8 @@ class Item(typing.Protocol):
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of all that is read, by calls of `read`."""
 
-    def load(self, metric: Metric, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read prediction and ground truth. Raises DataError."""
+    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
+        """Read prediction and ground truth as these metrics do. Raises DataError."""
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
@@ -144,10 +145,9 @@ class FileItem:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
-    def load(self, metric: Metric, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
+    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read prediction and ground truth. Raises DataError."""
-        files = metric.files_read(metric.options_of(protocol))
-        readings = metric.readings(protocol, self.kind)
+        (metric, *_), files, readings = alike
         gt = read_truth(self.pair, metric.gt_kind, protocol, files.instances, readings.gt, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
@@ -168,8 +168,8 @@ def folders(
 
     `ids` are the images to evaluate, in place of a split file.
     """
-    first, kind = plan.by_reading[0][0], plan.pred_kind
-    files, photos = first.files_read(first.options_of(plan.protocol)), dict[str, Path]()
+    (first, *_), files, _ = plan.by_reading[0]
+    kind, photos = plan.pred_kind, dict[str, Path]()
     if plan.on_dask:  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     pairs = pair(
@@ -291,9 +291,9 @@ class ArrayItem:
                         digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
-    def load(self, metric: Metric, protocol: Protocol, read: ReadBytes) -> Inputs:
+    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
         """Return prediction and ground truth. Raises DataError."""
-        return self._sound_inputs()[metric.name]
+        return self._sound_inputs()[alike.metrics[0].name]
 
     def _sound_inputs(self) -> dict[str, Inputs]:
         if isinstance(self.inputs, DataError):
@@ -339,24 +339,15 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)
         try:
-            inputs = {
-                metric.name: _inputs_of(image_id, pred, truth, metric, plan.protocol)
-                for metric, *_ in plan.by_reading
-            }
+            inputs = {}
+            for (metric, *_), _, readings in plan.by_reading:
+                inputs[metric.name] = Inputs(
+                    _prediction_of(image_id, pred, plan.pred_kind, readings),
+                    _truth_of_arrays(image_id, truth, metric.gt_kind, readings.gt, plan.protocol),
+                )
             yield ArrayItem(image_id, inputs)
         except DataError as error:
             yield ArrayItem(image_id, error)
-
-
-def _inputs_of(
-    image_id: str, pred: object, truth: object, metric: Metric, protocol: Protocol
-) -> Inputs:
-    """Return prediction and ground truth of arrays as a metric reads them. Raises DataError."""
-    readings = metric.readings(protocol, metric.pred_kinds[0])
-    return Inputs(
-        _prediction_of(image_id, pred, metric.pred_kinds[0], readings),
-        _truth_of_arrays(image_id, truth, metric.gt_kind, readings.gt, protocol),
-    )
 
 
 def _prediction_of(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
@@ -427,7 +418,7 @@ class Sources:
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
         """Read prediction and ground truth of an image, as a run does. Raises DataError."""
-        pred, gt = self._item(image_id, protocol).load(self.metric, protocol, read)
+        pred, gt = self._item(image_id, protocol).load(self._alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
         return PredictionAndTruth(pred, gt)
@@ -451,11 +442,15 @@ class Sources:
             check_same_counts(run, record.image_id, stored, counted)
         return inputs
 
+    def _alike(self, protocol: Protocol) -> ReadAlike:
+        """Return how the metric reads files by a protocol."""
+        return registry.by_reading([self.metric.name], protocol, self.pred_kind)[0]
+
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
         """Return the image as the run had it."""
-        files, metric = self.pairs[image_id], self.metric
-        photo = self.photos.get(image_id) if metric.photo else None
-        with_instances = metric.files_read(metric.options_of(protocol)).instances
+        files = self.pairs[image_id]
+        photo = self.photos.get(image_id) if self.metric.photo else None
+        with_instances = self._alike(protocol).files.instances
         instances = map(instances_beside, files.gt_paths) if with_instances else ()
         others = photo, tuple(filter(None, instances))
         return FileItem(files, self.pred_kind, *others, valid=self.views.get(image_id))
@@ -463,7 +458,7 @@ class Sources:
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """The ground truth alone. Raises DataError."""
         item = FileItem(self.pairs[image_id], "", valid=self.views.get(image_id))
-        return item.load(self.metric, protocol).gt
+        return item.load(self._alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
         """The picture, or None if there is none of that size."""

@@ -141,3 +141,18 @@ def thin(bmap: Map) -> Bool:
     from bsdsbench.kernels import thinning
 
     return thinning.thin_map(binary_map(bmap, "boundary map"))
+
+
+def clean(maps: Bool) -> Bool:
+    """Remove isolated pixels, those without any of the eight neighbours, from maps (T, H, W).
+
+    Examples
+    --------
+    >>> clean(np.array([[[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]]], bool)).astype(int).tolist()
+    [[[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]]
+    """
+    from scipy.ndimage import binary_dilation
+
+    around = np.ones((1, 3, 3), bool)
+    around[0, 1, 1] = False
+    return np.asarray(maps & binary_dilation(maps, around))
