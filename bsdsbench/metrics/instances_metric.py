@@ -1,15 +1,15 @@
 """Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-Definition. All comes from the table of overlaps of the objects. AJI joins each annotated object
-with the predicted one of largest IoU, AJI+ makes one-to-one pairs of the largest sum of IoU:
-intersections of the pairs over their unions and the pixels of objects in none. Precision, recall
-and F are of objects that overlap by a named rule. Sorted AP is the area under TP / (TP + FP + FN)
-over the IoU that is asked for.
+Definition. Every score comes from the table of overlaps of the objects. AJI pairs each annotated
+object with the predicted object of largest IoU; AJI+ pairs objects one to one so that the sum of
+IoU is largest. Both divide the intersections of the pairs by their unions plus the pixels of
+unpaired objects. Precision, recall and F count the objects that overlap by a rule (option
+`overlap`). Sorted AP is the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-Conventions. A map has a number for each object, 0 for none. Void is taken out of both maps; an
-object that lies wholly on it is in neither. AJI and sorted AP are means over the images with
-objects, precision, recall and F of all objects together; `pooled` and `mean_f1` are the other way
-round.
+Conventions. A map has a number for each object, and 0 elsewhere. Void pixels are removed from both
+maps, and with them objects that lie on void only. AJI and sorted AP are means over the images with
+objects; precision, recall and F count the objects of all images together. `pooled` and `mean_f1`
+are the opposite.
 
 Source. Kumar et al., TMI 2017 (AJI); Graham et al., HoVer-Net, MedIA 2019 (AJI+); Chen et al.,
 SortedAP, 2023 (arXiv 2309.04887); cellpose.
@@ -17,7 +17,7 @@ SortedAP, 2023 (arXiv 2309.04887); cellpose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -28,7 +28,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.label_evidence import number_evidence
@@ -67,7 +67,7 @@ JACCARD = ("aji", "aji_plus", "aji_union")
 
 @frozen
 class InstancesOptions:
-    """What an object is, and when it is found."""
+    """Options that say what an object is, and when it counts as found."""
 
     components: int | None = COMPONENTS
     overlap: str = option(
@@ -98,19 +98,21 @@ class InstancesOptions:
 
     @property
     def size_names(self) -> tuple[str, ...]:
-        """The classes of sizes, in pixels."""
+        """The names of the classes of sizes, in pixels."""
         ends = [f"{size:g}" for size in self.sizes]
         between = [f"{low} to below {high}" for low, high in pairwise(ends)]
         return (f"below {ends[0]}", *between, f"from {ends[-1]}") if ends else ()
 
 
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
-    """The counts of one image, (H, W) integers. Raises DataError, ShapeError.
+    """Count the objects of one image, two (H, W) maps of integers.
 
-    inside, joined : i8 (3,), the intersections and unions that the indices of JACCARD add up
-    objects : i8 (2, 2), annotated objects found and all, predicted ones right and all
-    sorted_ap : f8 (), NaN without any object
-    by_size : i8 (B, 2, 2), `objects` of each class of sizes; only with `sizes`
+    Raises DataError if an array is no label map, ShapeError if the shapes differ. The counts:
+
+    inside, joined : i8 (3,), sums of intersections and of unions for each index of JACCARD
+    objects : i8 (2, 2), annotated objects found and in all, predicted objects right and in all
+    sorted_ap : f8 (), NaN if there are no objects
+    by_size : i8 (B, 2, 2), `objects` of each class of sizes; only if the option `sizes` is set
 
     Examples
     --------
@@ -118,64 +120,123 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     >>> counts.inside.tolist(), counts.joined.tolist(), counts.objects.tolist()
     ([2, 2, 2], [5, 5, 4], [[1, 1], [1, 2]])
     """
-    linear_sum_assignment = _assignment()
     opt = opt or InstancesOptions()
     maps = as_label_maps(pred, gt)
     void = np.isin(maps[1], [VOID, *opt.ignore]) if opt.ignore else void_of(maps[1])
     maps = [np.maximum(m if void is None else np.where(void, 0, m), 0) for m in maps]
     if opt.components:
         maps = [numbered(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)]
-    cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
-    # numbers of the objects from 1, 0 for none
-    numbers = [np.unique(np.append(row, 0), return_inverse=True)[1] for row in cells[1::-1]]
-    table = np.zeros([row.max() + 1 for row in numbers], np.int64)
-    table[numbers[0][:-1], numbers[1][:-1]] = cells[2]
-    shared, in_gt, in_pred = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
-    union = in_gt[:, None] + in_pred - shared
-    iou = shared / union
-    one_to_one = linear_sum_assignment(iou, maximize=True)
-    best = (np.arange(len(in_gt)), iou.argmax(axis=1)) if iou.size else one_to_one
-    inside, joined = [], []
-    for way in (best, one_to_one):
-        pairs = np.zeros(iou.shape, bool)
-        pairs[way] = shared[way] > 0
-        alone = in_gt[~pairs.any(axis=1)].sum() + in_pred[~pairs.any(axis=0)].sum()
-        inside.append(shared[pairs].sum())
-        joined.append(union[pairs].sum() + alone)
-    often = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))  # pairs from 0.5 on come first
-    inside.append(shared[linear_sum_assignment(often, maximize=True)].sum())
-    joined.append(in_gt.sum() + in_pred.sum() - shared.sum())
-    good = shared > 0 if opt.overlap == "any" else iou > opt.iou
-    detected, right = good.any(axis=1), good.any(axis=0)
-    if opt.overlap == "one-to-one":
-        from scipy.sparse import csgraph, csr_array
-
-        paired = csgraph.maximum_bipartite_matching(csr_array(good))  # rows of columns, or -1
-        detected, right = np.isin(np.arange(len(in_gt)), paired), paired >= 0
-    n, steps = len(in_gt) + len(in_pred), np.sort(iou[one_to_one])
-    steps = steps[steps > 0]  # TP / (TP + FP + FN) over the IoU that is asked for falls at these
-    tp = np.arange(steps.size, 0, -1)
-    ap = tp / (n - tp)
-    ap = np.concatenate([ap[:1], ap, [0.0]])
-    area = (np.diff([0.0, *steps, 1.0]) * (ap[1:] + ap[:-1])).sum() / 2
-    objects = [[detected.sum(), len(in_gt)], [right.sum(), len(in_pred)]]
+    overlaps = _overlaps(*maps)
+    one_to_one = _assignment()(overlaps.iou, maximize=True)
+    sums = _jaccard_sums(overlaps, one_to_one)
+    detected, right = _found_objects(overlaps, opt)
+    n_objects = len(overlaps.gt_pixels) + len(overlaps.pred_pixels)
     by_size: dict[str, ArrayLike] = {}
     if opt.sizes:
-        n_sizes, rows = len(opt.sizes) + 1, []
-        for is_matched, pixels in ((detected, in_gt), (right, in_pred)):
-            size = np.searchsorted(opt.sizes, pixels, side="right")
-            matched = np.bincount(size[is_matched], minlength=n_sizes)
-            rows.append(np.stack([matched, np.bincount(size, minlength=n_sizes)], axis=-1))
+        sides = ((detected, overlaps.gt_pixels), (right, overlaps.pred_pixels))
+        rows = [_matched_by_size(*side, opt.sizes) for side in sides]
         by_size = {"by_size": np.stack(rows, axis=1)}
-    ap_value = area if n else np.nan
-    return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=ap_value, **by_size)
+    return Counts(
+        inside=sums.inside,
+        joined=sums.joined,
+        objects=[[detected.sum(), detected.size], [right.sum(), right.size]],
+        sorted_ap=_sorted_ap(overlaps.iou[one_to_one], n_objects) if n_objects else np.nan,
+        **by_size,
+    )
+
+
+class _Overlaps(NamedTuple):
+    """The overlaps of G annotated with P predicted objects, in pixels: (G, P) but for the sizes."""
+
+    shared: I8
+    union: I8
+    iou: F8
+    gt_pixels: I8  # (G,)
+    pred_pixels: I8  # (P,)
+
+
+def _overlaps(pred: Map, gt: Map) -> _Overlaps:
+    """Tabulate the overlaps of the objects of two maps of numbers, in which 0 is no object."""
+    cells = value_pairs(*(m.ravel().astype(np.int64) for m in (pred, gt)))[0]
+    # Objects are numbered from 1 without gaps; 0, appended, is always there.
+    rows, cols = (np.unique(np.append(m, 0), return_inverse=True)[1] for m in cells[1::-1])
+    table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)
+    table[rows[:-1], cols[:-1]] = cells[2]
+    shared, gt_pixels, pred_pixels = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
+    union = gt_pixels[:, None] + pred_pixels - shared
+    return _Overlaps(shared, union, shared / union, gt_pixels, pred_pixels)
+
+
+class _JaccardSums(NamedTuple):
+    """The sums of intersections and of unions of pairs, for each index in JACCARD."""
+
+    inside: list[np.int64]
+    joined: list[np.int64]
+
+
+def _jaccard_sums(overlaps: _Overlaps, one_to_one: tuple[I8, I8]) -> _JaccardSums:
+    """Sum the intersections and unions of the pairs of each index in JACCARD.
+
+    AJI takes for each annotated object the predicted one of largest IoU, AJI+ the `one_to_one`
+    pairs. The AJI of cellpose pairs as many objects with an IoU of at least 0.5 as possible.
+    """
+    shared, union, iou, gt_pixels, pred_pixels = overlaps
+    largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
+    inside, joined = [], []
+    for candidates in (largest, one_to_one):
+        pairs = np.zeros(iou.shape, bool)
+        pairs[candidates] = shared[candidates] > 0
+        gt_only, pred_only = ~pairs.any(axis=1), ~pairs.any(axis=0)
+        inside.append(shared[pairs].sum())
+        joined.append(union[pairs].sum() + gt_pixels[gt_only].sum() + pred_pixels[pred_only].sum())
+    benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))  # IoU only decides between equals
+    inside.append(shared[_assignment()(benefit, maximize=True)].sum())
+    joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
+    return _JaccardSums(inside, joined)
+
+
+class _FoundObjects(NamedTuple):
+    """Which annotated objects (G,) are detected and which predicted objects (P,) are right."""
+
+    detected: Bool
+    right: Bool
+
+
+def _found_objects(overlaps: _Overlaps, opt: InstancesOptions) -> _FoundObjects:
+    """Apply the option `overlap` to the table of overlaps."""
+    good = overlaps.shared > 0 if opt.overlap == "any" else overlaps.iou > opt.iou
+    if opt.overlap != "one-to-one":
+        return _FoundObjects(np.any(good, axis=1), np.any(good, axis=0))
+    from scipy.sparse import csgraph, csr_array
+
+    partner = csgraph.maximum_bipartite_matching(csr_array(good))  # of each column, -1: none
+    return _FoundObjects(np.isin(np.arange(len(good)), partner), partner >= 0)
+
+
+def _sorted_ap(pair_ious: F8, n_objects: int) -> F8:
+    """Compute the area under TP / (TP + FP + FN), which falls at the IoU of each pair."""
+    steps = np.sort(pair_ious[pair_ious > 0])
+    tp = np.arange(steps.size, 0, -1)
+    quality = tp / (n_objects - tp)
+    quality = np.concatenate([quality[:1], quality, [0.0]])
+    return (np.diff([0.0, *steps, 1.0]) * (quality[1:] + quality[:-1])).sum() / 2
+
+
+def _matched_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
+    """Count the matched and all objects of each class of sizes, (B, 2)."""
+    size_class = np.searchsorted(sizes, pixels, side="right")
+    matched, total = (
+        np.bincount(classes, minlength=len(sizes) + 1)
+        for classes in (size_class[is_matched], size_class)
+    )
+    return np.stack([matched, total], axis=-1)
 
 
 @cache
 def _assignment() -> Callable[..., tuple[I8, I8]]:
-    """Return `scipy.optimize.linear_sum_assignment`, read from its own file if it has one.
+    """Return `scipy.optimize.linear_sum_assignment`, imported from its own module if possible.
 
-    To import all of scipy.optimize takes as long as to compile the kernels of this metric.
+    Importing all of scipy.optimize takes as long as compiling the kernels of this metric.
     """
     import scipy
 
@@ -190,7 +251,7 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
 
 
 class _Detection(NamedTuple):
-    """What columns show of counts of objects (..., 2, 2)."""
+    """The scores of counts of objects (..., 2, 2); every field is (...,)."""
 
     f1: F8
     precision: F8
@@ -201,7 +262,7 @@ class _Detection(NamedTuple):
 
 
 def _detection(objects: Map) -> _Detection:
-    """Return the scores of objects, and how many are found, missed and false."""
+    """Compute F, precision and recall of objects, and how many are found, missed and false."""
     matched, total = objects[..., 0], objects[..., 1]
     shares = defined_ratio(matched, total)
     missed, false = np.moveaxis(total - matched, -1, 0).astype(np.float64)
@@ -210,14 +271,14 @@ def _detection(objects: Map) -> _Detection:
 
 
 def _without_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
-    """Return the annotation with the numbers to ignore as pixels that are not valid."""
+    """Mark the pixels of ignored numbers as not valid in the annotation."""
     if not opt.ignore or "mask" in gt.parts:
         return gt
     return gt.replace(valid=~np.isin(gt.labels, opt.ignore) & gt.parts.get("valid", True))
 
 
 def _label_options(opt: InstancesOptions) -> LabelOptions:
-    """Return the options as metrics of label maps have them."""
+    """Convert the options to those of label maps."""
     return LabelOptions(unit="instance", components=opt.components)
 
 
@@ -227,15 +288,15 @@ COUNTED_OBJECTS = tuple(
 
 
 def objects_line(score: Mapping[str, Any]) -> str:
-    """Return how many objects are found, missed and false, in words."""
+    """Format how many objects are found, missed and false: "3 found, 1 missed, 0 false"."""
     return ", ".join(f"{score[c.key]:,.0f} {c.key}" for c in COUNTED_OBJECTS)
 
 
 class InstancesMetric(ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
-    Scores: means over the images that have objects; `pooled`, and precision, recall and F, of the
-    objects of all images together.
+    AJI and sorted AP are means over the images that have objects. Precision, recall, F and the
+    scores in `pooled` come from the objects of all images together.
     """
 
     name, title, reads, options = "instances", "Objects", "classes", InstancesOptions
@@ -273,11 +334,12 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the objects of both maps, paired where their IoU is above 0.5."""
+        """Return the pixels of the objects of both maps, paired if their IoU is above 0.5."""
         return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt)).steps()
 
     def files_read(self, opt: InstancesOptions) -> FilesRead:
-        """Return what label maps hold; the void of numbered objects is left out in `count`."""
+        """Return what label maps hold. Void is named for masks only, as `count` itself removes it
+        from maps of numbered objects."""
         if not opt.components:
             return FilesRead(Kind.INSTANCES)
         return FilesRead(Kind.MASK, opt.ignore, numbered=True)

@@ -1,7 +1,8 @@
-"""Ids of label maps that cannot be meant: another numbering than the truth's, or cut to 8 bits.
+"""Refuse label maps whose ids cannot be meant: a different numbering, or ids cut to 8 bits.
 
-Only what a map that is meant as it stands does not show is refused. Another numbering is one under
-which more than half of the pixels are right, and as they stand fewer than a quarter of those.
+A map is refused only for what a correct map cannot show. The numbering counts as different if
+another numbering makes more than half of the pixels right, and more than four times as many as the
+labels as they are.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ FEW = 3  # labels from which on agreement cannot be chance, even if the truth la
 
 
 def is_stack(pred: Prediction, gt: GroundTruth) -> bool:
-    """Return True if either side is a stack of maps, one a class or an instance."""
+    """Tell whether either side is a stack of maps, with one map for each class or instance."""
     maps = pred.classes, gt.parts.get("class_boundaries", np.zeros((0, 0)))
     return any(side.ndim == 3 for side in maps)
 
 
 def refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
-    """Raise DataError for (C, H, W) or (H, W, C) in place of a label map (H, W).
+    """Raise DataError if `maps` is a stack, (C, H, W) or (H, W, C), and no label map (H, W).
 
-    shape : of the other side, which shows the axis where it is no stack too
+    `shape` is the other side's; from it the message names the axis of the stack.
     """
     if maps.ndim == 3:
         axis = -1 if maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:] else 0
@@ -45,36 +46,36 @@ def refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
 def refuse_other_numbering(
     pred: Map, gt: Map, labels: Sequence[int], ignored: Collection[float]
 ) -> None:
-    """Raise DataError for class labels of one shape that are numbered in two ways.
+    """Raise DataError if the class labels of the two maps are numbered differently.
 
-    labels : the label of each class in the options, of which either side may have the position
-    (train ids) or a neighbour
+    `labels` are the labels of the classes in the options. One side may have their positions
+    instead (train ids), or labels that are one too low or too high.
     """
     if pred.shape != gt.shape:
         return
     known = ~np.isin(gt, list(ignored))
     n_known = int(known.sum())
-    if 4 * int((pred == gt)[known].sum()) >= n_known:  # enough is right
+    if 4 * int((pred == gt)[known].sum()) >= n_known:  # enough pixels are right
         return
-    pairs = value_pairs(*(np.ascontiguousarray(m[known], np.int64) for m in (pred, gt)))[0]
-    true, pixels = pairs[1], pairs[2]
-    right = int(pixels[pairs[0] == true].sum())
-    for renumbered, words in _numberings(pairs[0], np.array(labels)):
-        same = renumbered == true
-        kinds = np.unique(renumbered[same])
-        shown = kinds.size >= FEW or (kinds.size > 1 and np.isin(renumbered, true).all())
+    flat_pred, flat_gt = (np.ascontiguousarray(m[known], np.int64) for m in (pred, gt))
+    predicted, annotated, pixels = value_pairs(flat_pred, flat_gt)[0]
+    right = int(pixels[predicted == annotated].sum())
+    for renumbered, numbering in _numberings(predicted, np.array(labels)):
+        same = renumbered == annotated
+        n_agreeing = np.unique(renumbered[same]).size
+        agrees = n_agreeing >= FEW or (n_agreeing > 1 and np.isin(renumbered, annotated).all())
         fits = int(pixels[same].sum())
-        if shown and 2 * fits > n_known and 4 * right < fits:
+        if agrees and 2 * fits > n_known and 4 * right < fits:
             raise DataError(
-                f"{SIDES[0]}: {words}, expected one numbering on both sides: as the labels of the "
-                f"classes are given, {min(labels)} .. {max(labels)} ({100 * fits // n_known} % of "
+                f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
+                f"the classes are given, {min(labels)} .. {max(labels)} ({100 * fits // n_known} % of "
                 f"the pixels would be right, {100 * right // n_known} % are)",
                 fix=_ways(labels),
             )
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield predicted labels as they would be if one side had another numbering, and its name."""
+    """Yield the predicted labels converted from each other numbering in use, and its name."""
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
         order = np.argsort(labels)
@@ -100,9 +101,10 @@ def _ways(labels: Sequence[int]) -> tuple[Fix, ...]:
 
 
 def refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
-    """Raise DataError for a map of few bits that holds the other one's numbers modulo 256.
+    """Raise DataError if one map holds the other map's numbers modulo 256 (or 65536).
 
-    Instances keep apart as long as no two numbers became one; classes and ids are the number.
+    Cut numbers of instances are accepted if all of them still differ; classes and ids are not, as
+    the number itself matters.
     """
     if pred.shape != gt.shape:
         return
@@ -124,7 +126,10 @@ def refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
 
 
 def refuse_reused_numbers(numbers: Map, what: str) -> None:
-    """Raise DataError for numbers of instances that ran out: all are in use, some in pieces."""
+    """Raise DataError if a map uses every number of its type, some for several pieces.
+
+    Such a map had more instances than numbers.
+    """
     size = 1 << (8 * numbers.dtype.itemsize)
     if numbers.dtype.kind != "u" or numbers.max(initial=0) != size - 1:
         return
@@ -137,9 +142,9 @@ def refuse_reused_numbers(numbers: Map, what: str) -> None:
 
 
 def pieces_of(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Return a label map's connected pieces by number from 1; a `background` stays 0.
+    """Number the connected pieces of equal labels from 1; pixels of `background` become 0.
 
-    neighbours : 8, or 4 without the diagonal ones
+    Pieces are connected by 4 or by 8 `neighbours`.
     """
     from skimage.measure import label
 

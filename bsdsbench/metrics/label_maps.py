@@ -44,19 +44,19 @@ from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
 
 class MapPair(NamedTuple):
-    """A predicted and a true map (H, W) of one numbering, or two masks."""
+    """A predicted and an annotated label map (H, W) with the same numbering, or two masks."""
 
     pred: Map
     gt: Map
 
 
-VOID = int(np.iinfo(np.int64).min)  # a true map's value where pixels are not `valid`
+VOID = int(np.iinfo(np.int64).min)  # value in annotated maps of the pixels that are not `valid`
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the pixels of a true map that are VOID or a label to ignore; None without any."""
+    """Return the pixels of an annotated map that are VOID or ignored, or None if there are none."""
     array = np.asarray(gt)
-    marks = [*ignored, *[VOID] * (array.dtype == np.int64)]
+    marks = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not marks:
         return None
     void = np.logical_or.reduce([array == mark for mark in marks])
@@ -64,7 +64,10 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
+    """Check a label map and return it as a 2-D integer array.
+
+    Raises DataError if it is none, or has no pixels. `what` names it in the message.
+    """
     array = given_array(labels, what)
     if array.dtype.kind == "b":
         array = array.astype(np.uint8)
@@ -77,7 +80,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
-    """Two label maps of one shape, checked. Raises DataError or ShapeError."""
+    """Check two label maps. Raises DataError if one is none, ShapeError if the shapes differ."""
     maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
     return maps
@@ -85,7 +88,8 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
 
 @contextmanager
 def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
+    """Add the file to errors raised inside: the ground truth's if the message begins with
+    "ground truth", the prediction's otherwise."""
     try:
         yield
     except DataError as error:
@@ -136,9 +140,9 @@ COMPONENTS = option(
 
 
 def numbered(mask: Map, components: int, what: str) -> Map:
-    """Return a mask with a number for each component. Raises DataError for others.
+    """Number the connected components of a mask, with 4 or 8 neighbours.
 
-    A gray mask is cut at one half, as wherever masks are read.
+    A gray mask is binarised at one half, as in all readers. Raises DataError if the map is no mask.
     """
     from scipy.ndimage import label
 
@@ -148,7 +152,7 @@ def numbered(mask: Map, components: int, what: str) -> Map:
 
 @frozen
 class LabelOptions:
-    """What label maps hold: masks, classes or instances."""
+    """Options that say what label maps hold: masks, classes or instances."""
 
     classes: tuple[str, ...] = option(
         (),
@@ -202,12 +206,12 @@ class LabelOptions:
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The classes, or the one of masks and instances without classes."""
+        """The classes, or "mask" or "instances" if there are none."""
         return self.classes or ("mask" if self.unit == "class" else "instances",)
 
 
 def _steps(value: object) -> tuple[Any, ...]:
-    """Two steps; one number is both."""
+    """Return two steps; a single number is used for both."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -226,14 +230,14 @@ SPACING = option(
 
 
 def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
-    """Return both label maps, of one numbering; VOID in the true one is counted nowhere.
+    """Return both label maps with the same numbering, VOID in the annotated map's void pixels.
 
-    Raises DataError for anything else.
+    Raises DataError if the maps cannot have the same numbering, or are no label maps.
     """
     wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
     known = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
     gt_map, pred_map = gt.parts[known[0]] if known else gt.labels, pred.classes
-    if pred_map.ndim == 3 and not pred_map.any():  # nothing is predicted
+    if pred_map.ndim == 3 and not pred_map.any():  # an empty prediction
         pred_map = np.full(gt_map.shape[-2:], -1 if opt.classes or opt.divisor else 0)
     flat = [
         m[0] if m.ndim == 3 and len(m) == 1 and m.dtype.kind != "f" else m
@@ -267,13 +271,13 @@ MapOptions = TypeVar("MapOptions", bound=LabelOptions)
 
 
 def as_counted(opt: MapOptions, gt: GroundTruth) -> MapOptions:
-    """Return the options without a void that reading a mask has put into `valid`."""
+    """Return the options without `ignore` if the reader of a mask has put it into `valid`."""
     is_read = "mask" in gt.parts and not opt.classes and opt.ignored
     return attrs.evolve(opt, ignore=-1) if is_read else opt
 
 
 class LabelMetric(Metric[MapOptions]):
-    """What compares two label maps, masks or instance maps, by what its options say of them."""
+    """A metric that compares two label maps, masks or instance maps; its options say which."""
 
     reads = "classes"
     default_protocol = "masks"
@@ -281,7 +285,7 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True also for a stack, whose axes `label_maps` names."""
+        """Accept equal shapes, and stacks, which `label_maps` refuses with their axes named."""
         return pred.shape == gt.shape or is_stack(pred, gt)
 
     def count(
@@ -292,7 +296,8 @@ class LabelMetric(Metric[MapOptions]):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what label maps hold; those of classes and instances keep their void."""
+        """Return what label maps hold. Void is named for masks alone: maps of classes and instances
+        keep their void labels."""
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -307,7 +312,7 @@ class LabelMetric(Metric[MapOptions]):
         return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
 
     def used(self, opt: MapOptions) -> tuple[str, ...]:
-        """Return what reads masks; labels have no scale and no inverse."""
+        """Return the fields by which masks are read, none for labels, which have no scale."""
         return READ if self.files_read(opt).labels is Kind.MASK else ()
 
     def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
@@ -316,11 +321,12 @@ class LabelMetric(Metric[MapOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Classes that no pixel has in common; a label to ignore that only predictions have."""
+        """Yield (code, problem, remedy) if the maps have no label in common, and for each ignored
+        label that only the prediction has."""
         pred_map, gt_map = label_maps(pred, gt, opt)
         if np.intersect1d(pred_map, gt_map).size == 0:
-            mends = "check the order of the classes and `first`"
-            yield "classes", "no label is in both maps", mends
+            remedy = "check the order of the classes and `first`"
+            yield "classes", "no label is in both maps", remedy
         for label in opt.ignored:
             if (pred_map == label).any() and not (gt_map == label).any():
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"

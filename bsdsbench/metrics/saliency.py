@@ -2,15 +2,16 @@
 
 Definition. MAE, IoU, Dice, balanced error rate, F (beta^2 = 0.3), the structure measure S, the
 alignment measure E and weighted F, each as its function below defines it. Thresholds are the levels
-0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest value of the mean curve over
-the levels, `mean_*` its mean, `adaptive_*` the value at each image's own threshold, min(2 mean, 1);
-names without these words (IoU, Dice, BER) are above one half.
+0 .. 255 of the map as an 8-bit image; a pixel is on if it is at or above the threshold. `max_*` is
+the largest value of the mean curve over the levels, `mean_*` the mean of that curve, `adaptive_*`
+the value at the image's own threshold, min(2 mean, 1). IoU, Dice and BER without such a prefix use
+the pixels above one half.
 
 Conventions. Three ways of averaging are in use and give different numbers, so they have different
-names: `*_mean` is the mean over images of the image's value (at each threshold, if there are any,
-and then the best one), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean
-precision and mean recall. Void pixels are neither object nor ground: they take no part in sums,
-means, the stretch and the regions of S; weighted F takes them for what lies outside the image.
+names: `*_mean` is the mean over images of each image's value (for `max_*`, the largest value of the
+mean curve), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and
+mean recall. Void pixels are neither object nor ground: they do not count in sums, means, the
+stretch or the regions of S. Weighted F treats them like pixels outside the image.
 
 Source. PySODMetrics, the source of most published tables; Achanta et al., CVPR 2009 (F); Fan et
 al., ICCV 2017 (S) and IJCAI 2018 (E); Margolin, Zelnik-Manor and Tal, CVPR 2014 (weighted F). All
@@ -64,7 +65,7 @@ _EPS = float(np.spacing(1.0))
 
 @frozen
 class SaliencyOptions:
-    """What programs do differently. The defaults are PySODMetrics' rules."""
+    """Choices that differ between programs; the defaults are those of PySODMetrics."""
 
     beta2: float = option(0.3, "beta^2 of F.", POSITIVE, caption=lambda o: f"beta^2 {o.beta2:g}")
     stretch: bool = option(
@@ -76,9 +77,9 @@ class SaliencyOptions:
 
 
 def _curves(c: Stack, beta2: float) -> dict[str, F8]:
-    """Return measures at the levels, the adaptive threshold and one half, (N, 258) each.
+    """Compute measures of N images, or N sums of images, from their counts; (N, 258) each.
 
-    They are of images, or of sums of them.
+    The thresholds are the 256 levels, the adaptive threshold and one half.
     """
     tp, fp = (np.column_stack([c[name], c[f"half_{name}"]]) for name in ("tp", "fp"))
     positives, negatives = c["positives"][:, None], (c["pixels"] - c["positives"])[:, None]
@@ -89,14 +90,14 @@ def _curves(c: Stack, beta2: float) -> dict[str, F8]:
         "f": f_beta(precision, recall, beta2),
         "iou": ratio(tp, positives + fp),
         "dice": ratio(2 * tp, positives + tp + fp),
-        # the rate of a class without pixels is 0
+        # balanced error rate: the accuracy of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
     return {name: _unless_void(curve, c) for name, curve in curves.items()}
 
 
 def _unless_void(values: F8, c: Stack) -> F8:
-    """Values (N,) or (N, T), NaN where no pixel is counted."""
+    """Return values (N,) or (N, T), NaN for images without a pixel to count."""
     return np.where(c["pixels"].reshape(-1, *(1,) * (values.ndim - 1)) > 0, values, np.nan)
 
 
@@ -157,11 +158,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Arrays:
-        """Return all measures of one image.
+        """Count one image.
 
-        tp, fp i8 (257,), at the levels and last the adaptive threshold; half_tp, half_fp i8 (),
-        above one half; positives, pixels i8 (), mask pixels and all counted; abs_error_sum f8 (),
-        sum of |map - mask|; s_measure, weighted_f f8 ().
+        tp, fp : i8 (257,), at the 256 levels and the adaptive threshold
+        half_tp, half_fp : i8 (), above one half
+        positives, pixels : i8 (), mask pixels, all pixels that are not void
+        abs_error_sum : f8 (), sum of |map - mask|
+        s_measure, weighted_f : f8 ()
         """
         valid = gt.parts.get("valid")
         mask, value = without_void(gt.mask, valid), _compared(pred, valid, protocol, opt)
@@ -189,7 +192,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> DrawnSteps:
-        """Return the map at its levels as an 8-bit picture."""
+        """Return the pixels of the map at the levels of an 8-bit image."""
         valid = gt.parts.get("valid")
         reached = _levels(_compared(pred, valid, protocol, opt)).astype(np.int16) + 1
         return steps_of_soft(np.arange(_LEVELS) / 255, reached, gt.mask[None], valid, opt.beta2)
@@ -197,7 +200,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Return means over images, the best of mean curves, and ratios of sums.
+        """Return means over images, the best values of mean curves, and ratios of sums.
 
         `curve` has the mean precision and recall at each level, `ods` the point of `max_f_pr`.
         """
@@ -241,17 +244,17 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Symptoms:
-        """Dark objects on bright ground."""
+        """Yield (code, problem, remedy) if objects are dark on bright ground."""
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
-            words = "the map is darker on the object than beside it"
-            yield "inverted", words, Setting("invert", not protocol.invert)
+            problem = "the map is darker on the object than beside it"
+            yield "inverted", problem, Setting("invert", not protocol.invert)
 
 
 def _compared(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
-    """Return the map of a prediction as it is compared, in [0, 1]; void does not stretch it."""
+    """Invert and stretch a prediction's map as options say; void pixels do not move the stretch."""
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
         soft = np.where(valid, soft, soft[valid].min())
@@ -259,15 +262,16 @@ def _compared(
 
 
 def _levels(value: Map) -> NDArray[np.uint8]:
-    """Return the levels of a map in [0, 1] as an 8-bit picture."""
+    """Convert a map in [0, 1] to the 256 levels of an 8-bit image."""
     return np.floor(value * 255).astype(np.uint8)
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Return a map as floats in [0, 1]; the protocol may have it stretched, unless it is constant.
+    """Convert a soft map (H, W) to floats in [0, 1].
 
-    (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
-    depend on it. Raises ShapeError or DataError for what is no soft map.
+    With `stretch`, a map that is not constant is stretched to 0 .. 1. Maps of uint8, uint16 or bool
+    become float64; float maps keep their dtype, as the levels of their pixels depend on it. Raises
+    ShapeError or DataError if the array is no soft map.
     """
     soft_map(soft, "soft map")  # for its checks
     value = np.asarray(soft)
@@ -278,12 +282,13 @@ def strengths(soft: Map, stretch: bool) -> Map:
 
 
 def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
-    """Return the enhanced alignment of a map with the mask, from counts (Fan et al., IJCAI 2018).
+    """Compute the enhanced alignment measure from counts (Fan et al., IJCAI 2018).
 
-    With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and
-    the measure the sum of (1 + a)^2 / 4 over all pixels, divided by their number less 1 (at least
-    1) as in the authors' program. There are only four kinds of pixel, so their counts are enough.
-    An empty mask gives the share of map pixels that are off, a full one the share that are on.
+    With g = mask - mean(mask) and m = map - mean(map), each pixel's alignment is
+    a = 2 g m / (g g + m m). The measure is the sum of (1 + a)^2 / 4 over all pixels, divided by
+    their number minus 1 (at least 1) as in the authors' program. A binary map and a mask have only
+    four kinds of pixels, so counts are enough. An empty mask gives the share of map pixels that are
+    off, a full mask the share that are on.
     """
     mean_g, mean_m = ratio(positives, pixels), ratio(tp + fp, pixels)
     kinds = (1, 1, tp), (0, 1, fp), (1, 0, positives - tp), (0, 0, pixels - positives - fp)
@@ -297,13 +302,14 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
 
 
 def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
-    """Structure measure of a soft map (Fan et al., ICCV 2017): the mean of object and region.
+    """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
-    soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
-    around the centroid of the mask are weighted by their area, as the authors' program does; a
-    centroid half way between two pixels goes to the even one. An empty mask gives 1 - mean(soft), a
-    full one mean(soft); negative values become 0. Void pixels (`valid` is False) are in no object
-    and no region, as if they were not there; nothing else gives 0.
+    It is the mean of an object and a region similarity. `soft` is (H, W) in [0, 1], `mask` (H, W)
+    bool. Standard deviations divide by n - 1. The four regions around the centroid of the mask are
+    weighted by area, as in the authors' program; a centroid half way between two pixels is rounded
+    to the even one. An empty mask gives 1 - mean(soft), a full mask mean(soft), and negative
+    measures become 0. Void pixels (`valid` is False) belong to no object and no region; an image
+    with void pixels only gives 0.
     """
     soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
 
@@ -326,14 +332,17 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """Return 2 x / (x x + 1 + s), which is high where the values are high and even."""
+    """Compute 2 m / (m m + 1 + s) of the mean m and the standard deviation s of the values."""
     mean = values.mean()
     spread = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + spread + _EPS))
 
 
 def _similarity(a: F8, b: F8) -> float:
-    """Structural similarity without its constants: 4 ab cov / ((aa + bb) (var + var))."""
+    """Compute structural similarity (SSIM) without its stabilising constants.
+
+    With means a, b it is 4 a b cov / ((a a + b b) (var + var)).
+    """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     da, db = a - mean_a, b - mean_b
     top = 4 * mean_a * mean_b * ((da * db).sum() / n)
@@ -342,13 +351,13 @@ def _similarity(a: F8, b: F8) -> float:
 
 
 def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
-    """Weighted F (Margolin, Zelnik-Manor, Tal, CVPR 2014): errors blurred along the object and
-    counted less the nearer they are to it.
+    """Compute weighted F of a soft map (Margolin, Zelnik-Manor and Tal, CVPR 2014).
 
-    soft (H, W) in [0, 1], mask (H, W) bool. Off the mask an error is first replaced by the one at
-    the nearest mask pixel. A Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. A mask
-    pixel takes the smaller of the two. Off the mask errors weigh 2 - 0.5^(distance / 5). An empty
-    mask gives 0. Void pixels (`valid` is False) have no error, as what lies outside the image.
+    `soft` is (H, W) in [0, 1], `mask` (H, W) bool. On the mask a pixel's error is the smaller of
+    |soft - mask| and a blurred error: each pixel off the mask takes the error of its nearest mask
+    pixel, then a Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. Off the mask, errors
+    |soft - mask| are weighted by 2 - 0.5^(distance / 5). An empty mask gives 0. Void pixels
+    (`valid` is False) have no error, like pixels outside the image.
     """
     from scipy import ndimage
 

@@ -1,12 +1,12 @@
 """Segmentation: are the labels right?
 
-Definition. The confusion table of all pixels gives IoU, Dice and accuracy of each class, their
+Definition. The confusion matrix of all pixels gives IoU, Dice and accuracy of each class, their
 means, and IoU weighted by the classes' annotated pixels. Instances paired by overlap give panoptic
 quality: PQ, SQ and RQ (`class_scores`).
 
-Conventions. Both tables are additive over images, so the score of many images is that of their
-sums, and then a mean over the classes that either map has. Ignored pixels of the ground truth count
-nowhere. Without classes the object and the ground are two.
+Conventions. Confusion matrices and counts of instances are summed over images; scores come from the
+sums, and then from a mean over the classes that occur in either map. Ignored pixels of the ground
+truth are not counted. Masks have two classes: the object and the ground.
 
 Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
 segmentation", CVPR 2019, and panopticapi.
@@ -37,7 +37,7 @@ from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio,
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count one image's label maps, or its instance maps if `params.unit` is "instance".
 
-    Raises DataError for a label of no class, ShapeError for unequal shapes.
+    Raises DataError if a label belongs to no class, ShapeError if the shapes differ.
 
     Parameters
     ----------
@@ -49,9 +49,10 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Returns
     -------
     Counts
-        Of C classes: `confusion` i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j,
-        with pixels of no class last (ignored ones are in neither map); `tp`, `fp`, `fn` i8 (C,),
-        instances paired, predicted and annotated alone; `iou_sum` f8 (C,), summed over the pairs.
+        For C classes: `confusion` i8 (C + 1, C + 1), pixels of ground-truth class i predicted as
+        j, where the last index stands for no class and ignored pixels are left out; `tp`, `fp`,
+        `fn` i8 (C,), instances that are paired, predicted only and annotated only; `iou_sum` f8
+        (C,), the IoU summed over the pairs.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
-    m = n + 1  # no class, -1, comes last
+    m = n + 1  # pixels of no class, label -1, come last
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
@@ -71,7 +72,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         read = as_label_maps(pred, gt) if params.classes else as_masks(pred, gt, params.ignored)
         counted = ... if void is None else ~void.ravel()
         flat = (np.ascontiguousarray(labels, np.int64).ravel()[counted] for labels in read)
-        # What is so of each pixel is so of each pair of values that occurs.
+        # Each pair of labels that occurs is converted once, not each pixel.
         values, pixels = np.split(value_pairs(*flat)[0], [2])
         of_pred, of_gt = values - 1
         if params.classes:
@@ -83,7 +84,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         regions = instances_of(pred, gt, params)
         of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
         matching, pixels = match(regions, params.unit == "id"), regions.pixels
-        if not params.classes:  # what is of no class is ground, but void is nothing
+        if not params.classes:  # pixels of no instance are ground, void pixels are not counted
             pixels = np.where(regions.gt.void, 0, pixels)
         ends = np.cumsum([matching.iou.size, matching.excused.size])
         tp, pred_only, gt_only = np.split(matching.class_of, ends)
@@ -98,7 +99,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 
 
 class _Pixels(NamedTuple):
-    """The pixels of each class that are right, predicted and annotated."""
+    """Numbers of pixels of each class: predicted right, predicted, and annotated."""
 
     right: I8
     pred: I8
@@ -106,24 +107,24 @@ class _Pixels(NamedTuple):
 
 
 def _pixels(confusion: Map) -> _Pixels:
-    """Return the pixels of each class of a confusion table (..., C + 1, C + 1)."""
+    """Count the pixels of each class from a confusion matrix (..., C + 1, C + 1)."""
     right = np.diagonal(confusion, axis1=-2, axis2=-1)
     sums = (confusion.sum(axis=axis)[..., :-1] for axis in (-2, -1))
     return _Pixels(right[..., :-1], *sums)
 
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
-    """Return the scores of each class, (C,), of the counts of an image or sums of them.
+    """Compute the scores of each class, (C,), from the counts of one image or summed counts.
 
-    - iou, dice: intersection over union and Dice (F1); NaN of a class that neither map has.
-    - accuracy: share of the annotated pixels that are right; NaN without such pixels.
-    - pq, sq, rq: panoptic, segmentation and recognition quality; NaN without instances. PQ = sum of
-      IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the program.
-      RQ = TP / (TP + (FP + FN) / 2).
+    - iou, dice: intersection over union and Dice (F1); NaN if neither map has the class.
+    - accuracy: share of the annotated pixels that are right; NaN if there are none.
+    - pq, sq, rq: panoptic, segmentation and recognition quality; NaN if there are no instances.
+      PQ = sum of IoU / (TP + (FP + FN) / 2). RQ = TP / (TP + (FP + FN) / 2). SQ = sum of IoU / TP,
+      or 0 if TP is 0, as in panopticapi.
 
-    Pairs are regions of one class with an intersection over union above 0.5. A predicted region of
-    which more than half is ignored is no error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are
-    a crowd of class k (from 0): they stay in the union, and excuse predictions of that class alone.
+    Pairs are regions of the same class with an IoU above 0.5. A predicted region is no error if
+    more than half of it is ignored. Ignored pixels with the value (`ignore` + 1) x divisor - 1 - k
+    are a crowd of class k (from 0): they remain in the union and excuse predictions of class k.
     """
     right, pred, gt = _pixels(counts["confusion"])
     tp, iou_sum = counts["tp"], counts["iou_sum"]
@@ -139,17 +140,17 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """Return the classes; of masks and of instances without classes the object and the ground."""
+    """Return the names of the classes, or of the object and the ground if there are none."""
     return opt.classes or (*opt.class_names, "ground")
 
 
 def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
-    """Return counts (S, ...) of one class with the ground as a second one, without instances."""
-    out = {}
-    for name, values in counts.items():
-        axes = 2 if name == "confusion" else 1
-        out[name] = np.pad(values, [(0, 0), *[(0, 1)] * axes])
-    return out
+    """Append the ground, a second class without instances, to the counts (S, ...) of one class."""
+    class_axes = {name: 2 if name == "confusion" else 1 for name in counts}
+    return {
+        name: np.pad(values, [(0, 0), *[(0, 1)] * class_axes[name]])
+        for name, values in counts.items()
+    }
 
 
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
@@ -159,10 +160,10 @@ _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
-    Scores: of the pixels and instances of all images together, means over the classes that either
-    map has; `per_class`, with `gt_pixels`, its annotated pixels. Without classes there are two, the
-    object (or all instances) and the ground; instances are those of the first. PQ, SQ and RQ are
-    there with instances alone (`unit`).
+    Scores come from the pixels and instances of all images together and are averaged over the
+    classes that occur in either map. `per_class` has the scores of each class, with the number of
+    its annotated pixels, `gt_pixels`. If no classes are given there are two, the object (or all
+    instances) and the ground. PQ, SQ and RQ exist only for instances (option `unit`).
     """
 
     name = "segmentation"
@@ -195,30 +196,34 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
+        """Return the pixel scores, the means over classes and, of several classes, `per_class`."""
         names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         if not opt.classes:
             total = _with_ground(total)
-        of_classes, (right, _, gt) = class_scores(total), _pixels(total["confusion"])
-        if opt.unit == "class":  # of pixels alone: nobody asked for instances
-            of_classes = {key: of_classes[key] for key in _MEANS}
+        by_class = class_scores(total)  # each (S, C)
+        right, _, gt = _pixels(total["confusion"])
+        if opt.unit == "class":
+            by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
-        scores: dict[str, Any] = {"fw_iou": (share * np.nan_to_num(of_classes["iou"])).sum(axis=1)}
-        scores["pixel_accuracy"] = defined_ratio(right.sum(axis=1), gt.sum(axis=1))
-        known = {}
-        for key, values in of_classes.items():
-            key = _MEANS.get(key, key)
+        scores: dict[str, Any] = {
+            "fw_iou": (share * np.nan_to_num(by_class["iou"])).sum(axis=1),
+            "pixel_accuracy": defined_ratio(right.sum(axis=1), gt.sum(axis=1)),
+        }
+        n_defined = {}
+        for score, values in by_class.items():
+            key = _MEANS.get(score, score)
             scores[key] = defined_mean(values)
-            known[key] = (~np.isnan(values)).sum(axis=1), len(names)
+            n_defined[key] = (~np.isnan(values)).sum(axis=1), len(names)
         if opt.unit != "class":
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
-            of_classes |= objects
+            by_class |= objects
         per_class = {}
         for k, name in enumerate(names if len(names) > 1 else ()):
-            keys = of_classes if k < len(opt.class_names) else _MEANS  # the ground has no objects
-            per_class[name] = {key: of_classes[key][:, k] for key in keys} | {"gt_pixels": gt[:, k]}
-        return {**scores, "over": over("classes", known), "per_class": per_class}
+            keys = by_class if k < len(opt.class_names) else _MEANS  # the ground has no objects
+            per_class[name] = {key: by_class[key][:, k] for key in keys} | {"gt_pixels": gt[:, k]}
+        return {**scores, "over": over("classes", n_defined), "per_class": per_class}
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
@@ -232,7 +237,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
-        """Return what was compared, and the order of the means."""
+        """Describe what was compared, and the order of the means."""
         return (
             f"{super().describe(protocol, opt)}; pixels and instances of all images together, "
             "then means over the classes that either map has"
