@@ -2,21 +2,22 @@
 
 Definition. The option `measures` selects some of these.
 
-- "si", scale-invariant boundary F1: neighbouring pixels whose inverse depths differ by more than a
-  ratio, in each of four directions and at each ratio, the same pair in both maps. At one ratio,
-  recall is the mean over the directions of both / true, precision that of both / predicted.
+- "si", scale-invariant boundary F1: two neighbouring pixels form an edge in one of four directions
+  if their inverse depths differ by more than a ratio. An edge is right if the other map has it at
+  the same pair of pixels. At each ratio, recall is the mean over the directions of common / true
+  edges, precision the mean of common / predicted edges.
 - "matte": the recall of a matte's outline by the predicted edges. In each run of edges along a row
-  (column) only the largest is kept. "si" keeps all of them, so the two cannot be read together.
-- "dbe", depth boundary error in pixels: accuracy, how far predicted edges are from true ones, and
-  completeness, by Canny edges.
+  (column) only the largest is kept; "si" keeps all of them, so do not compare the two.
+- "dbe", depth boundary error in pixels, by Canny edges: accuracy is the distance of predicted edges
+  from true ones, completeness the distance of true edges from predicted ones.
 - "edges": soft edges of the predicted depth, matched one to one with the true edges as in
   `boundary`.
 
-Conventions. Columns are means over images, and over the ratios, weighted by the ratio. In `*_plain`
+Conventions. Columns are means over images and over the ratios, weighted by the ratio. In `*_plain`
 all ratios have the same weight; `*_pooled` are computed from sums over the images. Everything is
-computed in float64. A depth is taken as 1e-6 where it is less; a NaN makes no edge. Without "edges"
-the curve of a run is that of "si" over the ratios, of summed pairs. Other options cover what
-programs do differently.
+computed in float64. Depths below 1e-6 are taken as 1e-6; a NaN makes no edge. If "edges" is not
+among the measures, the curve of a run is the one of "si" over the ratios, from summed pairs. The
+options cover the choices in which programs differ.
 
 Source. Bochkovskii et al., Depth Pro, ICLR 2025, boundary_metrics.py ("si", "matte"); Koch et al.,
 iBims-1, ECCV workshops 2018, and SharpDepth ("dbe"); Talker et al., Mind the Edge, CVPR 2024,
@@ -74,7 +75,7 @@ CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 @frozen
 class DepthOptions:
-    """What the files hold, which measures are made, and the rules in which programs differ."""
+    """The content of the files, the measures, and the rules in which programs differ."""
 
     measures: tuple[str, ...] = option(
         ("si",),
@@ -166,9 +167,9 @@ class DepthOptions:
 
 
 class DepthMaps(NamedTuple):
-    """An image ready to be measured, float64 and cropped: depths, validity, true edges and matte.
+    """The maps of one image after conversion, scaling, cropping and alignment, all (H, W).
 
-    Unknown depths are NaN in `raw_*`, on which Canny works.
+    `raw_pred` and `raw_gt` are the depths that Canny works on, with NaN for unknown ones.
     """
 
     pred: F8
@@ -180,7 +181,10 @@ class DepthMaps(NamedTuple):
     matte: Bool | None
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return the true edges that `gt_edges` asks for."""
+        """Return the annotated edges, or Canny edges of the true depth, as `gt_edges` says.
+
+        Raises DataError if the ground truth lacks them.
+        """
         if opt.gt_edges == "canny":
             return (_canny_edges(wanted(self.raw_gt, "depth"), opt.dbe),)
         return wanted(self.edges or None, "edges")
@@ -190,14 +194,14 @@ _Part = TypeVar("_Part")  # of an image
 
 
 def wanted(part: _Part | None, what: str) -> _Part:
-    """Return a part that an image has to have. Raises DataError."""
+    """Return a part of the ground truth. Raises DataError if it is missing; `what` names it."""
     if part is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return part
 
 
 def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Return both depth maps after conversion, scaling, cropping and alignment."""
+    """Convert, scale, crop and align the maps of one image as the options say."""
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
     top, end, left, right = opt.crop or (0, rows, 0, cols)
@@ -232,7 +236,7 @@ def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
 
 
 class _Depth(NamedTuple):
-    """Depths, a mask of finite non-zero values, and a mask of those above 0."""
+    """Depths (H, W), a mask of finite non-zero values, and a mask of values above 0."""
 
     depth: F8
     is_number: Bool
@@ -240,7 +244,7 @@ class _Depth(NamedTuple):
 
 
 def _depth(values: Map, holds: str, scale: float) -> _Depth:
-    """Return the depths of a map that holds them or their inverse."""
+    """Convert a map to depths; `holds` is "depth" or "inverse"."""
     given = values.astype(np.float64) / scale
     is_number = np.isfinite(given) & (given != 0)
     depth = inverse(given) if holds == "inverse" else given
@@ -248,14 +252,14 @@ def _depth(values: Map, holds: str, scale: float) -> _Depth:
 
 
 def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
-    """Return the prediction fitted to the truth by least squares over known pixels.
+    """Fit the prediction to the truth by least squares over the known pixels.
 
-    Without two different values there is no shift, without any pixel no fit.
+    A constant prediction is only scaled; without known pixels it stays as it is.
     """
     if align == "none" or not known.any():
         return depth
-    turned = align.startswith("disparity")
-    x, y = (inverse(d) if turned else d for d in (depth, truth))
+    in_disparity = align.startswith("disparity")
+    x, y = (inverse(d) if in_disparity else d for d in (depth, truth))
     a, b = x[known], y[known]
     middle = a.mean() if align.endswith("shift") else 0.0
     spread = np.sum((a - middle) * (a - middle))
@@ -265,16 +269,19 @@ def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
     else:
         factor, shift = np.sum(a * b) / np.sum(a * a), 0.0
     fitted = factor * x + shift
-    return inverse(fitted) if turned else fitted
+    return inverse(fitted) if in_disparity else fitted
 
 
 def inverse(depth: F8) -> F8:
-    """Return 1 / depth, of 1e-6 where it is less; NaN stays. By rows, as kernels take it."""
+    """Return 1 / depth as a C-ordered array; depths below 1e-6 count as 1e-6, NaN stays."""
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
 def _canny_edges(depth: F8, form: str) -> Bool:
-    """Return Canny edges of a depth map, in form sharpdepth of its inverse too; NaN is none."""
+    """Find the Canny edges of a depth map and, in the form "sharpdepth", of its inverse too.
+
+    NaN makes no edges.
+    """
     from skimage.feature import canny
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -284,7 +291,7 @@ def _canny_edges(depth: F8, form: str) -> Bool:
 
 
 def _unit(values: F8) -> F8:
-    """Return values stretched to 0 .. 1 by the finite ones; flat maps become NaN, without edges."""
+    """Stretch the finite values to 0 .. 1. A constant map becomes NaN, and so has no edges."""
     values = np.where(np.isfinite(values), values, np.nan)
     low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
     if not high > low:
@@ -293,14 +300,14 @@ def _unit(values: F8) -> F8:
 
 
 class DbeParts(NamedTuple):
-    """The counts `dbe_sum` f8 (2,) and `dbe_n` i8 (3,) of `DepthMetric`."""
+    """The counts `dbe_sum`, f8 (2,), and `dbe_n`, i8 (3,), see `DepthMetric.count`."""
 
     sums: F8
     n: I8
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
-    """Return the depth boundary error of two maps of edges, before it is divided."""
+    """Sum the distances between two edge maps, from which depth boundary errors are computed."""
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
@@ -316,14 +323,14 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 
 
 class MatchedInputs(NamedTuple):
-    """Soft and true edges, as the metric boundary takes them."""
+    """Soft predicted edges and true edges, the input of `boundary_counts`."""
 
     pred: Prediction
     gt: GroundTruth
 
 
 def _matched_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> MatchedInputs:
-    """Return the soft edges of the prediction, and the true edges, of valid pixels."""
+    """Build the input of `boundary_counts` from the valid pixels: soft edges and true edges."""
     if opt.pred_edges == "canny":
         soft = _canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
     else:
@@ -334,7 +341,9 @@ def _matched_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> Matc
 
 
 def log_steps(depth: F8) -> F8:
-    """Return the larger step of log depth to the right or lower neighbour, 0 .. 1; (H, W).
+    """Compute each pixel's larger step of log depth to the right or the lower neighbour.
+
+    Steps above 1 become 1; the result is (H, W).
 
     Examples
     --------
@@ -349,23 +358,26 @@ def log_steps(depth: F8) -> F8:
 
 
 def _share(pairs: Map, side: int, strict: bool) -> F8:
-    """Return the mean over directions of both / pairs of a side, (..., R, 4, 3) -> (..., R)."""
+    """Average common / all pairs of one side over the four directions.
+
+    `pairs` is (..., R, 4, 3) and `side` the column of the denominator; the result is (..., R).
+    """
     if strict:
         return ratio(pairs[..., 0], pairs[..., side]).mean(axis=-1)
     return defined_mean(defined_ratio(pairs[..., 0], pairs[..., side]))
 
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
-    """Return the values of N images, or of N sums, by their keys without `_pooled`, (N,)."""
-    by_key, of_ratios = {}, {}
+    """Compute the values (N,) of N images, or of N sums of images, from their counts (N, ...)."""
+    by_key, per_ratio = {}, {}  # of the latter each is (N, R)
     if "si" in stack:
         recall, precision = (_share(stack["si"], side, opt.strict) for side in (2, 1))
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
-        of_ratios["si_f1"] = np.where(np.isnan(recall), np.nan, f)  # where the truth has no edge
-        of_ratios |= {"si_precision": precision, "si_recall": recall}
+        per_ratio["si_f1"] = np.where(np.isnan(recall), np.nan, f)  # the truth has no edge
+        per_ratio |= {"si_precision": precision, "si_recall": recall}
     if "matte" in stack:
-        of_ratios["matte_recall"] = _share(stack["matte"], 1, opt.strict)
-    for key, values in of_ratios.items():
+        per_ratio["matte_recall"] = _share(stack["matte"], 1, opt.strict)
+    for key, values in per_ratio.items():
         defined, filled = ~np.isnan(values), np.nan_to_num(values)
         for name, weights in ((key, _RATIOS), (f"{key}_plain", np.ones(_RATIOS.size))):
             total = (defined * weights).sum(axis=-1)
@@ -425,7 +437,7 @@ class DepthMetric(Metric[DepthOptions]):
     )
 
     def used(self, opt: DepthOptions) -> tuple[str, ...]:
-        """None unless edges are matched."""
+        """Return the fields that matching needs, none unless edges are matched."""
         return self.uses if self.has_curve(opt) else ()
 
     def has_curve(self, opt: DepthOptions) -> bool:
@@ -439,13 +451,14 @@ class DepthMetric(Metric[DepthOptions]):
         opt: DepthOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count pairs, distances and matched edges, of the measures asked for.
+        """Count the pairs, distances and matched edges of one image for the chosen measures.
 
-        si i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left, top,
-        right, bottom: which of the two pixels is nearer; matte i8 (R, 4, 2), edges of the matte
-        that are found, and all; dbe_sum f8 (2,), distances summed for accuracy, for completeness;
-        dbe_n i8 (3,), how many were summed, and edges of the truth; thresholds, matches (T, 4), of
-        matched edges, as `boundary_counts`.
+        si : i8 (R, 4, 3), pairs common to both maps, in pred, in gt at each ratio; the directions
+            left, top, right, bottom name the nearer of the two pixels
+        matte : i8 (R, 4, 2), edges of the matte that are found, and all
+        dbe_sum : f8 (2,), sums of distances for accuracy and for completeness
+        dbe_n : i8 (3,), the number of distances in each sum, and the number of true edge pixels
+        thresholds, matches : f8 (T,), i8 (T, 4), matched edges as in `boundary_counts`
         """
         counts: dict[str, Any] = {}
         with faults_named(pred, gt):
@@ -470,7 +483,7 @@ class DepthMetric(Metric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return means over images, `*_pooled` scores of sums and, for edges, their curve's."""
+        """Return means over images, `*_pooled` scores of sums, and for edges the curve's scores."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
         scores = image_means(weights, _values(stack, opt))
         for key, value in _values(sums, opt).items():
@@ -483,12 +496,12 @@ class DepthMetric(Metric[DepthOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Symptoms:
-        """Yield inverse depth, another scale, unknown pixels."""
+        """Yield (code, problem, remedy) for inverse depth, a different scale or unknown pixels."""
         maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
-            words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
-            yield "unknown", words, Setting("depth.invalid", "both", "leaves it out")
+            problem = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
+            yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
         both = maps.valid & ~unknown
         if maps.gt is None or not both.any():
             return
@@ -498,5 +511,5 @@ class DepthMetric(Metric[DepthOptions]):
             fix = Setting("depth.pred_holds", other)
             yield "inverse", "depth falls where the truth's rises", fix
         elif abs(np.median(a - b)) > np.log(20):
-            words = "depths are of another scale than the truth's"
-            yield "scale", words, Setting("depth.align", "scale", "estimates it; si needs none")
+            problem = "depths are of another scale than the truth's"
+            yield "scale", problem, Setting("depth.align", "scale", "estimates it; si needs none")

@@ -68,8 +68,9 @@ def refuse_other_numbering(
         if agrees and 2 * fits > n_known and 4 * right < fits:
             raise DataError(
                 f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
-                f"the classes are given, {min(labels)} .. {max(labels)} ({100 * fits // n_known} % of "
-                f"the pixels would be right, {100 * right // n_known} % are)",
+                f"the classes are given, {min(labels)} .. {max(labels)} "
+                f"({100 * fits // n_known} % of the pixels would be right, "
+                f"{100 * right // n_known} % are)",
                 fix=_ways(labels),
             )
 

@@ -1,19 +1,19 @@
-"""Boundaries of classes: how good are those of cars, of people, of every class by itself?
+"""Boundaries of classes: how good are the boundaries of cars, of people, of each class?
 
-Definition. Each class is a boundary benchmark of its own; then the mean over the classes that have
-ground truth.
+Definition. Each class is a boundary benchmark of its own. The scores are averaged over the classes
+that occur in the ground truth.
 
-Conventions. Maps are prepared as the published programs do: add a frame of ignored labels, halve
-the labels, draw the boundaries (of classes and of each instance), thin and halve them, resize
-predictions to the ground truth, crop both. The tolerance is a fraction of the diagonal of the
-result. `interior = "kill"` removes predictions inside a region of their class, further from its
-boundary than the tolerance, after thinning like the SBD programs; "kill_first" removes them before
-thinning like SEISM. `absent = "skip"` leaves an image out of the classes it does not have.
-`protocol.thin` selects the thin or the raw form.
+Conventions. Maps are prepared as the published programs do it, in this order: add a frame of
+ignored labels, scale the labels, draw the boundaries (of classes and of each instance), thin and
+scale the boundaries, resize predictions to the ground truth, crop both. The tolerance is a fraction
+of the diagonal of the prepared maps. `interior = "kill"` removes predictions inside a region of
+their class that are further from its boundary than the tolerance, after thinning like the SBD
+programs; "kill_first" removes them before thinning like SEISM. `absent = "skip"` ignores an image
+for the classes that it does not have. `protocol.thin` selects the thin or the raw form.
 
-A label map is (H, W) integer, an instance map too, with 0 where there is no instance; boundaries of
-all classes are (C, H, W), bool for ground truth and soft (or bool) for a prediction, classes in the
-order of `SemanticOptions.classes`.
+Label maps and instance maps are (H, W) integers; 0 in an instance map is no instance. Boundaries of
+all classes are (C, H, W), bool in the ground truth and soft or bool in a prediction, with the
+classes in the order of `SemanticOptions.classes`.
 
 Source. Hariharan et al., "Semantic contours from inverse detectors", ICCV 2011 (SBD); Yu et al.,
 "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018; the programs of SBD, SEAL, SEISM and
@@ -65,7 +65,7 @@ def _is_labels(values: object) -> bool:
 
 @frozen
 class SemanticOptions:
-    """What the programs of per-class boundaries do differently, and the classes."""
+    """The classes, and the choices in which programs of per-class boundaries differ."""
 
     classes: tuple[str, ...] = option(
         (),
@@ -162,7 +162,7 @@ class SemanticOptions:
 
     @property
     def frame(self) -> int:
-        """Width of the frame of ignored labels."""
+        """The width in pixels of the frame of ignored labels, 0 if there is none."""
         return self.border if self.border_rule == "ignore" else 0
 
     @property
@@ -172,7 +172,7 @@ class SemanticOptions:
 
     @property
     def ignored(self) -> tuple[int, ...]:
-        """The labels of pixels that belong to nothing, none for -1."""
+        """The labels of ignored pixels, () if `ignore` is -1."""
         given = self.ignore if isinstance(self.ignore, tuple) else (self.ignore,)
         return tuple(label for label in given if label >= 0)
 
@@ -180,18 +180,18 @@ class SemanticOptions:
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
 ) -> Bool:
-    """Return the boundary of every class of a label map (H, W), bool (C, H, W).
+    """Draw the boundary of every class of a label map (H, W), bool (C, H, W).
 
-    With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
-    below-right are not both in the class or both out of it (the rule of seg2bdry); with radius r,
-    where the other side of the class's outline is at most r pixels away. Ignored pixels are on no
-    side and never boundary. With `instances` (H, W) the boundaries of the class's instances, each
-    drawn by itself, are added. Raises DataError for other maps or a label that is no class,
-    ShapeError for unequal shapes.
-    Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+    With radius 0 a pixel is boundary of a class if it and the pixel below, to the right or
+    below-right are not both inside or both outside the class (the rule of seg2bdry). With radius r
+    a pixel is boundary if the other side of the class's outline is at most r pixels away. Ignored
+    pixels are on neither side and never boundary. If `instances` (H, W) are given, the boundary of
+    each instance of the class is drawn too. `framed` are the labels with a frame of the ignored
+    label; instances are drawn without the frame as in py-edge-eval, which only matters if
+    `ignored_rule` is "span".
 
-    framed : the labels with a frame of the ignored one, where there is one. Instances are drawn
-        without it, as in py-edge-eval; that matters only where ignored pixels are spanned.
+    Raises DataError if an array is no label map or has a label of no class, ShapeError if the
+    shapes differ. Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
     """
     whole = as_label_map(labels, "label map")
     labels = whole if framed is None else framed
@@ -215,14 +215,15 @@ def class_boundaries(
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
         for mask in masks:
-            places = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
-            margin = 2 * params.radius + 1  # nothing beyond is near it
-            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in places)
+            covered = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]  # rows, columns
+            margin = 2 * params.radius + 1  # pixels further away do not change the boundary
+            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in covered)
             out[k][box] |= draw(mask[box], valid[box], params.radius)
     return out
 
 
 def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """Draw the boundary of a mask; pixels that are not `valid` are never boundary."""
     if radius:
         inside, outside = mask & valid, ~mask & valid
         return inside & near(outside, radius) | outside & near(inside, radius)
@@ -230,20 +231,21 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 
 def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw as py-edge-eval does: distances out of the class and to it are together within `radius`.
+    """Draw the boundary of a mask as py-edge-eval does, so that it spans thin ignored strips.
 
-    Ignored pixels belong to the class for the first of these, and do not for the second.
+    A pixel is boundary if its distance to the outside plus its distance to the class is at most
+    `radius`. Ignored pixels count as inside for the first distance and as outside for the second.
     """
     from scipy.ndimage import distance_transform_edt
 
     inside = mask | ~valid
-    if inside.all():  # nothing to be far from
+    if inside.all():  # there is no outside, and no boundary
         return np.zeros(mask.shape, bool)
     return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
 
 
 def near(target: Bool, radius: float) -> Bool:
-    """Return the pixels no further than `radius` from a target pixel."""
+    """Return the pixels at most `radius` pixels away from a target pixel."""
     from bsdsbench.kernels.matching.graph import disk, within_reach
 
     within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
@@ -251,7 +253,7 @@ def near(target: Bool, radius: float) -> Bool:
 
 
 class PreparedClasses(NamedTuple):
-    """Predicted maps and boundaries of the ground truth, (C, H, W), and its labels (H, W)."""
+    """Predicted maps and annotated boundaries, (C, H, W), and annotated labels (H, W) or None."""
 
     maps: Map
     truth: Bool
@@ -259,12 +261,11 @@ class PreparedClasses(NamedTuple):
 
 
 def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
-    """Return both sides ready to be compared.
+    """Prepare a prediction and its ground truth as the options say, so that they can be compared.
 
-    pred : (H, W) labels, or (C, H, W) soft maps or bool
-    gt : with labels (H, W), which are drawn with the instances where `params.instances` is on; or
-        with class boundaries (C, H, W), unless a band on both sides is drawn from labels
-    Raises ShapeError if sizes do not fit, DataError for parts that are wanted and missing.
+    `pred` is a label map (H, W), or maps (C, H, W), soft or bool. Annotated boundaries of classes
+    (C, H, W) are used if there are any, unless a radius asks to draw them from labels (H, W).
+    Raises ShapeError if the sizes differ, DataError if a needed part is missing.
     """
     from bsdsbench.kernels.thinning import thin_each
 
@@ -294,7 +295,7 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Return the boundaries of classes, of labels that are scaled first if options say so."""
+    """Draw the boundaries of classes from labels, scaled first if `scaled` is "labels"."""
     scale = params.scale if params.scaled == "labels" else 1
     scaled = None if instances is None else _nearest(instances, scale)
     framed = _nearest(_framed(whole, params), scale)
@@ -302,6 +303,7 @@ def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> 
 
 
 def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
+    """Return an array (C, H, W). Raises ShapeError if it does not have one map for each class."""
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         last = "numpy.moveaxis(maps, -1, 0)" if array.shape[-1] == len(params.classes) else ()
         expected = f"({len(params.classes)}, rows, columns)"
@@ -310,8 +312,11 @@ def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
 
 
 def _framed(maps: Map, params: SemanticOptions) -> Map:
-    """Maps with a frame where the border rule is "ignore": labels (H, W) of the ignored label, if
-    there is one, others (C, H, W) of 0."""
+    """Overwrite the border of maps if `border_rule` is "ignore".
+
+    Labels (H, W) get the first ignored label, maps (C, H, W) get 0. Labels stay as they are if no
+    label is ignored.
+    """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
         return maps
@@ -322,7 +327,10 @@ def _framed(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Return predicted maps at the size of the ground truth."""
+    """Resize predicted maps (C, H, W) to the `shape` (H, W) of the ground truth.
+
+    `rule` is the option `resize`; "refuse" raises ShapeError if the sizes differ.
+    """
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -331,24 +339,25 @@ def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
     from PIL import Image
 
-    places = []  # which rows, which columns Pillow takes
+    chosen = []  # the rows and the columns that Pillow samples, read off a resized ramp
     for n, wanted in zip(maps.shape[1:], shape, strict=True):
-        line = Image.fromarray(np.arange(n, dtype=np.int32)[None])
-        places.append(np.asarray(line.resize((wanted, 1), Image.Resampling.NEAREST))[0])
-    return np.ascontiguousarray(maps[:, places[0]][:, :, places[1]])
+        ramp = Image.fromarray(np.arange(n, dtype=np.int32)[None])
+        chosen.append(np.asarray(ramp.resize((wanted, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, chosen[0]][:, :, chosen[1]])
 
 
 def _nearest(array: Map, scale: float) -> Map:
-    """Return (..., H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize.
+    """Resize (..., H, W) to ceil(scale x size) by nearest neighbours, like MATLAB's imresize.
 
-    Positions by the scale, halves rounded up, mirrored beyond the end: 1, 3, 4 of 5 halved.
+    Positions follow from the scale, halves are rounded up, and positions beyond the end are
+    mirrored: of five pixels, a scale of 0.5 takes pixels 1, 3 and 4.
     """
     if scale == 1:
         return array
     for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
         centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
-        places = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
-        array = np.take(array, np.minimum(places, 2 * size - 1 - places), axis)
+        index = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+        array = np.take(array, np.minimum(index, 2 * size - 1 - index), axis)
     return np.ascontiguousarray(array)
 
 
@@ -385,7 +394,10 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True also for maps of another size where the protocol says how to resize them."""
+        """Accept equal sizes, any size if `resize` says how to resize, and channels-last maps.
+
+        Maps with the classes on the last axis are refused later, with the remedy.
+        """
         last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return last or pred.shape == gt.shape or opt.resize != "refuse"
 
@@ -403,11 +415,13 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         opt: SemanticOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the boundaries of every class.
+        """Count the boundaries of every class of one image.
 
-        thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; matches i8
-        (C, T, 4), of `boundary_counts` of each class, zero where it was not counted. A counter that
-        counts more adds what it counts, with an axis of classes before the others.
+        thresholds : f8 (T,)
+        counted : i8 (C,), 0 for the classes that `absent` skips, else 1
+        matches : i8 (C, T, 4), the matches of `boundary_counts`, zeros for skipped classes
+
+        Other arrays of the `counter` are stacked in the same way, with a first axis of classes.
         """
         given = gt.parts.get("labels")
         with faults_named(pred, gt):
@@ -450,9 +464,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Return the scores of each class, and the means over those with ground truth.
+        """Return the scores of each class, and their means over the annotated classes.
 
-        The scores of a class that a data set's ground truth does not have are NaN.
+        Scores are NaN in the data sets whose ground truth does not have the class.
         """
         annotated = weighted_sum(weights, stack["matches"][..., TOTAL_GT].max(axis=2)) > 0
         n_images = weighted_sum(weights, stack["counted"])
@@ -468,27 +482,27 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return {**means, "n_classes": n_classes, "per_class": per_class, "over": few}
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """Return the score of the classes that the ground truth has, the others in `absent`.
+        """Return the scores of the annotated classes; `absent` names the other classes.
 
-        Raises DataError if no class has ground truth.
+        Raises DataError if no class is annotated.
         """
         scores = dict(super().score_of(stack, protocol))
         per_class = scores["per_class"]
         annotated = np.any(stack["matches"][..., TOTAL_GT], axis=(0, 2)).tolist()
         if not any(annotated):
             raise DataError("semantic score: no class has a ground-truth boundary")
-        has = dict(zip(per_class, annotated, strict=True))
-        scores["per_class"] = {name: score for name, score in per_class.items() if has[name]}
-        return Score({**scores, "absent": tuple(name for name in has if not has[name])})
+        is_annotated = dict(zip(per_class, annotated, strict=True))
+        scores["per_class"] = {n: score for n, score in per_class.items() if is_annotated[n]}
+        return Score({**scores, "absent": tuple(n for n in per_class if not is_annotated[n])})
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.classes}
 
 
 def _where(annotated: Bool, scores: object) -> Any:
-    """Return the scores, NaN for the data sets without ground truth of the class.
+    """Set the scores of a class to NaN for data sets in which the class is not annotated.
 
-    Curves stay as they are.
+    `scores` is a nested dict of arrays (S,); numbers of images and curves stay as they are.
     """
     if isinstance(scores, dict):
         return {k: v if k == "n_images" else _where(annotated, v) for k, v in scores.items()}

@@ -1,17 +1,17 @@
-"""Structures of masks: do vessels, roads and cracks hang together, and is their length found?
+"""Structures of masks: are vessels, roads and cracks connected, and is their length found?
 
-Definition. Topology compares the Betti numbers, the Euler characteristic and clDice. b0 is the
-number of components of the foreground, b1 that of its holes, the components of the background that
-do not reach the outside; b0 - b1 is the Euler characteristic. Completeness and correctness are the
-shares of annotated and predicted pixels of centre lines that have the other line within a buffer,
-any number of them near one pixel; quality is matched predicted pixels over predicted pixels and
-unmatched annotated ones.
+Definition. Topology compares Betti numbers, Euler characteristics and skeletons (clDice). b0 is the
+number of components of the foreground, b1 the number of its holes, that is, of components of the
+background that do not reach the outside; the Euler characteristic is b0 - b1. Completeness and
+correctness are the shares of annotated and of predicted centre line pixels with a pixel of the
+other line within a buffer; several pixels may share one partner. Quality is the number of matched
+predicted pixels divided by the number of predicted pixels plus unmatched annotated pixels.
 
-Conventions. Foreground and background have opposite connectivities, and whatever lies outside an
-image or a patch is background. Void is taken out of both masks: components, holes and skeletons are
-those of what is left, and a hole that it makes is one of both. A patch that is all void is left
-out. Lines end at void, on which no pixel is counted or a partner. Errors of topology are means over
-patches, then over images; centre lines are those of all images together.
+Conventions. Foreground and background have opposite connectivities, and everything outside an image
+or a patch is background. Void pixels are removed from both masks before components, holes and
+skeletons are found; a hole that void makes counts in both masks. Patches of void only are left out.
+Lines end at void: its pixels are not counted and are no partners. Errors of topology are means over
+patches, then over images; centre lines are pooled over all images.
 
 Source. Shit et al., clDice, CVPR 2021; Berger et al., 2024 (arXiv 2412.14619); Wiedemann, Heipke,
 Mayer and Jamet, "Empirical evaluation of automatically extracted road axes", 1998; Mnih and Hinton,
@@ -57,7 +57,7 @@ THRESHOLD = option(
 
 @frozen
 class TopologyOptions:
-    """What a component is, and where it is counted."""
+    """Options that say what a component is, and where components are counted."""
 
     threshold: float = THRESHOLD
     connectivity: int = option(
@@ -85,14 +85,14 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return the predicted and the annotated foreground. Raises DataError."""
+    """Return the predicted and the annotated foreground, without void pixels."""
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
-    """Return b0, b1 and the Euler characteristic of each patch of a mask (H, W), i8 (patches, 3).
+    """Compute b0, b1 and the Euler characteristic of each patch of a mask, i8 (patches, 3).
 
     `TopologyOptions` describes the other arguments. The Euler characteristic is a sum over 2 x 2
     pixels: Gray, "Local properties of binary images in two dimensions", 1971.
@@ -115,16 +115,17 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     windows = sliding_window_view(mask, (rows, cols))
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
-        # Components are numbered through all patches: the last number of each, and the steps
+        # Components are numbered throughout all patches: a patch has as many as the largest number
+        # so far grows in it.
         last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
         b0 = np.diff(last, prepend=0)
         corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
         n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]
         diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
-        one, three, two = (
-            np.count_nonzero(x, axis=(1, 2)) for x in (n_on == 1, n_on == 3, diagonal)
+        n_one, n_three, n_diagonal = (
+            np.count_nonzero(squares, axis=(1, 2)) for squares in (n_on == 1, n_on == 3, diagonal)
         )
-        euler = (one - three + (2 if connectivity == 4 else -2) * two) // 4
+        euler = (n_one - n_three + (2 if connectivity == 4 else -2) * n_diagonal) // 4
         numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
     return np.concatenate(numbers)
 
@@ -148,17 +149,18 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> Arrays:
-        """Count differences of the Betti numbers, and skeleton pixels.
+        """Count the topological errors and skeleton pixels of one image.
 
-        `errors` i8 (3,), absolute differences of b0, b1 and Euler characteristic, summed over the
-        `patches` i8 (); `skeleton` i8 (2, 2), see `skeleton_pixels`.
+        errors : i8 (3,), absolute differences of b0, b1, Euler characteristic, summed over patches
+        patches : i8 (), number of patches with a pixel that is not void
+        skeleton : i8 (2, 2), see `skeleton_pixels`
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
         patches = opt.connectivity, opt.patch, opt.stride
         numbers = [betti_numbers(mask, *patches) for mask in masks]
-        if "valid" in gt.parts:  # patches that have a pixel that is counted
-            counted = betti_numbers(gt.valid, *patches)[:, 0] > 0
-            numbers = [of_side[counted] for of_side in numbers]
+        if "valid" in gt.parts:
+            is_counted = betti_numbers(gt.valid, *patches)[:, 0] > 0  # not void only
+            numbers = [side[is_counted] for side in numbers]
         errors = np.abs(numbers[0] - numbers[1]).sum(axis=0)
         pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)
         skeleton = skeleton_pixels(pred_label, gt_label, 1)
@@ -167,7 +169,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> DrawnSteps:
-        """Return the foregrounds of both maps."""
+        """Return the pixels of both foregrounds."""
         return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold)).steps()
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
@@ -177,7 +179,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
 
 @frozen
 class CcqOptions:
-    """What the lines are, and how near is near."""
+    """Options that say what the lines are, and how near a partner must be."""
 
     buffer: float = option(
         3.0,
@@ -219,10 +221,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the pixels of both centre lines.
-
-        `matched` and `total` i8 (2,), of the predicted and of the annotated line.
-        """
+        """Count the matched and all pixels of the predicted and of the annotated line, i8 (2,)."""
         lines, near = self._lines(pred, gt, protocol, opt)
         matched = [(line & reach).sum() for line, reach in zip(lines, near[::-1], strict=True)]
         return {"matched": matched, "total": [line.sum() for line in lines]}
@@ -230,7 +229,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> DrawnSteps:
-        """Return the one step of both lines: true is what lies within the other's buffer."""
+        """Return the pixels of both lines as one step; pixels near the other line are matched."""
         lines, near = self._lines(pred, gt, protocol, opt)
         of_gt = (lines.gt & near.pred).sum(), lines.gt.sum()
         of_pred = (lines.pred & near.gt).sum(), lines.pred.sum()
@@ -255,7 +254,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         buffer = up_to(opt.buffer)
         steps = zip(opt.spacing, masks.gt.shape, strict=True)
         down, right = (s * np.arange(min(int(buffer / s) + 1, n) + 1) for s, n in steps)
-        rows = np.concatenate([down[:0:-1], down])  # of the disk around a pixel
+        rows = np.concatenate([down[:0:-1], down])  # row distances in the disk around a pixel
         half = (np.hypot(rows[:, None], right[1:]) <= buffer).sum(axis=1).astype(np.int32)
         disk = half[rows <= buffer]
         near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]

@@ -1,14 +1,14 @@
-"""Superpixels: do small regions keep to the annotated ones, and are they even?
+"""Superpixels: do small regions follow the annotated borders, and are they even?
 
-Definition. Undersegmentation error in two forms, achievable accuracy and boundary recall of one
-label map and one annotator's (`measures`), compactness of the label map, and explained variation
-with the picture. n(i,j) is the number of pixels in superpixel i and annotated region j, a_i and b_j
-are areas, and N is the number of pixels.
+Definition. Two forms of undersegmentation error, achievable segmentation accuracy and boundary
+recall compare the label map with one annotator's (`measures`). Compactness needs the label map
+alone, explained variation the image too. n(i,j) is the number of pixels in superpixel i and
+annotated region j, a_i and b_j are areas, and N is the number of pixels.
 
-Conventions. Every distinct label value is one region, also in several pieces (`components`). Of
-several annotators there are the mean, minimum and maximum: the literature has all three. Scores are
-means over images. All functions raise DataError if an input is not an (H, W) integer label map or
-is empty, ShapeError if shapes differ.
+Conventions. Every distinct label is one region, even if it has several pieces (`components`). For
+several annotators there are the mean, the minimum and the maximum, as the literature uses all
+three. Scores are means over images. All functions raise DataError if an input is empty or no (H, W)
+integer label map, ShapeError if the shapes differ.
 
 Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018;
 that of each measure is in its definition.
@@ -39,7 +39,7 @@ from bsdsbench.text import listed
 
 
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
-    """Measure superpixels against one annotator's regions.
+    """Compute the measures of superpixels against one annotator's regions.
 
     - "ue": undersegmentation error, (1/N) sum_j sum over i that meet j of min(n(i,j), a_i -
       n(i,j)), in [0, 1], 0 is best: the smaller side of each superpixel that crosses the border of
@@ -51,11 +51,11 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     - "asa": achievable segmentation accuracy, (1/N) sum_i max_j n(i,j), in (0, 1], the share of
       pixels that are right when each superpixel takes its best annotated region. Source: Liu et
       al., Entropy rate superpixels, CVPR 2011.
-    - "recall": share of annotated boundary pixels with a superpixel boundary in the square of
-      `recall_radius` around, in [0, 1]; 0 if there are none. A pixel is boundary if any of its four
-      neighbours has another label: both sides of every border; the one-sided boundaries of
-      `bsdsbench.seg2bdry` give up to 0.07 less. Not one to one. Source: Ren and Malik, ICCV 2003;
-      as computed by Stutz, Hermans and Leibe, CVIU 2018.
+    - "recall": share of annotated boundary pixels with a superpixel boundary within the square of
+      `recall_radius` around them, in [0, 1]; 0 if there are no annotated ones. A pixel is boundary
+      if one of its four neighbours has a different label, on both sides of every border; the
+      one-sided boundaries of `bsdsbench.seg2bdry` give up to 0.07 less. The matching is not one to
+      one. Source: Ren and Malik, ICCV 2003; as computed by Stutz, Hermans and Leibe, CVIU 2018.
 
     Examples
     --------
@@ -82,17 +82,20 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
 
 def recall_radius(shape: tuple[int, ...]) -> int:
-    """Radius of boundary recall by default, in pixels. Stutz's program has 0.0025 as a float, which
-    is just below it: 1.5 pixels of a diagonal of 600 are 1, not 2."""
+    """Return the radius of boundary recall in pixels: 0.0025 of the diagonal, rounded.
+
+    Stutz's program stores 0.0025 as a float, which is slightly smaller: for a diagonal of 600 the
+    radius is 1, not 2.
+    """
     return math.floor(float(np.float32(0.0025)) * math.sqrt(sum(n * n for n in shape)) + 0.5)
 
 
 def compactness(labels: ArrayLike) -> float:
-    """Compactness: (1/N) sum_i a_i (4 pi a_i / P_i^2), in (0, 1), higher is more compact.
+    """Compute compactness, (1/N) sum_i a_i (4 pi a_i / P_i^2), in (0, 1); higher is more compact.
 
-    P_i counts the unit sides of pixels between superpixel i and anything else, the outside of the
-    image included; so a square has pi/4.
-    Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
+    The perimeter P_i is the number of pixel sides between superpixel i and other pixels or the
+    outside of the image; a square has a compactness of pi/4. Source: Schick, Fischer and
+    Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
     flat, area, _ = canonical(maps)
@@ -105,10 +108,10 @@ def compactness(labels: ArrayLike) -> float:
 
 
 def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
-    """Share of the image's variation that the superpixel means explain, in [0, 1], 1 is best.
+    """Compute the share of the image's variation that superpixel means explain; 1 is best.
 
     sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, summed over channels; mu_i and mu are the means
-    of superpixel i and of the image. 0 for an image of one colour.
+    of superpixel i and of the image. An image of one colour gives 0.
 
     image: (H, W) or (H, W, C), any number type. Source: Moore et al., CVPR 2008.
     """
@@ -129,7 +132,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
 
 @frozen
 class SuperpixelOptions:
-    """What a superpixel is."""
+    """The option that says what a superpixel is."""
 
     components: int | None = option(
         None,
@@ -144,31 +147,33 @@ class SuperpixelOptions:
     )
 
 
-_MANY = 1.5  # pieces for a label: labels that are used again, not some that lost a few pixels
+# Mean number of pieces per label above which labels seem to be reused. A map in which some labels
+# lost a few pixels has fewer.
+_REUSED = 1.5
 
 
 class Superpixels(NamedTuple):
-    """A label map of superpixels, and in how many pieces of eight neighbours these lie."""
+    """A label map of superpixels, and the number of its 8-connected pieces."""
 
     labels: Map
     n_pieces: int
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map.
+    """Return the label map of superpixels, one label for each component if options say so.
 
-    Raises DataError for labels of 8 bits that seem to have run out: all are in use, and some have
-    several pieces; where the options say that a label is a superpixel, most of them do.
+    Raises DataError if 8-bit labels seem to have run out: all are in use and some have several
+    pieces (many, if the options say that each label is a superpixel).
     """
     maps = as_label_map(labels)
     if opt.components:
         maps = pieces_of(maps, opt.components)
     n_labels, n_pieces = np.unique(maps).size, int(pieces_of(maps, 8).max())
     all_in_use = not opt.components and maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
-    most = n_labels * (_MANY if opt.components == 0 else 1)
+    most = n_labels * (_REUSED if opt.components == 0 else 1)
     if all_in_use and n_pieces > most:
         fix = [Setting("superpixel.components", 8, "takes each piece as one")]
-        if n_pieces <= _MANY * n_labels:
+        if n_pieces <= _REUSED * n_labels:
             fix.append(Setting("superpixel.components", 0, "takes each label as one"))
         raise DataError(
             f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits have "
@@ -183,13 +188,13 @@ _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
 def _pieces_of(stack: Stack) -> F8:
-    """Return the pieces of each map; NaN in runs of earlier versions, which did not count them."""
+    """Return the number of pieces of each map, (N,); NaN in old runs, which did not count them."""
     unknown = np.full(np.shape(stack["n_superpixels"]), np.nan)
     return np.asarray(stack.get("n_pieces", unknown))
 
 
 class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
-    """Superpixels: how well small regions keep to the annotated ones, and how even they are."""
+    """Superpixels: how well small regions follow the annotated borders, and how even they are."""
 
     name = "superpixel"
     title = "Superpixels"
@@ -220,20 +225,21 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
     ) -> Arrays:
-        """Count the measures of one image.
+        """Compute the measures of one image.
 
-        `ue`, `ue_levin`, `asa`, `recall` f8 (3,), mean, minimum and maximum over annotators;
-        `compactness`, `variation` f8 (), of the label map alone, and with the picture (NaN where
-        there is none); `n_superpixels`, `n_pieces` i8 (), labels and the pieces in which they lie.
+        ue, ue_levin, asa, recall : f8 (3,), mean, minimum and maximum over annotators
+        compactness : f8 ()
+        variation : f8 (), explained variation, NaN if there is no image
+        n_superpixels, n_pieces : i8 (), number of labels and of their 8-connected pieces
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
         with faults_named(pred, gt):
             labels, n_pieces = superpixels(pred.segs[0], opt)
-        of_annotators = [measures(labels, truth) for truth in gt.segmentations]
+        per_annotator = [measures(labels, regions) for regions in gt.segmentations]
         counts: dict[str, Any] = {}
         for name in _MEASURES:
-            values = [measured[name] for measured in of_annotators]
+            values = [measured[name] for measured in per_annotator]
             counts[name] = np.array([np.mean(values), min(values), max(values)])
         counts["compactness"] = compactness(labels)
         has_photo = "photo" in gt.parts
@@ -243,16 +249,19 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        reused = _pieces_of(stack) > _MANY * stack["n_superpixels"]
+        """Warn if labels seem to be reused, unless the user has set `components`."""
+        reused = _pieces_of(stack) > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not reused.any():
             return []
         names = listed([ids[i] for i in np.flatnonzero(reused).tolist()], 3)
-        has = f"labels of {reused.sum()} of {len(ids)} maps lie in several pieces each [{names}]"
-        ways = (
+        message = (
+            f"labels of {reused.sum()} of {len(ids)} maps lie in several pieces each [{names}]"
+        )
+        settings = (
             Setting("superpixel.components", 8, "takes each piece as a superpixel"),
             Setting("superpixel.components", 0, "each label, as here"),
         )
-        return [InputWarning(has, fix=ways)]
+        return [InputWarning(message, fix=settings)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
         values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
@@ -263,7 +272,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return values
 
     def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
-        """Return what a superpixel is, and the conventions of the measures."""
+        """Describe what a superpixel is, and the conventions of the measures."""
         kinds = "".join(f"{caption}; " for caption in captions(opt).values())
         kinds = kinds or "each label is one, also in several pieces; "
         return (

@@ -1,24 +1,25 @@
 """Wireframes: are the straight lines and the junctions of a building found?
 
-Definition. F^H and AP^H go by pixels: at each score threshold the lines above it are drawn and
-matched one to one with the annotated ones (loaders.formats.line_maps, metrics.boundary). TP are the
-matched predicted pixels, summed over images; precision is TP / predicted pixels, recall TP /
-annotated pixels. Then, as in L-CNN's program, recalls in ascending and precisions in descending
-order are paired by rank, regardless of their thresholds. F^H is the largest F of these pairs. AP^H
-is the area under the largest precision at a recall or a higher one, with precision 0 at recall 0
-and at recall 1.
+Definition. F^H and AP^H count pixels. At each threshold of the score, the lines above it are drawn
+and matched one to one with the annotated lines (loaders.formats.line_maps, metrics.boundary). TP is
+the number of matched predicted pixels, summed over images; precision is TP / predicted pixels,
+recall TP / annotated pixels. As in L-CNN's program, recalls in ascending and precisions in
+descending order are then paired by rank, regardless of their thresholds. F^H is the largest F of
+these pairs. AP^H is the area under the interpolated curve (the largest precision at this or a
+higher recall), with precision 0 at recall 0 and at recall 1.
 
-sAP goes by ends, on a grid of 128 x 128: the distance of two lines is the smaller of the two sums
-of squared distances of their ends. In the order of the file a prediction is true if its nearest
-annotated line, the first of equals, is nearer than 5, 10 or 15 and not taken. All images'
-predictions are ranked by score, equal ones in the order of images and files. sAP is the area under
-the largest precision at a recall or a higher one; msAP is the mean of three. mAP^J is the same of
-junctions, mean of the distances 0.5, 1 and 2; they go by score, not in the order of the file.
+sAP compares end points on a grid of 128 x 128. The distance of two lines is the sum of the squared
+distances of their ends, for the better of the two ways to pair the ends. Predictions are taken in
+the order of the file: one is true if its nearest annotated line (the first of equally near ones) is
+nearer than 5, 10 or 15 and not yet taken. The predictions of all images are then ranked by score,
+ties in the order of images and files. sAP is the area under the interpolated curve; msAP is the
+mean of the three. mAP^J does the same for junctions, as the mean over the distances 0.5, 1 and 2;
+junctions are taken by falling score, not in the order of the file.
 
-Conventions. Junctions of an image without annotated ones are neither true nor false. The networks'
-output is padded by its first lines again: for F^H and AP^H a file's lines end where a score equals
-the first one (of a detector whose best lines all have the score 1, one line is left), for sAP where
-a line equals the first one.
+Conventions. Junctions in an image without annotated junctions are neither true nor false. Networks
+pad their output by repeating its first lines. For F^H and AP^H the lines of a file end at the first
+repetition of the first score (if the best lines of a detector all have the score 1, one line is
+left), for sAP at the first repetition of the first line.
 
 Source. L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 """
@@ -43,15 +44,15 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
-SQUARED = (5.0, 10.0, 15.0)  # of lines
-APART = (0.5, 1.0, 2.0)  # of junctions
-SLACK = 2.0  # networks place points a little beyond their grid
-MORE = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
+SQUARED = (5.0, 10.0, 15.0)  # limits of the distances of lines
+APART = (0.5, 1.0, 2.0)  # limits of the distances of junctions
+SLACK = 2.0  # grid cells: networks place points slightly beyond their grid
+FURTHER = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
 
 
 @frozen
 class WireframeOptions:
-    """Where predicted lines are."""
+    """The option that says what the coordinates of predicted lines are."""
 
     lines_in: str = option(
         "network",
@@ -92,11 +93,11 @@ class WireframeMetric(Metric[WireframeOptions]):
         opt: WireframeOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
+        """Count pixels as `bsdsbench.boundary_counts` does, and lines and junctions by distance.
 
-        lines f8 (L, 4), each line's score and whether it is true at 5, 10 and 15; junctions f8
-        (J, 4), the same at 0.5, 1 and 2, by falling score, none where the truth has none; n_lines,
-        n_junctions f8 (), those of the truth, NaN without any to compare.
+        lines : f8 (L, 4), each predicted line's score and whether it is true at 5, 10 and 15
+        junctions : f8 (J, 4), the same at 0.5, 1 and 2, by falling score; none if none is annotated
+        n_lines, n_junctions : f8 (), number of annotated ones, NaN if either side has no such data
         """
         counts: dict[str, Any] = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
         counts |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
@@ -126,10 +127,11 @@ class WireframeMetric(Metric[WireframeOptions]):
         return counts
 
     def _grid(self, lines: Lines, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
+        """Return the (rows, columns) of the grid of predicted coordinates."""
         return lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
     def _drawn(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
-        """Return the prediction with its lines drawn from the grid that they are in."""
+        """Return the prediction with a soft map of its lines, drawn from the grid of its lines."""
         if "lines" not in pred.parts or pred.lines.grid:
             return pred
         grid = self._grid(pred.lines, gt, opt)
@@ -147,12 +149,12 @@ class WireframeMetric(Metric[WireframeOptions]):
         sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)
         junctions = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         best_f = f_measure(precision, recall).max(axis=1)
-        more = (best_f, ap, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
-        return {**pixels, **dict(zip(MORE, more, strict=True))}
+        further = (best_f, ap, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
+        return {**pixels, **dict(zip(FURTHER, further, strict=True))}
 
 
 def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Raise DataError for lines that lie beyond their grid, or all in its first cell."""
+    """Raise DataError if lines lie beyond their grid, or all of them in its first cell."""
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     places = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
     if not places.size:
@@ -173,13 +175,17 @@ def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 
 def _scaled(values: F8, grid: tuple[int, int]) -> F8:
-    """Return coordinates (row, column, ...) of a grid on a grid of 128 x 128."""
+    """Scale coordinates (row, column, ...) from a grid to the grid of 128 x 128."""
     factor = np.resize(np.divide(GRID, grid), values.shape[1])
     return values if grid == GRID else np.asarray(values * factor)
 
 
 def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
-    """In their order, whether each row's nearest column is below a limit and not taken."""
+    """Tell which predictions are true at each limit, (P, limits), from distances (P, annotated).
+
+    A prediction is true if its nearest annotated item is nearer than the limit and no earlier
+    prediction has taken that item.
+    """
     out = np.zeros((len(distance), len(limits)), bool)
     if distance.size:
         nearest, least = distance.argmin(axis=1), distance.min(axis=1)
@@ -190,9 +196,10 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
 
 
 def _pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
-    """Return AP at each limit of the weighted sets, (S, 3); NaN without anything true.
+    """Compute AP at each limit for S weighted data sets, (S, 3); NaN if nothing is annotated.
 
-    `ranked` f8 (N, L, 4) are score and hits, NaN where an image has no more.
+    `ranked` (N, L, 4) has the score and three hits of each prediction; rows of NaN fill up images
+    with fewer than L predictions. `n_true` (N,) is the number of annotated items.
     """
     from bsdsbench.kernels.pooled_ap import hit_sums
 

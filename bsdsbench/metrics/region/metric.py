@@ -1,27 +1,27 @@
 """Regions: how well does a segmentation agree with the annotated ones?
 
-Definition. Covering, PRI, VOI, objects and parts and more, each as `region.counting` defines it of
-one image. With T thresholds the official rules (collect_eval_reg.m) are
+Definition. Covering, PRI, VOI, objects and parts, and more; `region.counting` defines each for one
+image. For T thresholds the official rules (collect_eval_reg.m) are:
 
-- covering: sums of covered and total area over images. ODS: the best single threshold, the first of
-  ties. OIS: each image at its best threshold, the last of ties. Best: every annotated region with
-  its best over all thresholds.
-- PRI and VOI: means over images. ODS: the best of the mean curve, the first of ties. OIS: the mean
-  of each image's best.
+- covering: sums of covered and of total area over images. ODS uses the best single threshold (the
+  first if several are equal), OIS each image's best threshold (the last if several are equal). Best
+  covers each annotated region by the best region of any threshold.
+- PRI and VOI: means over images. ODS is the best value of the mean curve (at the first if several
+  are equal), OIS the mean of each image's best value.
 
-and those of SEISM: objects and parts, and pairs of pixels, have per threshold the mean precision
-and the mean recall over images, and F of the means; ODS is its maximum, OIS the F of the means at
-each image's threshold of best F, both the first of ties. AP: precision at 101 recall levels,
-outside ignored.
+The rules of SEISM are: objects and parts, and pairs of pixels, have a mean precision and a mean
+recall over images at each threshold, and F of these means. ODS is the largest F; OIS is F of the
+means at each image's best threshold (the first if several are equal). AP is the mean precision at
+101 recall levels, without levels that the curve does not reach.
 
-Conventions. The other measures are means over images, ODS and OIS as for VOI; distances as a share
-of the image. `similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI split
-and merge are taken at the thresholds that are best in VOI, so that they sum to its ODS and OIS:
-each alone is least at an end of the grid. A measure that always falls or rises with the threshold
-has its ODS at the end of the grid, which says nothing of the method: `at_grid_end`. Humans: the
-published agreement (precision 0.6724, recall 0.4739) is a mean over left-out annotators as well;
-sums of counts give less, as annotators with many regions agree less. `fop.summed` has it. Sums run
-in the order of the image ids.
+Conventions. All other measures are means over images, with ODS and OIS as for VOI; distances are
+shares of the image. `similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI
+split and merge are taken at the thresholds that are best in VOI, so that they add up to its ODS and
+OIS: alone, each would be least at an end of the thresholds. A measure that only falls or only rises
+with the threshold has its ODS at an end of the thresholds, which says nothing about the method;
+`at_grid_end` marks it. The published human agreement (precision 0.6724, recall 0.4739) is a mean
+over left-out annotators; sums of counts, in `fop.summed`, give less, as annotators with many
+regions agree less. Sums run in the order of the image ids.
 
 Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
 Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
@@ -45,7 +45,7 @@ from bsdsbench.scores.curve import PRCurve, average_precision, best
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
-# Errors, 0 is best, and beside them the name under which SEISM prints 1 - error.
+# Error (0 is best) -> the name under which SEISM prints 1 - error, or ""
 ERRORS = {
     **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd", "bce": "bce"},
     **{"gce": "gce", "lce": "lce"},
@@ -54,12 +54,12 @@ ERRORS = {
 SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
 SIMILARITIES = {**{s: f"1 - {error} ({s})" for s, error in SIMILAR_TO.items()}, "nvoi": "nvoi"}
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
-# Of humans these are means over the left-out annotators, where the others are sums.
+# For humans these are means over left-out annotators; all other counts are sums.
 _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
 def _image_curves(c: Stack) -> dict[str, F8]:
-    """Return every measure that is a mean over images: its value in each image, (N, T)."""
+    """Compute the per-image values, (N, T), of every measure that is averaged over images."""
     curves = {name: c[name] for name in MEANS}
     curves |= {
         name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")
@@ -73,7 +73,11 @@ def _image_curves(c: Stack) -> dict[str, F8]:
 def _mean_scores(
     weights: Weights, thresholds: F8, values: F8, highest: bool, by: F8 | None = None
 ) -> dict[str, F8]:
-    """Return the means of values (N, T) at the thresholds where `by`, by default they, are best."""
+    """Average values (N, T) over images at the best threshold of the mean, and of each image.
+
+    Thresholds are best by `by` (N, T), by default the values themselves; `highest` says whether the
+    largest or the smallest value is best.
+    """
     first_best = np.argmax if highest else np.argmin
     by = values if by is None else by
     mean, deciding = (weighted_mean(weights, v) for v in (values, by))
@@ -91,7 +95,7 @@ def _mean_scores(
 
 
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
-    """Return F of mean precision and mean recall: at one threshold, at each image's best."""
+    """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules."""
     best_f = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
     at_best = (weighted_mean(weights, share[best_f]) for share in (precision, recall))
     means = [weighted_mean(weights, share) for share in (precision, recall)]
@@ -111,9 +115,9 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 class RegionMetric(Metric[None]):
     """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
 
-    Scores: `covering`, `pri`, `voi` and each of `ERRORS` with ods, ods_threshold, ois, curve (and
-    covering.best); `fop` and `pair_f`, objects and parts and pairs of pixels, with ap, ods_recall,
-    ods_precision too; `similarities` by SEISM's names.
+    `covering`, `pri`, `voi` and each of `ERRORS` have ods, ods_threshold, ois and curve; covering
+    has best too. `fop` (objects and parts) and `pair_f` (pairs of pixels) also have ap, ods_recall
+    and ods_precision. `similarities` has SEISM's names.
     """
 
     name = "region"
@@ -163,15 +167,17 @@ class RegionMetric(Metric[None]):
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
-        """Count each annotator's segmentation against the others', at the one threshold 1.
+        """Count each annotator's segmentation against all others, as a single threshold, 1.
 
-        Areas and counts are summed over the left-out annotators, ratios are means over them.
+        Areas and counts are summed over the left-out annotators, ratios are averaged.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
         maps = gt.segmentations
         at_least_two(gt, len(maps))
-        rows = [region_counts(one, maps[:k] + maps[k + 1 :]) for k, one in enumerate(maps)]
+        rows = [
+            region_counts(left_out, maps[:k] + maps[k + 1 :]) for k, left_out in enumerate(maps)
+        ]
         sums: dict[str, Any] = {name: np.sum([r[name] for r in rows], axis=0) for name in rows[0]}
         means = {name: sums[name] / len(rows) for name in _RATIOS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
@@ -218,7 +224,7 @@ class RegionMetric(Metric[None]):
         return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Return the errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
+        """Return the errors (0 is best), each followed by SEISM's similarity (1 is best)."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -256,20 +262,27 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", "\n".join(lines)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores of eval_cover.txt and eval_RI_VOI.txt."""
+        """Parse the region scores that the official program wrote.
+
+        `tables` maps file names to arrays. Returns None if neither file is among them.
+        """
         scores = {}
         if "eval_cover.txt" in tables:
-            _, ods, ois, most = tables["eval_cover.txt"][0].tolist()
-            scores["covering"] = {"ods": ods, "ois": ois, "best": most}
+            # columns: threshold, ODS, OIS, best
+            _, ods, ois, best_cover = tables["eval_cover.txt"][0].tolist()
+            scores["covering"] = {"ods": ods, "ois": ois, "best": best_cover}
         if "eval_RI_VOI.txt" in tables:
-            _, ri, ri_ois, _, voi, voi_ois = tables["eval_RI_VOI.txt"][0].tolist()
-            scores["pri"] = {"ods": ri, "ois": ri_ois}
+            # columns: threshold, ODS, OIS of PRI; threshold, ODS, OIS of VOI
+            _, pri, pri_ois, _, voi, voi_ois = tables["eval_RI_VOI.txt"][0].tolist()
+            scores["pri"] = {"ods": pri, "ois": pri_ois}
             scores["voi"] = {"ods": voi, "ois": voi_ois}
         return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))} if scores else None
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
-    """Score records that carry region counts, in any order. Source: collect_eval_reg.m; SEISM.
+    """Compute the region scores of records with region counts, given in any order.
+
+    Source: collect_eval_reg.m; SEISM.
 
     Parameters
     ----------
@@ -284,8 +297,8 @@ def region_score(records: Sequence[ImageRecord]) -> Score:
     Raises
     ------
     DataError
-        For no records, one without region counts, or different thresholds (sets of segmentations of
-        unequal length).
+        If there are no records, a record lacks region counts, or the thresholds differ (sets of
+        segmentations of unequal length).
 
     Examples
     --------
