@@ -1,4 +1,4 @@
-"""The command line: the groups of its help are its files. Verbs call the public API only.
+"""The command line, one file per heading of its help page. Commands call the public API only.
 
 Results go to standard output, progress and logs to standard error. Exit status: 0 success, 1 a
 check failed (such as a regression), 2 invalid input or call, 130 interrupted.
@@ -11,12 +11,14 @@ import io
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from bsdsbench import __version__
-from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag, say
+from bsdsbench.cli.output import say
+from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, grouped, place_of_bug
 from bsdsbench.text import clip, visible
 
@@ -35,68 +37,81 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 
 
 def main() -> None:
-    """Run the command line; every expected failure becomes a line and an exit status."""
+    """Run the command line and exit. Every failure becomes one line and an exit status."""
     gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
-    sys.setswitchinterval(5e-5)  # workers wait for one another's Python, by 5 ms for 3 % longer
-    usual, words = warnings.showwarning, sys.argv[1:] or ["--help"]
+    sys.setswitchinterval(5e-5)  # with the default of 5 ms, threads wait: 3 % longer
+    arguments = sys.argv[1:] or ["--help"]
 
-    def written(setting: Setting) -> str:
-        return as_flag(setting, next((word for word in words if word in VERBS), "demo"))
+    def write_setting(setting: Setting) -> str:
+        return as_flag(setting, next((name for name in arguments if name in VERBS), "demo"))
 
-    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, InputWarning):  # what looks wrong with inputs is a line like others
-            problem = getattr(message, "problem", Problem(has=str(message)))
-            say(f"warning: {problem.line(written)}")
-        else:
-            usual(message, category, *where, **more)
-
-    warnings.simplefilter("always", InputWarning)
-    warnings.showwarning = show
-    sys.stdout = sys.stdout or io.StringIO()  # where it is closed
-    if words[0] in ("evaluate", "compare", "report"):
-        # Threads of numpy's BLAS wait on a core, which ours are to have; a detector keeps them
+    _print_input_warnings(write_setting)
+    sys.stdout = sys.stdout or io.StringIO()  # None if the caller closed standard output
+    if arguments[0] in ("evaluate", "compare", "report"):
+        # Idle threads of numpy's BLAS spin on cores that our workers need. A detector may use them.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status = 2
     try:
         if "_BSDSBENCH_COMPLETE" in os.environ:
-            cli.main(words, prog_name="bsdsbench")
-        with cli.make_context("bsdsbench", words) as call:
-            status = cli.invoke(call)
+            cli.main(arguments, prog_name="bsdsbench")
+        with cli.make_context("bsdsbench", arguments) as context:
+            status = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         status = error.exit_code
     except click.ClickException as error:
-        failed = getattr(error, "ctx", None)
+        command = getattr(error, "ctx", None)
         message = clip(visible(" ".join(error.format_message().split())), 500)
-        say(message + (f" ({failed.command_path} --help)" if failed else ""))
+        say(message + (f" ({command.command_path} --help)" if command else ""))
     except DataError as error:
         for problem in grouped(error.problems):
-            say(problem.line(written))
+            say(problem.line(write_setting))
     except (KeyboardInterrupt, click.Abort) as error:
-        kept = next(iter(error.args), "")  # what is kept, and how to go on
-        kept = kept.line(written) if isinstance(kept, Problem) else kept
-        say(f"interrupted{kept and f'; {kept}'}")
+        advice = next(iter(error.args), "")  # which files are kept, and how to resume
+        if isinstance(advice, Problem):
+            advice = advice.line(write_setting)
+        say(f"interrupted; {advice}" if advice else "interrupted")
         status = 130
-    except BrokenPipeError:  # the reader of our output has gone; nothing more can be said there
+    except BrokenPipeError:  # the program that reads our output has ended, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except OSError as error:
-        what = error.strerror or str(error)
-        say(visible(f"{os.fsdecode(error.filename)}: {what}" if error.filename else what))
+        reason = error.strerror or str(error)
+        say(visible(f"{os.fsdecode(error.filename)}: {reason}" if error.filename else reason))
     except MemoryError:
         say("not enough memory on this machine; what was done is kept")
-    except Exception as error:  # a bug: one line, and its traceback in a file
-        import tempfile
-        import traceback
-
-        from bsdsbench.metrics import registry
-
-        what = clip(visible(f"{type(error).__name__}: {error}"), 200)
-        place = place_of_bug(error, registry.other_packages())
-        of_file: Any = {"prefix": "bsdsbench_", "delete": False, "errors": "backslashreplace"}
-        with tempfile.NamedTemporaryFile("w", **of_file) as file:
-            traceback.print_exc(file=file)
-        where = place or f"bsdsbench {__version__}: please report it to the project"
-        say(f"unexpected {what}; this is a bug in {where}, with the traceback (in {file.name})")
-    gc.freeze()  # Python would look for garbage in all that was imported once more, for 0.15 s
+    except Exception as error:
+        _report_bug(error)
+    gc.freeze()  # spares a last garbage collection of all imported modules, 0.15 s
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
+    """Make Python print an InputWarning as one line of ours, and other warnings as before."""
+    default_show = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **target: Any) -> None:
+        if issubclass(category, InputWarning):
+            problem = getattr(message, "problem", Problem(has=str(message)))
+            say(f"warning: {problem.line(write_setting)}")
+        else:
+            default_show(message, category, *place, **target)
+
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = show
+
+
+def _report_bug(error: Exception) -> None:
+    """Name an unexpected error in one line, and write its traceback to a temporary file."""
+    import tempfile
+    import traceback
+
+    from bsdsbench.metrics import registry
+
+    summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
+    place = place_of_bug(error, registry.other_packages())
+    settings: Any = {"prefix": "bsdsbench_", "delete": False, "errors": "backslashreplace"}
+    with tempfile.NamedTemporaryFile("w", **settings) as file:
+        traceback.print_exception(error, file=file)
+    culprit = place or f"bsdsbench {__version__}: please report it to the project"
+    say(f"unexpected {summary}; this is a bug in {culprit}, with the traceback (in {file.name})")

@@ -1,9 +1,9 @@
-"""Verbs that check: check, data, protocols."""
+"""The commands that check: check, data, protocols."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,35 +11,34 @@ from typing import TYPE_CHECKING, Any
 import click
 from click import argument
 
+from bsdsbench.cli.output import print_json, progress, say
 from bsdsbench.cli.shared import (
     Verb,
     add_option,
-    bootstrap,
-    by_column,
+    bootstrap_options,
+    by_option,
     flag,
-    grouping,
+    format_option,
+    grouping_options,
     path,
-    print_json,
-    printed,
-    progress,
     refuse,
     run_option,
-    say,
     verb,
-    words,
+    word_list,
 )
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
 
-NAMED = ("name", "version", "nms_params", "options")
+# Fields that the summary of a preset leaves out
+_NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
 @verb
 @argument("run", type=click.Path(), metavar="OUT")
 @path("--baseline", "Baseline file (JSON), which --update makes.", required=True)
-@words(
+@word_list(
     "--scores",
     "The scores to check, such as contour.dice,ods; default: all. --update keeps the choice in the "
     "baseline.",
@@ -54,11 +53,11 @@ NAMED = ("name", "version", "nms_params", "options")
 )
 @flag("--statistical", "Fail only if the drop is also significant.")
 @flag("--common", "Check on the images that the run and the baseline both have.")
-@grouping
-@by_column
+@grouping_options
+@by_option
 @add_option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
-@bootstrap
-@printed("table", "json")
+@bootstrap_options
+@format_option("table", "json")
 @path("--junit", "Also write JUnit XML to this file.")
 @path("--summary", "Also add Markdown to the end of this file.")
 @flag("--update", "Write the baseline from OUT instead of checking it; stored tolerances stay.")
@@ -86,27 +85,30 @@ def check_verb(
     from bsdsbench.results.score_names import flat_scores
     from bsdsbench.results.score_tables import left_out_notes
 
-    loaded = bb.Evaluation.load(run).with_groups(groups, group_by)
-    chosen = scores or []
+    evaluation = bb.Evaluation.load(run).with_groups(groups, group_by)
+    checked_scores = scores or []
     quiet = click.get_current_context().meta["quiet"]
     if update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
-        known = _tolerances(tolerance, flat_scores(loaded))
-        gate.Baseline.of(loaded, known, earlier=baseline, gated=chosen).save(baseline)
-        for left_out in left_out_notes([loaded]):
-            say(left_out.text)
+        tolerances = _parse_tolerances(tolerance, flat_scores(evaluation))
+        updated = gate.Baseline.of(evaluation, tolerances, earlier=baseline, gated=checked_scores)
+        updated.save(baseline)
+        for note in left_out_notes([evaluation]):
+            say(note.text)
         if not quiet:
             print(baseline)
         return 0
     stored = gate.Baseline.load(baseline)
-    options |= {"tolerance": _tolerances(tolerance, stored.scores), "scores": chosen}
+    options["tolerance"] = _parse_tolerances(tolerance, stored.scores)
+    options["scores"] = checked_scores
     with progress("check", "samples") as report:
-        verdict = gate.check(loaded, stored, progress=report, **options)
+        verdict = gate.check(evaluation, stored, progress=report, **options)
     if junit:
         write_atomic(Path(junit), verdict.to_junit())
     if summary:
         Path(summary).parent.mkdir(parents=True, exist_ok=True)
-        with open(summary, "a", encoding="utf-8") as page:  # which other steps of a job write too
+        # Append: other steps of a CI job write to the same file
+        with open(summary, "a", encoding="utf-8") as page:
             page.write(f"{verdict.to_markdown().rstrip()}\n\n")
     if form == "json":
         print_json(verdict.to_mapping())
@@ -115,29 +117,31 @@ def check_verb(
             print(line)
         if verdict.reading and not quiet:
             print(verdict.reading)
-        for note in verdict.notes:
-            say(note)
+        for line in verdict.notes:
+            say(line)
     return 0 if verdict.passed else 1
 
 
-def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
-    """Return the tolerances by score of texts such as 0.002 or ods=5%.
+def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
+    """Parse texts such as "0.002" or "ods=5%" to a tolerance per score.
 
-    One without a score is of all others.
+    A text without a score is the default of all `scores`. Without such a text, scores that no text
+    names are missing in the result.
     """
     from bsdsbench.results.score_names import full_name
 
-    usual, given = {}, {}
-    for item in items:
-        score, _, text = item.rpartition("=")
-        value: float | str = text  # a share in %, or what is refused where it is used
+    defaults = {}
+    tolerances = {}
+    for text in texts:
+        score, _, limit = text.rpartition("=")
+        value: float | str = limit  # a percentage stays text; the gate refuses any other text
         with suppress(ValueError):
-            value = float(text)
+            value = float(limit)
         if score:
-            given[full_name(score, known)] = value
+            tolerances[full_name(score, scores)] = value
         else:
-            usual = dict.fromkeys(known, value)
-    return usual | given
+            defaults = dict.fromkeys(scores, value)
+    return defaults | tolerances
 
 
 @click.group("data", no_args_is_help=False)
@@ -155,26 +159,28 @@ data_verb.command_class = Verb
 def get_set(name: str, to: str | None, url: str | None) -> int:
     """Download a public set into the cache.
 
-    What is needed is kept, and checked to be the right set. From the cache `evaluate`, `run` and
-    `doctor --task` take it by its name. The same command resumes a download that
-    broke off. For other sets it prints where to get them and exits with 2.
+    The files that are needed are kept, and checked to be the right set. `evaluate`, `run` and
+    `doctor --task` then find the set in the cache by its name. The same command resumes a download
+    that broke off. If a set cannot be downloaded, the command prints where to get it and exits
+    with status 2.
     """
     from bsdsbench.loaders.sets import public_sets
 
-    one = public_sets.public_set(name)
-    if not (url or one.url):
-        print(one.title, f"licence: {one.licence}", f"{one.how} {one.home}", sep="\n")
+    public_set = public_sets.public_set(name)
+    if not (url or public_set.url):
+        print(public_set.title, f"licence: {public_set.licence}", sep="\n")
+        print(public_set.how, public_set.home)
         return 2
-    say(one.title)
-    say(f"licence: {one.licence} ({one.home})")
+    say(public_set.title)
+    say(f"licence: {public_set.licence} ({public_set.home})")
     with progress("data get", "MB") as report:
 
-        def loaded(done: int, total: int, what: str) -> None:
-            """Bytes of the address; then images, by their id."""
-            if report and what == (url or one.url):
-                report(done >> 20, total >> 20, what)
+        def report_megabytes(done: int, total: int, item: str) -> None:
+            """Report the bytes of the archive. Images, which follow by their ids, are skipped."""
+            if report and item == (url or public_set.url):
+                report(done >> 20, total >> 20, item)
 
-        print(public_sets.download(name, to, url, loaded))
+        print(public_sets.download(name, to, url, report_megabytes))
     return 0
 
 
@@ -182,12 +188,12 @@ def get_set(name: str, to: str | None, url: str | None) -> int:
 @argument("folder", metavar="[PATH]", required=False, type=click.Path())
 @add_option(
     "--protocol",
-    "How ground-truth pictures are read (polarity, gray, labels).",
+    "How ground-truth images are read (polarity, gray, labels).",
     default="bsds500",
     metavar="NAME|FILE",
 )
 @run_option("split_file")
-@printed("text", "json")
+@format_option("text", "json")
 def check_set(
     folder: str | None,
     protocol: str,
@@ -197,8 +203,8 @@ def check_set(
     """Name the set; list missing, altered and extra images.
 
     A ground-truth set and split is recognised by its content, in any format or folder. Exit status
-    0 for a complete known set; 1 for anything else. Without PATH, say which public sets are in the
-    cache.
+    0 for a complete known set; 1 for anything else. Without PATH, the public sets in the cache are
+    listed.
     """
     from bsdsbench.loaders.sets import public_sets
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
@@ -208,36 +214,37 @@ def check_set(
     if folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")
         names = public_sets.public_sets()
-        folders = map(public_sets.cache_folder().joinpath, names)
-        here = [folder for folder in folders if folder.is_dir()]
-        for place in here:
-            print(f"{place.name:10} {place}")
-        if not here:
+        set_folders = map(public_sets.cache_folder().joinpath, names)
+        in_cache = [set_folder for set_folder in set_folders if set_folder.is_dir()]
+        for set_folder in in_cache:
+            print(f"{set_folder.name:10} {set_folder}")
+        if not in_cache:
             say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
-        return 0 if here else 1
+        return 0 if in_cache else 1
     with progress("data check") as report:
-        images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
-    identity = identify(images)
-    lists = {name: list(getattr(identity, name)) for name in ("missing", "altered", "extra")}
+        fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
+    identity = identify(fingerprints)
+    differences = {kind: list(getattr(identity, kind)) for kind in ("missing", "altered", "extra")}
     if form == "json":
-        print_json({**identity.to_mapping(), "whole": identity.whole, **lists})
+        print_json({**identity.to_mapping(), "whole": identity.whole, **differences})
     else:
         print(f"{show(folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
-        for name, ids in lists.items():
+        for kind, ids in differences.items():
             if ids:
-                print(f"{name} {listed(ids)} ({len(ids)} in all)")
+                print(f"{kind} {listed(ids)} ({len(ids)} in all)")
     return 0 if identity.whole else 1
 
 
 @verb
 @argument("name", required=False)
-@printed("table", "json")
+@format_option("table", "json")
 def protocols_verb(name: str | None, form: str) -> None:
     """List the presets with their constants, and the tasks.
 
-    NAME shows one of them, or a .toml file of a protocol. A task (SET/METRIC) is a set, a protocol
-    and a metric under one name, for `evaluate --task`. It is listed with its set's fingerprint, the
-    ground truth that it needs, and the page of datasets/ that says where that comes from.
+    NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a set, a
+    protocol and a metric under one name, for `evaluate --task`. It is listed with its set's
+    fingerprint, the ground truth that it needs, and the page of datasets/ that tells where to get
+    the ground truth.
 
     NAME may also be a signature, the line under a table: each of its words is explained, and
     the last line is a sentence for a paper.
@@ -246,22 +253,23 @@ def protocols_verb(name: str | None, form: str) -> None:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    chosen = []
-    shown = []
+    protocols: list[Protocol] = []
+    listed_tasks: list[Task] = []
     signature = Signature.parse(name) if name and "|" in name else None
     if signature:
-        chosen = [signature.protocol]
+        protocols = [signature.protocol]
     elif name is None:
-        chosen, shown = [Protocol.load(preset) for preset in preset_names()], list(tasks().values())
+        protocols = [Protocol.load(preset) for preset in preset_names()]
+        listed_tasks = list(tasks().values())
     elif "/" in name and not name.endswith(".toml"):
-        shown = [Task.load(name)]
+        listed_tasks = [Task.load(name)]
     else:
-        chosen = [Protocol.load(name)]
+        protocols = [Protocol.load(name)]
     if form == "json":
         print_json(
             {
-                "protocols": [preset.to_mapping() for preset in chosen],
-                "tasks": [task.to_mapping() for task in shown],
+                "protocols": [protocol.to_mapping() for protocol in protocols],
+                "tasks": [task.to_mapping() for task in listed_tasks],
             }
         )
     elif signature:
@@ -271,43 +279,59 @@ def protocols_verb(name: str | None, form: str) -> None:
     elif name in preset_names():
         print(preset_text(str(name)), end="")
     elif name:
-        for preset in chosen:
-            print(f"{preset.describe()}; --nms means {preset.nms_params.describe()}")
-        for task in shown:
+        for protocol in protocols:
+            print(f"{protocol.describe()}; --nms means {protocol.nms_params.describe()}")
+        for task in listed_tasks:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
     else:
-        _print_all(chosen, shown)
+        _print_presets_and_tasks(protocols, listed_tasks)
 
 
-def _print_all(chosen: Sequence[Protocol], shown: Sequence[Task]) -> None:
-    """Print the protocols, their fields and the tasks."""
+def _print_presets_and_tasks(presets: Sequence[Protocol], tasks: Sequence[Task]) -> None:
+    """Print a list of the presets, of the fields of a protocol, and of the tasks."""
     from attrs import fields
 
     from bsdsbench.protocol.fields import abbreviated
-    from bsdsbench.protocol.protocol import Protocol, preset_text
+    from bsdsbench.protocol.protocol import Protocol
 
-    usual, listed = Protocol.preset("bsds500").leaves(), click.HelpFormatter(max_width=120)
-    presets, known, named = [], [], []
-    for preset in chosen:
-        what = re.split(r"[:,(.]", preset_text(preset.name)[1:])[0].strip().replace("\n# ", " ")
-        for key, value in preset.leaves().items():
-            if key in Protocol.names() and key not in NAMED and value != usual[key]:
-                what += f"; {key} {abbreviated(value)}"
-        presets.append((f"{preset.name} v{preset.version}", what))
+    defaults = Protocol.preset("bsds500").leaves()
+    preset_lines = [
+        (f"{preset.name} v{preset.version}", _summary_of_preset(preset, defaults))
+        for preset in presets
+    ]
+    field_lines = []
     for field in fields(Protocol):
-        value = usual.get(field.name)
+        value = defaults.get(field.name)
         default_text = "" if value is None else f" ({abbreviated(value).lower()})"
-        known.append((field.name + default_text, field.metadata["help"]))
-    for task in shown:
+        field_lines.append((field.name + default_text, field.metadata["help"]))
+    task_list = []
+    for task in tasks:
         count = f"{task.images} images" if task.images else "images not counted"
         mark = "" if task.fingerprint else ", no fingerprint known"
-        what = f"protocol {task.protocol}, {count}{mark}"
-        named.append((f"{task.name} v{task.version}", what))
+        summary = f"protocol {task.protocol}, {count}{mark}"
+        task_list.append((f"{task.name} v{task.version}", summary))
+    formatter = click.HelpFormatter(max_width=120)
     for heading, lines in (
-        ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", presets),
-        ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", known),
-        ("Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)", named),
+        ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", preset_lines),
+        ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", field_lines),
+        (
+            "Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)",
+            task_list,
+        ),
     ):
-        with listed.section(heading):
-            listed.write_dl(lines)
-    print(listed.getvalue(), end="")
+        with formatter.section(heading):
+            formatter.write_dl(lines)
+    print(formatter.getvalue(), end="")
+
+
+def _summary_of_preset(preset: Protocol, defaults: Mapping[str, Any]) -> str:
+    """Summarise a preset by the start of its first comment and the fields it changes."""
+    from bsdsbench.protocol.fields import abbreviated
+    from bsdsbench.protocol.protocol import preset_text
+
+    comment = preset_text(preset.name).removeprefix("#")
+    summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")
+    for key, value in preset.leaves().items():
+        if key in preset.names() and key not in _NOT_SUMMARISED and value != defaults[key]:
+            summary += f"; {key} {abbreviated(value)}"
+    return summary

@@ -1,4 +1,4 @@
-"""Verbs that score: demo, evaluate, run, merge, nms."""
+"""The commands that score: demo, evaluate, run, merge, nms."""
 
 from __future__ import annotations
 
@@ -10,27 +10,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click import argument
 
+from bsdsbench.cli.output import print_json, print_run, progress, report_left_out, say, show_tables
 from bsdsbench.cli.shared import (
     PROTOCOL,
     add_option,
     columns_option,
     compile_first,
+    evaluation_options,
     flag,
-    left_out,
-    of_runs,
+    format_option,
     path,
-    print_json,
-    print_run,
-    printed,
-    progress,
-    protocol_from,
+    pop_protocol,
     refuse,
+    resolve_run_options,
     run_option,
-    say,
-    settle,
-    show_tables,
-    slice_clusters,
-    slicing,
+    slice_cluster_option,
+    slicing_option,
     summary_option,
     together,
     verb,
@@ -38,7 +33,9 @@ from bsdsbench.cli.shared import (
 from bsdsbench.plotting.beside import plots_beside
 
 if TYPE_CHECKING:
+    from bsdsbench.detectors.detector_runs import DetectorRun
     from bsdsbench.results.evaluation import Evaluation
+    from bsdsbench.tables.table import Table
 
 _TITLES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
@@ -59,7 +56,8 @@ def demo_verb(out: str, workers: int | None) -> None:
     from bsdsbench.results.score_tables import score_tables
 
     compile_first()
-    images, gt = sample_images(), sample_ground_truth()
+    images = sample_images()
+    gt = sample_ground_truth()
     evaluations: list[Evaluation] = []
     for method, name in _TITLES.items():
         folder = Path(out, method)
@@ -67,7 +65,8 @@ def demo_verb(out: str, workers: int | None) -> None:
             run = bb.run(
                 method, images, gt=gt, name=name, out=folder, workers=workers, progress=report
             )
-        evaluations += [run.evaluation] if run.evaluation else []
+        if run.evaluation:
+            evaluations.append(run.evaluation)
     evaluations.sort(key=lambda evaluation: -evaluation.boundary_score().ods.f)
     show_tables(score_tables(evaluations))
     comparison = bb.compare(evaluations).only(["ods", "ap"])
@@ -75,12 +74,13 @@ def demo_verb(out: str, workers: int | None) -> None:
     show_tables([table for table in comparison.tables() if table.key == "differences"])
     with progress("human") as report:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
-    pr, f = Path(out, "pr.png"), Path(out, "f_threshold.png")
-    plot_runs(evaluations, human=human, path=pr)
-    plot_runs(evaluations, kind="f", path=f)
+    pr_plot = Path(out, "pr.png")
+    f_plot = Path(out, "f_threshold.png")
+    plot_runs(evaluations, human=human, path=pr_plot)
+    plot_runs(evaluations, kind="f", path=f_plot)
     folders = " ".join(str(Path(out, method)) for method in _TITLES)
     raw = Path(out, "raw")
-    print(f"\nplots    {pr}  {f}")
+    print(f"\nplots    {pr_plot}  {f_plot}")
     print(f"""results  {folders}
 next
   # maps several pixels wide, as networks give them
@@ -98,7 +98,7 @@ next
 @verb
 @argument("pred_dir", required=False, type=click.Path())
 @run_option("out")
-@of_runs(on_error="fail")
+@evaluation_options(on_error="fail")
 @run_option("pred_kind")
 @run_option("missing")
 @run_option("images_dir")
@@ -115,8 +115,8 @@ next
     "its images together and their mean.",
     metavar="COLUMN",
 )
-@slicing
-@slice_clusters
+@slicing_option
+@slice_cluster_option
 @path(
     "--threshold-from",
     "Show precision, recall and F also at the threshold that was best in this run, such as one of "
@@ -142,25 +142,27 @@ def evaluate_verb(
     """Score a folder of predictions, by any metric.
 
     PRED_DIR holds maps, segmentations or masks. The options of a metric are set by --set
-    METRIC.FIELD=VALUE; an unknown one lists them. Most metrics have a protocol of their own, others
-    need one that names classes.
+    METRIC.FIELD=VALUE; an unknown option lists them. Most metrics have a protocol of their own;
+    others need a protocol that names classes.
 
-    PRED_DIR and --gt may be two JSON files of COCO (instances, results or panoptic), for --metrics
+    PRED_DIR and --gt may be two COCO JSON files (instances, results or panoptic), for --metrics
     contour or segmentation.
 
-    Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
+    Ground-truth images that are gray need --set gt_threshold=0.5, and those of region labels --set
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
     import bsdsbench as bb
     from bsdsbench.results.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
 
-    other = threshold_from and bb.Evaluation.load(threshold_from)
-    written: Any = per_image and form_of(per_image, None)
+    # Wrong options are refused before the run starts
+    threshold_run = bb.Evaluation.load(threshold_from) if threshold_from else None
+    per_image_format = form_of(per_image, None) if per_image else ""
     if per and not per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
-    _check_slicing((per or "", *by), cluster, by, options)
-    source, out = _source_of(pred_dir, humans, options), options["out"]
+    _check_slicing(by, cluster, options, per)
+    source = _choose_source(pred_dir, humans, options)
+    out = options["out"]
     with plots_beside(out) as begin_plots:
         with progress("evaluate") as report:
             run = source.evaluate(*source.inputs, progress=report, **options)
@@ -170,41 +172,78 @@ def evaluate_verb(
                 f"{run.kept} of {len(run.records)} images were counted before; their records in "
                 f"{out} were kept (--fresh counts them again)"
             )
-        if per or by:  # what compares takes long to import
-            from bsdsbench.comparison.slices import group_table, slice_tables
         if per_image:
-            rows = [group_table(run, m, per) if per else run.per_image(m) for m in run.metrics]
-            write_tables(rows, per_image, written)
-        at_threshold = at_threshold_of(run, other) if other else []
-        slices = slice_tables([run], by, columns, cluster) if by else []
-        summaries = []
-        if summary:
-            from bsdsbench.results.summaries import Summary, summary_tables
-
-            summaries = summary_tables([run], Summary(summary), columns)
+            write_tables(_per_image_tables(run, per), per_image, per_image_format)
+        extra_tables = {
+            "threshold_from": at_threshold_of(run, threshold_run) if threshold_run else [],
+            "slices": _slices(run, by, columns, cluster),
+            "summary": _summaries(run, summary, columns),
+        }
         if form == "json":
-            beside = {"threshold_from": at_threshold, "slices": slices, "summary": summaries}
-            plain = {k: {t.key: t.plain() for t in shown} for k, shown in beside.items() if shown}
-            print_json(run.to_mapping() | plain)
+            print_json(run.to_mapping() | _as_json(extra_tables))
         else:
             print_run(run, out, columns)
-            if more := [*summaries, *at_threshold, *slices]:
+            tables = [
+                table
+                for key in ("summary", "threshold_from", "slices")
+                for table in extra_tables[key]
+            ]
+            if tables:
                 print()
-                show_tables(more)
-    return left_out(run.failed, run)
+                show_tables(tables)
+    return report_left_out(run.failed, run)
+
+
+def _per_image_tables(run: Evaluation, per: str | None) -> list[Table]:
+    """Return a table per metric with one row per image, or per group of the column `per`."""
+    if per is None:
+        return [run.per_image(metric) for metric in run.metrics]
+    from bsdsbench.comparison.slices import group_table
+
+    return [group_table(run, metric, per) for metric in run.metrics]
+
+
+def _slices(
+    run: Evaluation, by: Sequence[str], columns: Sequence[str] | None, cluster: str | None
+) -> list[Table]:
+    """Return the tables of a run's slices, none without --by."""
+    if not by:
+        return []
+    from bsdsbench.comparison.slices import slice_tables  # takes long to import
+
+    return slice_tables([run], by, columns, cluster)
+
+
+def _summaries(run: Evaluation, summary: str | None, columns: Sequence[str] | None) -> list[Table]:
+    """Return the tables of --summary, none without this option."""
+    if not summary:
+        return []
+    from bsdsbench.results.summaries import Summary, summary_tables
+
+    return summary_tables([run], Summary(summary), columns)
+
+
+def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
+    """Convert the tables of every key to plain values. Keys without tables are dropped."""
+    return {
+        key: {table.key: table.plain() for table in tables}
+        for key, tables in tables_by_key.items()
+        if tables
+    }
 
 
 class _Source(NamedTuple):
-    """What is evaluated, and the function that does."""
+    """The function that evaluates, and its positional arguments."""
 
     evaluate: Callable[..., Evaluation]
     inputs: tuple[Any, ...]
 
 
-def _source_of(pred_dir: str | None, humans: bool, options: dict[str, Any]) -> _Source:
-    """Return what the arguments mean: two folders, the annotators of one, or two files of COCO.
+def _choose_source(pred_dir: str | None, humans: bool, options: dict[str, Any]) -> _Source:
+    """Choose what to evaluate: two folders, two COCO files, or one folder's annotators (--humans).
 
-    `options` become those of the run. Raises UsageError for some that it does not take.
+    Afterwards `options` are the keywords of the evaluation; inputs and options of other kinds of
+    input are removed. Raises UsageError for an option that this kind of input does not take.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -212,38 +251,38 @@ def _source_of(pred_dir: str | None, humans: bool, options: dict[str, Any]) -> _
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     evaluate: Callable[..., Evaluation] = bb.evaluate
-    known: type[Any] = RunOptions
-    coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
+    accepted: type[Any] = RunOptions
+    is_coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
     if humans:
-        evaluate, known = bb.evaluate_humans, HumanOptions
-    elif coco:
-        evaluate, known = bb.evaluate_items, ItemOptions
-    others = options.keys() - known.__annotations__.keys() - {*PROTOCOL, "gt", "metrics"}
+        evaluate, accepted = bb.evaluate_humans, HumanOptions
+    elif is_coco:
+        evaluate, accepted = bb.evaluate_items, ItemOptions
+    unsupported = options.keys() - accepted.__annotations__.keys() - {*PROTOCOL, "gt", "metrics"}
     if humans:
-        refuse(others | {"nms", "invert"}, "--humans")
-    elif coco:
-        refuse(others, "COCO's JSON")
-    settle(options)
+        refuse(unsupported | {"nms", "invert"}, "--humans")
+    elif is_coco:
+        refuse(unsupported, "COCO's JSON")
+    resolve_run_options(options)
     gt = options.pop("gt")
     inputs: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
-    if coco:
+    compile_first(options["metrics"], *inputs)
+    if is_coco:
         from bsdsbench.loaders.formats.coco import CocoItems
 
         items = CocoItems(str(pred_dir), gt)
         inputs = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem
-    compile_first(options["metrics"], *inputs)
-    for name in others:
+    for name in unsupported:
         del options[name]
     return _Source(evaluate, inputs)
 
 
 def _check_slicing(
-    columns: Sequence[str], cluster: str | None, by: Sequence[str], options: Mapping[str, Any]
+    by: Sequence[str], cluster: str | None, options: Mapping[str, Any], per: str | None = None
 ) -> None:
-    """Raise UsageError for columns of groups without groups, and clusters without slices."""
-    if any(columns) and not (options["groups"] or options["group_by"]):
+    """Raise UsageError if --by or --per lacks groups, or if --cluster lacks --by."""
+    if (by or per) and not (options["groups"] or options["group_by"]):
         raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
     if cluster and not by:
         raise click.UsageError("--cluster: expected --by, whose intervals it is for")
@@ -259,33 +298,33 @@ def _check_slicing(
 @run_option("resize")
 @run_option("resume")
 @run_option("valid_dir")
-@of_runs(on_error="skip")
-@slicing
-@slice_clusters
+@evaluation_options(on_error="skip")
+@slicing_option
+@slice_cluster_option
 def run_verb(
     function: str, form: str, by: tuple[str, ...], cluster: str | None, **options: Any
 ) -> int:
     """Run, time and score a detector: yours or a built-in one.
 
-    The detector is called on every picture in IMAGES. Without --gt nothing is scored. With --task
-    the pictures and the ground truth of its set are used.
+    The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes
+    the images and the ground truth of its data set.
 
     MODULE:FUNCTION takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1]
     or uint8 or uint16, or labels (int32 or int64), or a list of label maps. NAME is one of
     scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
     suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
 
-    The maps are written to OUT/maps, with a run.json that names their detector. A folder that holds
-    maps is refused: --resume keeps them, --fresh replaces them. Pictures on which the detector
-    fails are listed, and the exit status is 2.
+    The maps are written to OUT/maps, with a run.json that names their detector. If OUT/maps already
+    holds maps, the command stops unless --resume (keep them) or --fresh (replace them) is given.
+    If the detector fails on images, they are listed and the exit status is 2.
     """
     import bsdsbench as bb
     from bsdsbench.runs.sources import check_truth
 
-    _check_slicing(by, cluster, by, options)
+    _check_slicing(by, cluster, options)
     if by and not (options["gt"] or options["task"]):
-        raise click.UsageError("--by: expected --gt, as nothing is scored without")
-    settle(options)
+        raise click.UsageError("--by: expected --gt, without which nothing is scored")
+    resolve_run_options(options)
     task = options.pop("task")
     if options["images"] is None or (task and task.ids):
         raise click.UsageError("give IMAGES, or a --task that is a whole set")
@@ -295,27 +334,28 @@ def run_verb(
         compile_first(options["metrics"], options["images"], options["gt"])
     with progress(options["name"] or function.rpartition(":")[2]) as report:
         detected = bb.run(function, progress=report, **options)
-    scored, timed = detected.evaluation, len(detected.milliseconds)
-    slices = []
-    if scored and by:
-        from bsdsbench.comparison.slices import slice_tables
-
-        slices = slice_tables([scored], by, None, cluster)
+    evaluation = detected.evaluation
+    slices = _slices(evaluation, by, None, cluster) if evaluation else []
     if form == "json":
-        plain = {table.key: table.plain() for table in slices}
-        print_json(detected.to_mapping() | ({"slices": plain} if slices else {}))
+        print_json(detected.to_mapping() | _as_json({"slices": slices}))
     else:
-        if scored:
-            print_run(scored, options["out"])
-        if slices:
-            print()
-            show_tables(slices)
-        speed = f"{detected.ms_per_image:.1f} ms per image (median of {timed}"
-        print(f"time     {speed}, one at a time, warm-up left out; {detected.machine})")
-        print(f"maps     {detected.maps}")
+        _print_detected(detected, slices, options["out"])
     if detected.kept:
-        say(f"{detected.kept} of {timed or detected.kept} maps are of an earlier call")
-    return left_out(detected.failed, scored)
+        n_maps = len(detected.milliseconds) or detected.kept
+        say(f"{detected.kept} of {n_maps} maps are of an earlier call")
+    return report_left_out(detected.failed, evaluation)
+
+
+def _print_detected(detected: DetectorRun, slices: Sequence[Table], out: str) -> None:
+    """Print the scores of a detector if it was scored, its time per image and its maps."""
+    if detected.evaluation:
+        print_run(detected.evaluation, out)
+    if slices:
+        print()
+        show_tables(slices)
+    speed = f"{detected.ms_per_image:.1f} ms per image (median of {len(detected.milliseconds)}"
+    print(f"time     {speed}, one at a time, warm-up left out; {detected.machine})")
+    print(f"maps     {detected.maps}")
 
 
 @verb
@@ -324,7 +364,7 @@ def run_verb(
 @flag("--best-of", "Take the best of several runs at each image and threshold.")
 @flag("--splits", "Runs of several splits: the mean of their scores, and the pooled score.")
 @add_option("--name", "The method's name in tables; default: the first run's.")
-@printed("table", "json")
+@format_option("table", "json")
 def merge_verb(
     outs: tuple[str, ...], out: str, best_of: bool, splits: bool, name: str | None, form: str
 ) -> int:
@@ -341,7 +381,7 @@ def merge_verb(
     their scores with its standard deviation, and the score of all images together.
     """
     import bsdsbench as bb
-    from bsdsbench.comparison.splits import splits as over_splits_of
+    from bsdsbench.comparison.splits import splits as score_splits
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
@@ -350,9 +390,9 @@ def merge_verb(
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
     if best_of and splits:
         raise click.UsageError("--best-of and --splits: expected one of them")
-    over_splits = over_splits_of(as_runs(outs), name or "") if splits else None
-    if over_splits:
-        merged = over_splits.pooled
+    split_scores = score_splits(as_runs(outs), name or "") if splits else None
+    if split_scores:
+        merged = split_scores.pooled
     elif best_of:
         merged = merging.best_of(as_runs(outs), name)
     else:
@@ -361,13 +401,13 @@ def merge_verb(
     with progress("merge", "files") as report:
         merged.save(out, report)
     plot_result(merged, Path(out))
-    if over_splits:
-        show_tables([over_splits.table], None, form)
+    if split_scores:
+        show_tables([split_scores.table], None, form)
     elif form == "json":
         print_json(merged.to_mapping())
     else:
         print_run(merged, out)
-    return left_out(merged.failed, merged)
+    return report_left_out(merged.failed, merged)
 
 
 @verb
@@ -381,29 +421,31 @@ def merge_verb(
 def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options: object) -> None:
     """Apply non-maximum suppression to soft maps.
 
-    MAPS is a folder of them; PNG are written into the folder OUT. The constants are the protocol's
-    nms_params (`--protocol biped`, `--set nms_params.radius=2`, `--set nms_params.bits=16` for PNG
-    of 16 bits) or those of a recipe (`--nms rcf`). The result is what `evaluate --nms` scores.
+    MAPS is a folder of soft maps; the results are written as PNG files into the folder OUT. The
+    constants are the protocol's nms_params (`--protocol biped`, `--set nms_params.radius=2`, `--set
+    nms_params.bits=16` for 16-bit PNG) or those of a recipe (`--nms rcf`). The results are the maps
+    that `evaluate --nms` scores.
 
-    With --average the maps of one image in all folders, which have one size, are averaged before
-    NMS, as in multi-scale testing.
+    With --average the maps of an image in all folders are averaged before NMS, as in multi-scale
+    testing. They must have the same size.
 
-    Exactly horizontal, straight ridges can stay thick: their orientation is undefined. All programs
-    that implement this NMS do this.
-    The fade at the border covers at most half of the shorter side.
+    Exactly horizontal, straight ridges can stay thick: their orientation is undefined, as in every
+    implementation of this NMS. Responses are faded out towards the image border, over at most half
+    of the shorter side.
     """
     from bsdsbench.cli.shared import USUAL
     from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
-    sources, target = (folders, out) if out else (folders[:-1], folders[-1])
+    sources = folders if out else folders[:-1]
+    target = out or folders[-1]
     if not sources or (len(sources) > 1) != average:
-        several = "two or more folders of maps" if average else "one folder of maps"
-        raise click.UsageError(f"expected {several}, and OUT")
-    if average and not out:
+        expected = "two or more folders of maps" if average else "one folder of maps"
+        raise click.UsageError(f"expected {expected}, and OUT")
+    if average and not out:  # if OUT was forgotten, the last argument is a folder of inputs
         refuse_maps_in(target)
     options["nms"] = options["nms"] or USUAL
-    used = protocol_from(options)
+    protocol = pop_protocol(options)
     with progress("nms") as report:
-        count = nms_files(sources, target, used, progress=report)
-    print(f"{count} maps written to {target}")
-    print(f"NMS      {used.nms_params.describe()}")
+        n_maps = nms_files(sources, target, protocol, progress=report)
+    print(f"{n_maps} maps written to {target}")
+    print(f"NMS      {protocol.nms_params.describe()}")

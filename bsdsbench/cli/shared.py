@@ -1,14 +1,11 @@
-"""What verbs share: their words and classes, the protocol that flags mean, progress, tables."""
+"""Parts that several commands share: classes, options, and the keywords they stand for."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-import sys
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,21 +15,19 @@ import click
 from click import Choice, IntRange
 from click.core import ParameterSource
 
+from bsdsbench.cli.output import say
 from bsdsbench.errors import Setting
-from bsdsbench.io import as_json
 from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords
-from bsdsbench.text import counted, did_you_mean, listed
+from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.results.evaluation import Evaluation
-    from bsdsbench.tables.table import Table
 
 Decorator = Callable[[Any], Any]
 
-# What a user does, in the order of the help page. A group is a file, a verb a function in it.
+# The commands in the order of the help page. A heading is a file of this folder, in lower case.
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot"),
@@ -42,90 +37,100 @@ GROUPS = {
 }
 VERBS = {verb: heading.lower() for heading, verbs in GROUPS.items() for verb in verbs}
 
-USUAL = "protocol's"  # what --nms without a recipe means
-PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
-BRIEF = 2.0  # seconds of work that need no line
+USUAL = "protocol's"  # the recipe that --nms without a recipe stands for
 
 
 class Verbs(click.Group):
-    """The verbs by groups; a group's file is imported when one of its verbs is called."""
+    """The group of all commands. A command's file is imported when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Import a command. An unknown name ends the program with a suggestion."""
         if cmd_name not in VERBS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, VERBS)}")
         return getattr(import_module(f"bsdsbench.cli.{VERBS[cmd_name]}"), f"{cmd_name}_verb")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        wide = max(map(len, VERBS))
-        for heading, verbs in GROUPS.items():
+        """Write the commands with their summaries, one section per heading of GROUPS."""
+        width = max(map(len, VERBS))
+        for heading, names in GROUPS.items():
             lines = [
-                (verb.ljust(wide), self.get_command(ctx, verb).get_short_help_str(80))
-                for verb in verbs
+                (name.ljust(width), self.get_command(ctx, name).get_short_help_str(80))
+                for name in names
             ]
             with formatter.section(heading):
                 formatter.write_dl(lines)
 
 
 class Verb(click.Command):
-    """A verb: it has --quiet, --nms may stand alone; help lists the options in parts."""
+    """A command with --quiet, an optional value of --nms, and a help page in sections."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.params.append(click.Option(["--quiet"], is_flag=True, help="Show no progress."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments. A --nms without a recipe gets the value USUAL."""
         if "--nms" in args:
             from bsdsbench.protocol.protocol import RECIPES
 
-            # Without a recipe it stands for the protocol's, before other arguments too
-            for k, word in enumerate(args):
-                if word == "--nms" and [*args, ""][k + 1] not in RECIPES:
+            for k, argument in enumerate(args):
+                following = args[k + 1] if k + 1 < len(args) else ""
+                if argument == "--nms" and following not in RECIPES:
                     args[k] = f"--nms={USUAL}"
-        rest = super().parse_args(ctx, args)
+        remaining = super().parse_args(ctx, args)
         ctx.meta["quiet"] = ctx.params.pop("quiet")
-        return rest
+        return remaining
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        parts: dict[str, Any] = {"Options": [], "Protocol": [], "Running": []}
+        """Write the options in the sections Options, Protocol and Running."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and param.name == "metrics":
-                metrics, usual = ", ".join(registry.names()), ",".join(registry.DEFAULT_METRICS)
-                param.help = f"Metrics to compute: {metrics}; default: {usual}."
-            part = "Protocol" if param.name in PROTOCOL else "Options"
+                metrics = ", ".join(registry.names())
+                default = ",".join(registry.DEFAULT_METRICS)
+                param.help = f"Metrics to compute: {metrics}; default: {default}."
+            heading = "Protocol" if param.name in PROTOCOL else "Options"
+            if param.name in RUNNING:
+                heading = "Running"
             record = param.get_help_record(ctx)
-            parts["Running" if param.name in RUNNING else part] += [record] if record else []
-        for heading, records in parts.items():
+            if record:
+                sections[heading].append(record)
+        for heading, records in sections.items():
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
 
 
 def verb(function: Callable[..., object]) -> click.Command:
-    """Return the verb of a function NAME_verb.
+    """Make the command NAME of a function NAME_verb.
 
-    Its help is the docstring, of which the first sentence stands in lists of verbs.
+    The docstring is the help page. Lists of commands show its first sentence.
     """
     return click.command(function.__name__.removesuffix("_verb"), cls=Verb)(function)
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
-    """Raise UsageError naming each of the parameters that was given on the command line."""
+    """Raise UsageError if the user gave any of these parameters.
+
+    `beside` says in the message what the parameters do not go with.
+    """
     context = click.get_current_context()
-    given = [
+    flags = [
         max(param.opts, key=len)
         for param in context.command.params
         if param.name in parameters
         and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
     ]
-    if given:
-        raise click.UsageError(f"{', '.join(given)}: not with {beside}")
+    if flags:
+        raise click.UsageError(f"{', '.join(flags)}: not with {beside}")
 
 
 def one_of_runs_and_methods(runs: Sequence[str], method: Sequence[str]) -> None:
-    """Raise UsageError unless runs or methods are given, one of them."""
+    """Raise UsageError unless the user gave either runs or methods."""
     if runs and method:
         raise click.UsageError("runs and --method: expected one of them")
     if not runs and not method:
@@ -136,53 +141,66 @@ def one_of_runs_and_methods(runs: Sequence[str], method: Sequence[str]) -> None:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Several options as one, in this order."""
-    return lambda function: reduce(lambda decorated, one: one(decorated), options[::-1], function)
+    """Combine several option decorators into one decorator, in this order."""
+    return lambda function: reduce(lambda decorated, add: add(decorated), options[::-1], function)
 
 
-def add_option(*names_and_help: str, **more: Any) -> Decorator:
-    """Return a click option from its names and, last, its help text."""
-    return click.option(*names_and_help[:-1], help=names_and_help[-1], **more)
+def add_option(*names_and_help: str, **settings: Any) -> Decorator:
+    """Return the decorator of a click option. The last of `names_and_help` is the help text."""
+    return click.option(*names_and_help[:-1], help=names_and_help[-1], **settings)
 
 
-def choice(*names_and_help: str, words: Sequence[str]) -> Decorator:
-    """An option that takes one of these words; the first is the default."""
-    return add_option(*names_and_help, type=Choice(words), default=words[0])
+def choice(*names_and_help: str, choices: Sequence[str]) -> Decorator:
+    """Return an option that takes one of these choices. The first choice is the default."""
+    return add_option(*names_and_help, type=Choice(choices), default=choices[0])
 
 
-def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
-    words = list(filter(None, map(str.strip, ",".join(texts).split(","))))
-    if param.name == "published" and words == ["list"]:
+def _split_words(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    """Split the values of a repeated option at commas, or return None if the option is not given.
+
+    `--published list` prints the published results and ends the program.
+    """
+    items = [item.strip() for item in ",".join(texts).split(",") if item.strip()]
+    if param.name == "published" and items == ["list"]:
         from bsdsbench.comparison.published import published_results
 
         for key, row in published_results().items():
-            facts = [str(row.year), row.variant, row.input, row.tasks[0]]
-            print(f"{key:32}  {row.name} ({', '.join(filter(None, facts))})")
+            details = [str(row.year), row.variant, row.input, row.tasks[0]]
+            print(f"{key:32}  {row.name} ({', '.join(filter(None, details))})")
         ctx.exit()
-    return words if texts else None
+    return items if texts else None
 
 
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
-# An option of words between commas, which may be repeated: a list, None where it is not given
-words = partial(add_option, multiple=True, callback=_words)
+# An option that takes words between commas and may be repeated. Its value is a list, or None.
+word_list = partial(add_option, multiple=True, callback=_split_words)
 
 
 def run_option(name: str, **changes: object) -> Decorator:
-    """The flag of an option of a run, with the words that Python's documentation has."""
+    """Return the command-line option of a keyword of `RunKeywords`, with the keyword's help.
+
+    `changes` override the settings that the keyword's metadata give to click.
+    """
     field = attrs.fields_dict(RunKeywords)[name]
-    flag: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
-    names = flag.pop("names", (f"--{name.replace('_', '-')}",))
-    if flag.pop("path", False):
-        flag["type"] = click.Path()
-    if flag.pop("number", False):
-        flag["type"] = IntRange(1)
-    if "choices" in flag:
-        flag["type"] = Choice(flag.pop("choices"))
-    return add_option(*names, name, field.metadata["help"], **flag)
+    settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
+    names = settings.pop("names", (f"--{name.replace('_', '-')}",))
+    if settings.pop("path", False):
+        settings["type"] = click.Path()
+    if settings.pop("number", False):
+        settings["type"] = IntRange(1)
+    if "choices" in settings:
+        settings["type"] = Choice(settings.pop("choices"))
+    return add_option(*names, name, field.metadata["help"], **settings)
 
 
-def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
+def _output_format(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
+    """Return the format of --format or of the suffix of -o.
+
+    With --history the suffix of a plot gives the format "figure".
+    """
     from bsdsbench.tables.forms import form_of
 
     out = ctx.params["out"]
@@ -191,10 +209,13 @@ def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
     return form_of(out, form)
 
 
-names_option = words("--names", "Names of the runs; default: as stored.", metavar="A,B")
+names_option = word_list("--names", "Names of the runs; default: as stored.", metavar="A,B")
 
 
-def _labels(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+def _parse_labels(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    """Parse the values KEY=TEXT of --label."""
     for text in texts:
         if "=" not in text:
             raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
@@ -207,13 +228,13 @@ labels_option = add_option(
     "Another name to show: KEY is a run's name or folder, or the key of a published result; may "
     "be repeated.",
     multiple=True,
-    callback=_labels,
+    callback=_parse_labels,
     metavar="KEY=TEXT",
 )
-runs = click.argument(
+runs_argument = click.argument(
     "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
 )
-grouping = together(run_option("groups"), run_option("group_by"))
+grouping_options = together(run_option("groups"), run_option("group_by"))
 runs_or_methods = click.argument(
     "runs", nargs=-1, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
 )
@@ -233,19 +254,19 @@ methods_option = together(
         default="sd",
     ),
 )
-slicing = add_option(
+slicing_option = add_option(
     "--by",
     "Show slices too: the groups of this column; numbers are cut at quartiles, or as in "
     "size=0,1024,9216; size=each cuts none. May be repeated.",
     multiple=True,
     metavar="COLUMN[=X,X]",
 )
-by_column = add_option(
+by_option = add_option(
     "--by",
     "Each slice too: the groups of this column, as in `evaluate --by`.",
     metavar="COLUMN[=X,X]",
 )
-slice_clusters = add_option(
+slice_cluster_option = add_option(
     "--cluster",
     "Leave out whole groups of images by this column, such as patient, for the intervals of --by.",
     metavar="COLUMN",
@@ -255,17 +276,17 @@ cluster_option = add_option(
     "Draw, leave out and exchange whole groups of images by this column, such as scene or patient.",
     metavar="COLUMN",
 )
-truth = path(
+ground_truth_option = path(
     "--gt",
     "Ground-truth folder; default: the --task's, if `bsdsbench data get` downloaded it.",
 )
-published = words(
+published_option = word_list(
     "--published",
     "Published results to add: keys; `list` shows every one.",
     is_eager=True,
     metavar="KEY,...",
 )
-bootstrap = together(
+bootstrap_options = together(
     add_option("--n-boot", "Number of bootstrap samples.", type=IntRange(1), default=10_000),
     add_option(
         "--seed",
@@ -274,7 +295,7 @@ bootstrap = together(
         default=0,
     ),
 )
-columns_option = words(
+columns_option = word_list(
     "--columns",
     "Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
     metavar="SCORE,...",
@@ -285,8 +306,8 @@ summary_option = add_option(
     "with the median; with the quartiles (iqr).",
     type=Choice(("mean", "median", "iqr")),
 )
-# -o, --format, --columns of a verb that makes tables
-tables = together(
+# -o, --format and --columns of a command that makes tables
+table_options = together(
     path(
         "-o",
         "--out",
@@ -299,15 +320,15 @@ tables = together(
         "form",
         "Format on standard output.  [default: table]",
         type=Choice(["table", "markdown", "latex", "csv", "json", "html"]),
-        callback=_form,
+        callback=_output_format,
     ),
     columns_option,
 )
 
 
-def printed(*kinds: str) -> Decorator:
-    """Return the option --format KIND, given as `form`."""
-    return choice("--format", "form", "Output format.", words=kinds)
+def format_option(*formats: str) -> Decorator:
+    """Return the option --format, whose value is the keyword `form` of the command."""
+    return choice("--format", "form", "Output format.", choices=formats)
 
 
 PROTOCOL = {
@@ -350,89 +371,103 @@ PROTOCOL = {
         metavar="FIELD=VALUE",
     ),
 }
-protocol = together(*PROTOCOL.values())
+protocol_options = together(*PROTOCOL.values())
 RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
 
 
-def of_runs(on_error: str) -> Decorator:
-    """The options of a run that `evaluate` and `run` have; `on_error` is the usual way."""
+def evaluation_options(on_error: str) -> Decorator:
+    """Return the options that `evaluate` and `run` share. `on_error` is the default of --on-error.
+
+    The default executor is "auto": processes can import the __main__ of the command line.
+    """
     return together(
-        truth,
+        ground_truth_option,
         run_option("task"),
         run_option("name"),
-        words("--metrics", "", metavar="M,M"),
+        word_list("--metrics", "", metavar="M,M"),
         run_option("split_file"),
-        grouping,
-        printed("table", "json"),
-        protocol,
+        grouping_options,
+        format_option("table", "json"),
+        protocol_options,
         run_option("on_error", default=on_error),
         run_option("shard", default="1/1"),
         run_option("workers"),
-        run_option("executor", default="auto"),  # our __main__ can be imported by processes
+        run_option("executor", default="auto"),
         run_option("fresh"),
     )
 
 
-# What they mean ----------------------------------------------------------------------------------
+# From options to keywords ------------------------------------------------------------------------
 
 
-def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Protocol:
-    """The protocol that the flags among `options` describe, which are taken out of there.
+def pop_protocol(options: dict[str, Any], metrics: Sequence[str] = ()) -> Protocol:
+    """Remove the protocol flags from `options` and return the protocol that they describe.
 
-    It starts from that of the first metric, or bsds500. Raises ProtocolError, UsageError.
+    The flags override --signature or --protocol, by default the protocol of the first metric, or
+    bsds500 if `metrics` is empty. Raises ProtocolError for a bad value, and UsageError if two flags
+    exclude each other.
     """
-    from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.protocol.signature import Signature, parse_overrides
+    from bsdsbench.protocol.signature import parse_overrides
 
-    given = dict.fromkeys(PROTOCOL) | options
+    flags = dict.fromkeys(PROTOCOL) | options
     for name in PROTOCOL:
         options.pop(name, None)
-    base, nms = given["protocol"], given["nms"]
-    if given["signature"]:
-        if base:
-            raise click.UsageError("--signature, --protocol: expected one of them")
-        signature = Signature.parse(given["signature"])
-        if signature.valid and not given.get("valid_dir"):
-            raise click.UsageError("--signature: its pixels have a field of view, expected --valid")
-        base = signature.protocol
-    elif base is None and metrics:
-        base = registry.get(metrics[0]).default_protocol
-    fields = list(given["set"] or ())
-    if given["max_dist"] and given["max_dist_px"]:
+    preset = _preset_of(flags, metrics)
+    overrides = list(flags["set"] or ())
+    if flags["max_dist"] and flags["max_dist_px"]:
         raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
-    if given["max_dist"]:  # also where the preset has pixels
-        fields.append("max_dist_px=none")
-    for flag in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
-        if given[flag]:
-            fields.append(f"{flag.removeprefix('no_')}={given[flag]}")
-    protocol = Protocol.load(base)
-    if nms:
-        fields.append("nms=true")
-        protocol = protocol if nms == USUAL else protocol.replace(nms_params=nms)
-    changes = parse_overrides(fields)
-    if given["thresholds"]:
-        changes["thresholds"] = given["thresholds"]  # which is read in forms of its own
-    return registry.settled(protocol.replace(**changes))
+    if flags["max_dist"]:  # the preset may give its tolerance in pixels
+        overrides.append("max_dist_px=none")
+    for flag in ("max_dist", "max_dist_px", "no_thin", "invert"):
+        if flags[flag]:
+            overrides.append(f"{flag.removeprefix('no_')}={flags[flag]}")
+    if flags["nms"]:
+        overrides.append("nms=true")
+        if flags["nms"] != USUAL:
+            preset = preset.replace(nms_params=flags["nms"])
+    changes = parse_overrides(overrides)
+    if flags["thresholds"]:  # has a syntax of its own, unlike FIELD=VALUE
+        changes["thresholds"] = flags["thresholds"]
+    return registry.settled(preset.replace(**changes))
 
 
-def settle(options: dict[str, Any]) -> None:
-    """Put what --task, --metrics, --shard and the flags of a protocol mean into a run's options.
+def _preset_of(flags: Mapping[str, Any], metrics: Sequence[str]) -> Protocol:
+    """Return the protocol of --signature or --protocol, else the default of the first metric."""
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.signature import Signature
 
-    Without --gt the ground truth is that of the task's set in the cache; so are the images where
-    they are an option. Raises UsageError, DataError.
+    if flags["signature"]:
+        if flags["protocol"]:
+            raise click.UsageError("--signature, --protocol: expected one of them")
+        signature = Signature.parse(flags["signature"])
+        if signature.valid and not flags.get("valid_dir"):
+            raise click.UsageError("--signature: its pixels have a field of view, expected --valid")
+        return Protocol.load(signature.protocol)
+    if flags["protocol"] is None and metrics:
+        return Protocol.load(registry.get(metrics[0]).default_protocol)
+    return Protocol.load(flags["protocol"])
+
+
+def resolve_run_options(options: dict[str, Any]) -> None:
+    """Replace --task, --metrics, --shard and the protocol flags by keywords of a run, in place.
+
+    Without --gt, a task's set in the cache gives the ground truth, and also the images if the
+    command takes images. Raises UsageError if an option cannot be resolved.
     """
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 
     if "shard" in options:
-        parts = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", options["shard"])
-        if not parts:
+        shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", options["shard"])
+        if not shard:
             raise click.UsageError(f"--shard {options['shard']!r}: expected I/N, such as 1/4")
-        options["shard"] = int(parts[1]), int(parts[2])
+        options["shard"] = int(shard[1]), int(shard[2])
     if options["task"]:
         refuse({*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them")
-        task = options["task"] = Task.load(options["task"])
-        options["metrics"], options["protocol"] = [task.metric], task.protocol
+        task = Task.load(options["task"])
+        options["task"] = task
+        options["metrics"] = [task.metric]
+        options["protocol"] = task.protocol
         options["gt"] = options["gt"] or set_folder(task.set)
         if "images" in options:
             options["images"] = options["images"] or set_folder(task.set, "images")
@@ -441,138 +476,45 @@ def settle(options: dict[str, Any]) -> None:
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
     options["metrics"] = registry.resolved(options["metrics"] or registry.DEFAULT_METRICS)
-    options["protocol"] = protocol_from(options, options["metrics"])
+    options["protocol"] = pop_protocol(options, options["metrics"])
 
 
 def compile_first(
     metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str]
 ) -> None:
-    """Before a first run with metrics that match pixels, compile what does.
+    """Compile the kernels before the first run, if a metric matches pixels.
 
-    folders : where one of them does not exist, nothing is compiled
+    Nothing is compiled if one of `folders` does not exist.
     """
-    match = any("max_dist" in registry.get(name).uses for name in metrics)
-    if match and never_compiled() and all(map(os.path.exists, folders)):
+    matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
+    if matches_pixels and never_compiled() and all(map(os.path.exists, folders)):
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)
         compile_once()
 
 
-# What is said ------------------------------------------------------------------------------------
+# Output ------------------------------------------------------------------------------------------
 
 
 def as_flag(setting: Setting, verb: str) -> str:
-    """Return a setting as a user writes it on the command line of `verb`: `--nms`, `--set ...`.
+    """Return a setting as the user writes it on the command line of `verb`, such as "--nms".
 
-    An option that the verb does not have stands as in Python.
+    A setting that the command has no option for is written as in Python.
     """
     from bsdsbench.protocol.protocol import Protocol
 
     params = Verbs().get_command(click.Context(Verbs()), verb).params
     flags = {param.name: max(param.opts, key=len) for param in params}
-    fields = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
+    fields_of_set = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
     name = setting.name
     value = setting.value if isinstance(setting.value, str) else setting.shown()
     if name in flags and isinstance(setting.value, bool):
         return flags[name] if setting.value else f"without {flags[name]}"
     if name in flags:
         return f"{flags[name]} {shlex.quote(value)}"
-    if name.partition(".")[0] in fields:
-        value = value.lower() if isinstance(setting.value, bool) else value
+    if name.partition(".")[0] in fields_of_set:
+        if isinstance(setting.value, bool):
+            value = value.lower()
         return f"--set {shlex.quote(f'{name}={value}')}"
     return str(attrs.evolve(setting, effect="", beside=()))
-
-
-def say(line: str, progress: bool = False) -> None:
-    """A line of ours on standard error; one on progress not with --quiet."""
-    if not (progress and click.get_current_context().meta.get("quiet")):
-        print(f"bsdsbench: {line}", file=sys.stderr)
-
-
-@contextmanager
-def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
-    """A function to call with (done, total, image id) that shows how far the work is.
-
-    A bar on a terminal, else a line every few seconds, more seldom in a long run, and one at the
-    end; None with --quiet. what : the things that are counted
-    """
-    if click.get_current_context().meta.get("quiet"):
-        yield None
-        return
-    bar: Any = None
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import MofNCompleteColumn, Progress
-
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        bar.add_task(title, total=None)
-    started = last = time.monotonic()
-    first: tuple[int, float] | None = None  # that one also compiled and started workers
-
-    def report(done: int, total: int, image_id: str) -> None:
-        nonlocal first, last
-        now = time.monotonic()
-        before, since = first = first or (done, now)
-        if bar:
-            bar.update(0, completed=done, total=total)
-        elif now - last >= (BRIEF if done == total else max(PLAIN_SECONDS, (now - started) / 10)):
-            last = now
-            line = f"{title}: {done}/{total} {what}, {now - started:.0f} s elapsed"
-            if done > before:
-                rate = (done - before) / max(now - since, 1e-9)
-                line += f", {rate:.1f} {what}/s, {(total - done) / rate:.0f} s left"
-            print(line, file=sys.stderr, flush=True)
-
-    with bar or nullcontext():
-        yield report
-
-
-def print_json(value: object) -> None:
-    """Print `value` as JSON to standard output."""
-    print(as_json(value), end="")
-
-
-def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """Print a run's tables, then its input folders and the folder of its results."""
-    from bsdsbench.results.score_tables import score_tables
-
-    show_tables(score_tables([run], columns=columns))
-    if run.set_line:
-        print(f"set      {run.set_line}")
-    for task in run.tasks:
-        print(f"task     {task.name}")
-    if out:
-        print(f"results  {out}")
-
-
-def left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Name the images that failed or that the protocol left out; the exit status."""
-    if run and (empty := run.provenance.empty_gt):
-        what = "left out: no boundary in the ground truth (empty_gt=skip)"
-        say(f"{counted(len(empty), 'image')} {what}: {listed(empty, 3)}")
-    for image_id, reason in failed.items():
-        say(f"left out {image_id!r}: {reason}")
-    return 2 if failed else 0
-
-
-def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "table") -> None:
-    """Tables in a form: printed, or written to `out`."""
-    from bsdsbench.tables.forms import render, write_tables
-    from bsdsbench.tables.table import print_tables
-
-    if out is not None:
-        say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
-    elif form != "table":
-        print(render(tables, form).rstrip("\n"))
-    else:
-        shown, aside = [], []
-        for table in tables:
-            if table.aside:
-                aside.append(table.title)
-            else:
-                shown.append(table)
-        print_tables(shown, sys.stdout)
-        if aside:
-            print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")

@@ -1,4 +1,4 @@
-"""Verbs to understand scores: doctor, compare, worst, explain, plot."""
+"""The commands to understand scores: doctor, compare, errors, worst, explain, plot."""
 
 from __future__ import annotations
 
@@ -11,38 +11,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click import FloatRange, IntRange, argument
 
+from bsdsbench.cli.output import print_json, progress, say, show_tables
 from bsdsbench.cli.shared import (
     PROTOCOL,
     add_option,
     as_flag,
-    bootstrap,
-    by_column,
+    bootstrap_options,
+    by_option,
     choice,
     cluster_option,
     flag,
-    grouping,
+    format_option,
+    ground_truth_option,
+    grouping_options,
     labels_option,
     methods_option,
     names_option,
     one_of_runs_and_methods,
     path,
-    print_json,
-    printed,
-    progress,
-    protocol,
-    protocol_from,
-    published,
+    pop_protocol,
+    protocol_options,
+    published_option,
     refuse,
+    resolve_run_options,
     run_option,
-    runs,
+    runs_argument,
     runs_or_methods,
-    say,
-    settle,
-    show_tables,
-    tables,
-    truth,
+    table_options,
     verb,
-    words,
+    word_list,
 )
 
 if TYPE_CHECKING:
@@ -50,18 +47,18 @@ if TYPE_CHECKING:
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.protocol.signature import Signature
 
-LINES = 9  # that explain prints, and the run as it is
+_MAX_TRIALS = 9  # that explain prints, beside those that reach the target and the run as it is
 
 
 @verb
 @argument("pred_dir", type=click.Path())
-@truth
+@ground_truth_option
 @run_option("task")
 @run_option("split_file")
 @run_option("pred_kind")
-@words("--metrics", "", metavar="M,M")
-@protocol
-@printed("text", "json")
+@word_list("--metrics", "", metavar="M,M")
+@protocol_options
+@format_option("text", "json")
 def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
 
@@ -70,17 +67,17 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     """
     import bsdsbench as bb
 
-    settle(options)
+    resolve_run_options(options)
     del options["task"]
     with progress("doctor", "steps") as report:
         findings = bb.doctor(pred_dir, options.pop("gt"), progress=report, **options)
-    write = partial(as_flag, verb="evaluate")  # options that a run is to have
+    write = partial(as_flag, verb="evaluate")  # fixes name options of `evaluate`
     if form == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
         lines = [finding.line(write=write) for finding in findings]
-        shown = findings.reading, *lines, findings.note, findings.summary()
-        print(*filter(None, shown), sep="\n")
+        paragraphs = findings.reading, *lines, findings.note, findings.summary()
+        print(*filter(None, paragraphs), sep="\n")
         print(f"protocol {options['protocol'].describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
@@ -89,20 +86,20 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 @runs_or_methods
 @methods_option
 @names_option
-@bootstrap
+@bootstrap_options
 @add_option("--level", "Confidence level of the intervals.", type=float, default=0.95)
 @choice(
     "--test",
     "Test for the p-values; intervals come from the bootstrap.",
-    words=("bootstrap", "permutation"),
+    choices=("bootstrap", "permutation"),
 )
 @flag("--ranks", "Ranks too, with intervals over the samples, and P(A beats B).")
 @flag("--common", "Compare on the images that all runs have.")
 @flag("--force", "Compare even if protocols or ground truth differ.")
-@grouping
+@grouping_options
 @cluster_option
-@by_column
-@tables
+@by_option
+@table_options
 def compare_verb(
     runs: tuple[str, ...],
     method: tuple[str, ...],
@@ -121,7 +118,7 @@ def compare_verb(
 
     Runs are compared image by image (paired): differences, bootstrap intervals, p-values. OUT is
     the folder of a run, or a folder with official ID_ev1.txt files by any program; FILE is a run
-    that `share` wrote, or its address, https://...; ref:NAME is a reference run on BSDS500 test:
+    that `share` wrote, or its URL, https://...; ref:NAME is a reference run on BSDS500 test:
     ref:sauge-l, ref:cob, ref:hed, ref:se ...
 
     With --method each method is one or more runs, such as seeds: means with their spread, and
@@ -134,35 +131,45 @@ def compare_verb(
     from bsdsbench.results.score_tables import with_left_out
 
     one_of_runs_and_methods(runs, method)
-    compared, slices = _compared(runs, method, names, groups, group_by, by, options)
+    comparison, slices = _compare(runs, method, names, groups, group_by, by, options)
     if columns is not None:
-        compared = compared.only(columns)
-        slices = {name: one.only(columns) for name, one in slices.items()}
+        comparison = comparison.only(columns)
+        slices = {name: in_slice.only(columns) for name, in_slice in slices.items()}
     if form == "json" and out is None:
-        plain = {name: one.to_mapping() for name, one in slices.items()}
-        print_json(compared.to_mapping() | ({"by": by, "slices": plain} if by else {}))
+        plain = comparison.to_mapping()
+        if by:
+            plain["by"] = by
+            plain["slices"] = {name: in_slice.to_mapping() for name, in_slice in slices.items()}
+        print_json(plain)
     else:
-        shown = compared.tables(spread) if isinstance(compared, MethodComparison) else None
-        by_slice = [replace(compared_table(slices, by), reading=compared.reading)] if by else []
-        ranked = rank_tables({"": compared}) if ranks else []
-        ranked += rank_tables(slices, by) if ranks and by else []
-        shown = [*(shown or compared.tables()), *by_slice, *ranked]
-        if form == "csv":  # which has no notes
-            shown = with_left_out(shown, compared.left_out)
-        show_tables(shown, out, form)
+        if isinstance(comparison, MethodComparison):
+            tables = comparison.tables(spread)
+        else:
+            tables = comparison.tables()
+        if by:
+            tables.append(replace(compared_table(slices, by), reading=comparison.reading))
+        if ranks:
+            tables += rank_tables({"": comparison})
+        if ranks and by:
+            tables += rank_tables(slices, by)
+        if form == "csv":  # CSV has no notes: the images left out become a table
+            tables = with_left_out(tables, comparison.left_out)
+        show_tables(tables, out, form)
     if form != "table" or out:
-        for note in (*(note.text for note in left_out_of(compared)), *compared.notes):
-            say(note)
+        for note in left_out_of(comparison):
+            say(note.text)
+        for line in comparison.notes:
+            say(line)
 
 
 class _Compared(NamedTuple):
-    """Runs or methods compared: on all images, and on each group of them by its name."""
+    """A comparison of runs or methods on all images, and one for each slice by its name."""
 
-    whole: Comparison | MethodComparison
+    on_all_images: Comparison | MethodComparison
     slices: Mapping[str, Comparison | MethodComparison]
 
 
-def _compared(
+def _compare(
     runs: tuple[str, ...],
     method: tuple[str, ...],
     names: list[str] | None,
@@ -171,37 +178,42 @@ def _compared(
     by: str | None,
     options: dict[str, Any],
 ) -> _Compared:
-    """Return the comparison of the runs or methods named on the command line, made by `compare`."""
+    """Compare the runs or methods that are named on the command line, also in the slices of --by.
+
+    `options` are the keywords of `bb.compare`; its "test" is removed if methods are compared.
+    Methods of one run each are compared as runs.
+    """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slices import compare_slices
     from bsdsbench.results.given_runs import as_runs
 
     methods = methods_of(method)
-    if methods and all(one.n_runs == 1 for one in methods):  # as runs of these names
-        runs, names = tuple(spec.partition("=")[2] for spec in method), [m.name for m in methods]
+    if methods and all(entry.n_runs == 1 for entry in methods):
+        runs = tuple(text.partition("=")[2] for text in method)
+        names = [entry.name for entry in methods]
         methods = []
     loaded = as_runs(runs_of(methods) or runs, names, groups, group_by)
-    whole: Comparison | MethodComparison
+    on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
             refuse(("names", "test"), "--method")
             options.pop("test", None)
             methods = with_runs(methods, loaded)
-            whole = bb.compare_methods(methods, progress=report, **options)
+            on_all_images = bb.compare_methods(methods, progress=report, **options)
         else:
-            whole = bb.compare(loaded, progress=report, **options)
-    return _Compared(whole, compare_slices(loaded, by, methods, **options) if by else {})
+            on_all_images = bb.compare(loaded, progress=report, **options)
+    return _Compared(on_all_images, compare_slices(loaded, by, methods, **options) if by else {})
 
 
 @verb
-@runs
+@runs_argument
 @names_option
-@bootstrap
+@bootstrap_options
 @run_option("workers")
-@grouping
-@by_column
-@tables
+@grouping_options
+@by_option
+@table_options
 def errors_verb(
     runs: tuple[str, ...],
     names: list[str] | None,
@@ -216,12 +228,12 @@ def errors_verb(
 ) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
-    Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent;
-    false ones are duplicates beside an annotated pixel, near one, or background; and how much is
-    found of what one annotator alone, some, or all drew. Each class has its share with an interval,
-    and dODS, by how much ODS rises where that class alone is repaired.
+    Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent.
+    False pixels are duplicates beside an annotated pixel, near an annotated pixel, or background.
+    Recall is also shown for pixels that one annotator alone, some, or all annotators drew. Each
+    class has its share with an interval, and dODS, the rise of ODS if that class alone is repaired.
 
-    A run made with `evaluate --errors` has the counts; of others the maps are matched again.
+    A run made with `evaluate --errors` has the counts; the maps of other runs are matched again.
     """
     from bsdsbench.comparison.lost_scores import (
         error_slices_table,
@@ -234,27 +246,33 @@ def errors_verb(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_names import select
 
-    counted, faults = [], []
+    runs_with_classes = []
+    failures = []
     for run in as_runs(runs, names, groups, group_by):
         try:
             with progress(f"errors of {run.name}") as report:
-                counted.append(with_errors(run, workers, report))
+                runs_with_classes.append(with_errors(run, workers, report))
         except DataError as error:
-            faults.append(error)
-    if not counted:
-        raise DataError.collect(faults)
-    for fault in faults:
-        say(str(fault))
-    losses = [lost_scores(run, **options) for run in counted]
-    slices = [error_slices_table(counted, by)] if by else []
+            failures.append(error)
+    if not runs_with_classes:
+        raise DataError.collect(failures)
+    for failure in failures:
+        say(str(failure))
+    losses = [lost_scores(run, **options) for run in runs_with_classes]
+    slice_table = error_slices_table(runs_with_classes, by) if by else None
     if form == "json":
         plain: Any = losses[0] if len(losses) == 1 else losses
-        plain = {"runs": losses, "slices": slices[0].plain()} if by else plain
-        text = as_json(plain)
-        write_atomic(Path(out), text) if out else print(text, end="")
+        if slice_table:
+            plain = {"runs": losses, "slices": slice_table.plain()}
+        if out:
+            write_atomic(Path(out), as_json(plain))
+        else:
+            print_json(plain)
         return
-    shown = [error_table(counted, losses), *slices]
-    show_tables(select(shown, columns) if columns else shown, out, form)
+    tables = [error_table(runs_with_classes, losses)]
+    if slice_table:
+        tables.append(slice_table)
+    show_tables(select(tables, columns) if columns else tables, out, form)
 
 
 @verb
@@ -268,13 +286,13 @@ def errors_verb(
     "column of groups, of each of which the images are listed.",
     metavar="SCORE|COLUMN",
 )
-@grouping
+@grouping_options
 @flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
-@path("--figure", "A grid of picture, ground truth and runs with ids and F: .pdf, .svg or .png.")
+@path("--figure", "A grid of image, ground truth and runs with ids and F: .pdf, .svg or .png.")
 @add_option("--rows", "Images of the figure.", type=IntRange(1, 12), default=6)
-@choice("--style", "look", "Width of the figure: a page or a column.", words=("page", "column"))
+@choice("--style", "look", "Width of the figure: a page or a column.", choices=("page", "column"))
 @labels_option
-@tables
+@table_options
 def worst_verb(
     runs: tuple[str, ...],
     method: tuple[str, ...],
@@ -290,7 +308,7 @@ def worst_verb(
     columns: list[str] | None,
     groups: str | None,
     group_by: str | None,
-    **shown: Any,
+    **output: Any,
 ) -> None:
     """List the worst images of a run, or where two differ most.
 
@@ -307,30 +325,31 @@ def worst_verb(
     from bsdsbench.results.groups import group_columns
 
     one_of_runs_and_methods(runs, method)
-    given = folders_of(method) or [("", [run]) for run in runs]
     methods = methods_of(method)
-    runs = tuple(folder for _, folders in given for folder in folders)
+    if method:
+        runs = tuple(folder for _, folders in folders_of(method) for folder in folders)
     loaded = as_runs(runs_of(methods) or runs, None, groups, group_by)
-    loaded, folders = labelled_runs(runs, loaded, labels), list(map(Path, runs))
-    known, group_of = group_columns(loaded[0].records), None
-    if by in known or (by or "").partition("=")[0] in known:
-        by, group_of = None, by
-    if by is not None:
+    loaded = labelled_runs(runs, loaded, labels)
+    # --by names a column of groups, or else the score that sorts
+    group_by_name = by if (by or "").partition("=")[0] in group_columns(loaded[0].records) else None
+    if by is not None and group_by_name is None:
         columns = [by, *(columns or [])]
         if by.endswith(tuple(column.key for column in ERROR_COLUMNS)):
             with progress("errors") as report:
                 loaded = [with_errors(run, progress=report) for run in loaded]
-    listed = with_runs(methods, loaded) or loaded
-    of_runs: Any = {"columns": columns, "spread": Spread(spread)}
+    entries = with_runs(methods, loaded) or loaded
+    tabulate = partial(
+        worst_table, entries, list(map(Path, runs)), columns=columns, spread=Spread(spread)
+    )
     with progress("overlays") as report:
-        table = worst_table(
-            listed, folders, number, metric, overlays, report, of_each=group_of, **of_runs
+        table = tabulate(
+            number=number, metric=metric, overlays=overlays, progress=report, of_each=group_by_name
         )
     if figure:
-        first = worst_table(listed, folders, rows, metric, **of_runs)
-        worst_figure(loaded, [str(row[0]) for row in first.rows], Path(figure), look)
+        worst = tabulate(number=rows, metric=metric)
+        worst_figure(loaded, [str(row[0]) for row in worst.rows], Path(figure), look)
         say(f"wrote {figure}", progress=True)
-    show_tables([table], **shown)
+    show_tables([table], **output)
 
 
 @verb
@@ -348,12 +367,12 @@ def worst_verb(
     multiple=True,
     metavar="MEASURE=VALUE",
 )
-@protocol
+@protocol_options
 @run_option("split_file")
 @run_option("pred_kind")
 @add_option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
 @run_option("workers")
-@printed("table", "json")
+@format_option("table", "json")
 def explain_verb(
     run: str | None,
     between: tuple[str, str] | None,
@@ -367,11 +386,11 @@ def explain_verb(
     """Find which setting gives the published score.
 
     OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
-    and --gt. Other AP and ODS rules and images of a split are computed from the counts; tolerance,
-    NMS, thinning, matching, annotators and thresholds are counted again, on a few images first. For
-    another metric (--target depth.si_f1=0.42) its options and columns are tried. A target is
-    reached if a score agrees with it to the digits given. The last line is a sentence to paste.
-    Exit status 0 if a setting reaches the target, else 1.
+    and --gt. Other AP and ODS rules and images of a split are computed from the counts. For another
+    tolerance, NMS, thinning, matching, annotators or thresholds the images are counted again, a few
+    images first. For another metric (--target depth.si_f1=0.42) its options and columns are tried.
+    A target is reached if a score agrees with it to the digits given. The last line is a sentence
+    to paste. Exit status 0 if a setting reaches the target, else 1.
 
     With --between nothing is counted: the words of two signatures are compared.
     """
@@ -387,58 +406,73 @@ def explain_verb(
     from bsdsbench.results.storage import is_run
 
     if between:
-        return _explain_between(*map(_signature, between))
+        return _print_differences(*map(_load_signature, between))
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
         refuse((*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count")
-    wanted = parse_targets(target)
-    metric, plain = metric_of(wanted)
-    used = protocol_from(options, [metric])
+    targets = parse_targets(target)
+    metric, target_values = metric_of(targets)
+    base = pop_protocol(options, [metric])
     with progress("explain: count") as report:
         options |= {"metric": metric, "workers": workers, "progress": report}
-        loaded, sources = run_of(run, gt, used, **options)
+        evaluation, sources = run_of(run, gt, base, **options)
     with progress("explain") as report:
-        more: Any = {"seconds": seconds, "workers": workers, "progress": report}
-        rows = published_with(metric, plain)
-        explanation = explain(loaded, wanted, sources=sources, published=rows, **more)
-    counted = [t for t in explanation.trials if t.exact]  # estimates are named nowhere
-    shown = [t for k, t in enumerate(counted) if k < LINES or t.reached or t.label == "as it is"]
+        explanation = explain(
+            evaluation,
+            targets,
+            sources=sources,
+            published=published_with(metric, target_values),
+            seconds=seconds,
+            workers=workers,
+            progress=report,
+        )
+    exact_trials = [trial for trial in explanation.trials if trial.exact]
+    trials = [
+        trial
+        for k, trial in enumerate(exact_trials)
+        if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
+    ]
     if form == "json":
-        trials = [asdict(trial) for trial in shown]
-        numbers = {measure: float(v) for measure, v in plain.items()}
-        answer = {"trials": trials, "sentence": explanation.sentence()}
-        search: dict[str, Any] = {"seconds": explanation.seconds, "complete": explanation.complete}
-        search["not_counted"] = explanation.not_counted
-        search["pairs_not_counted"] = explanation.pairs_not_counted
-        search |= {"reading": loaded.read_as}
-        print_json({"targets": numbers, **answer, **search})
+        print_json(
+            {
+                "targets": {measure: float(text) for measure, text in target_values.items()},
+                "trials": [asdict(trial) for trial in trials],
+                "sentence": explanation.sentence(),
+                "seconds": explanation.seconds,
+                "complete": explanation.complete,
+                "not_counted": explanation.not_counted,
+                "pairs_not_counted": explanation.pairs_not_counted,
+                "reading": evaluation.read_as,
+            }
+        )
     else:
         for row in explanation.published:
             print(f"published     {row}")
-        print("target        " + "  ".join(f"{in_capitals(m)} {v}" for m, v in plain.items()))
-        for trial in shown:
-            scores = "  ".join(f"{in_capitals(m)} {trial.scores[m]:.4f}" for m in plain)
+        wanted = "  ".join(f"{in_capitals(m)} {text}" for m, text in target_values.items())
+        print(f"target        {wanted}")
+        for trial in trials:
+            scores = "  ".join(f"{in_capitals(m)} {trial.scores[m]:.4f}" for m in target_values)
             sign = " " if not trial.reached else "=" if trial.in_use else "~"
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
-        print(f"protocol {describe([metric], loaded.protocol)}")
-        lines = loaded.read_as, explanation.partly_line, explanation.late_line
+        print(f"protocol {describe([metric], evaluation.protocol)}")
+        lines = evaluation.read_as, explanation.partly_line, explanation.late_line
         print(*filter(None, [*lines, explanation.sentence()]), sep="\n")
     return 0 if explanation.answer and explanation.answer.in_use else 1
 
 
-def _explain_between(first: Signature, second: Signature) -> int:
-    """Print how two signatures differ, and return the exit status: 1 if they do."""
+def _print_differences(a: Signature, b: Signature) -> int:
+    """Print how two signatures differ, and return the exit status: 1 if they differ, else 0."""
     from bsdsbench.protocol.signature import Severity
 
-    differences = first.differences(second)
+    differences = a.differences(b)
     lines = [d.line() for d in differences if d.severity is not Severity.IGNORED]
     print("\n".join(lines) or "no known difference: the scores are comparable")
     return 1 if lines else 0
 
 
-def _signature(text: str) -> Signature:
-    """Return the signature that a text holds, or that of the run in a folder."""
+def _load_signature(text: str) -> Signature:
+    """Return the signature of the run that `text` names, or else parse `text` as a signature."""
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.results.references import PREFIX
@@ -456,7 +490,7 @@ def _signature(text: str) -> Signature:
 @path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
 @names_option
 @labels_option
-@published
+@published_option
 @flag(
     "--human/--no-human",
     "Mark human agreement on BSDS500; default: if the runs are of its test images.",
@@ -467,7 +501,7 @@ def _signature(text: str) -> Signature:
     "--kind",
     "PR curves, F over threshold, ODS over the tolerance, bins of calibration, boxes of the "
     "images' own scores, or ranks over bootstrap samples.",
-    words=("pr", "f", "tolerance", "reliability", "box", "ranks"),
+    choices=("pr", "f", "tolerance", "reliability", "box", "ranks"),
 )
 @add_option(
     "--metric",
@@ -478,16 +512,16 @@ def _signature(text: str) -> Signature:
     "--style",
     "look",
     "Size: for a screen, one column of a paper (3.3 in), its full width (6.9 in), or a slide.",
-    words=("screen", "column", "page", "slide"),
+    choices=("screen", "column", "page", "slide"),
 )
 @flag("--force", "Draw even if the runs or the published results are not comparable.")
-@grouping
+@grouping_options
 @add_option(
     "--by",
     "Draw slices in place of curves: the groups of this column, with intervals; or their ranks.",
     metavar="COLUMN[=X,X]",
 )
-@bootstrap
+@bootstrap_options
 @cluster_option
 def plot_verb(
     runs: tuple[str, ...],
@@ -502,12 +536,12 @@ def plot_verb(
     cluster: str | None,
     **options: Any,
 ) -> None:
-    """Draw the curves of runs in one picture.
+    """Draw the curves of runs in one figure.
 
-    They are PR curves with lines of equal F, or another --kind. With --method a method of several
-    runs, such as seeds, is one mean curve with a band. OUT is the folder of a run, or a
+    The curves are PR curves with lines of equal F, or another --kind. With --method a method of
+    several runs, such as seeds, is one mean curve with a band. OUT is the folder of a run, or a
     folder with official files (eval_bdry_thr.txt or ID_ev1.txt) by any program. FILE is a run that
-    `share` wrote, or its address; ref:NAME is a reference run. --published alone draws published
+    `share` wrote, or its URL; ref:NAME is a reference run. --published alone draws published
     curves.
     """
     from bsdsbench.comparison.method import methods_of
@@ -522,9 +556,9 @@ def plot_verb(
         one_of_runs_and_methods(runs, method)
         refuse(("labels", "spread", "each_run"), "--kind ranks")
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster, "force": options["force"]}
-        compared = _compared(runs, method, names, groups, group_by, by, sampling)
-        shown = compared.slices or compared.whole
-        plot_ranks(shown, options["metric"], look=options["look"], path=out)
+        compared = _compare(runs, method, names, groups, group_by, by, sampling)
+        comparison = compared.slices or compared.on_all_images
+        plot_ranks(comparison, options["metric"], look=options["look"], path=out)
         print(out)
         return
     refuse(("n_boot", "seed", "cluster"), f"--kind {kind}, only with ranks")

@@ -39,7 +39,7 @@ def test_results_on_stdout(tiny, tmp_path):
     assert found["scores"] == saved["scores"]
 
 
-def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch):
+def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch, tmp_path):
     pred, gt = tiny
     compiled = []
     monkeypatch.setattr("bsdsbench.cli.shared.never_compiled", lambda: True)
@@ -52,6 +52,12 @@ def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch):
     assert not compiled
     assert "first run: compiling" in command(*words, "--metrics", "pixel,crispness").stderr
     assert compiled == [True]
+    for side in ("pred", "gt"):
+        (tmp_path / f"{side}.json").write_text("{}")
+    words = ("evaluate", tmp_path / "pred.json", "--gt", tmp_path / "gt.json")
+    coco = command(*words).stderr
+    assert "first run: compiling" in coco
+    assert "this is a bug" not in coco
 
 
 @pytest.mark.slow
