@@ -418,7 +418,7 @@ def pop_protocol(options: dict[str, Any], metrics: Sequence[str] = ()) -> Protoc
         raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
     if flags["max_dist"]:  # the preset may give its tolerance in pixels
         overrides.append("max_dist_px=none")
-    for flag in ("max_dist", "max_dist_px", "no_thin", "invert"):
+    for flag in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
         if flags[flag]:
             overrides.append(f"{flag.removeprefix('no_')}={flags[flag]}")
     if flags["nms"]:
@@ -426,7 +426,7 @@ def pop_protocol(options: dict[str, Any], metrics: Sequence[str] = ()) -> Protoc
         if flags["nms"] != USUAL:
             preset = preset.replace(nms_params=flags["nms"])
     changes = parse_overrides(overrides)
-    if flags["thresholds"]:  # has a syntax of its own, unlike FIELD=VALUE
+    if flags["thresholds"]:  # also takes forms that --set does not
         changes["thresholds"] = flags["thresholds"]
     return registry.settled(preset.replace(**changes))
 

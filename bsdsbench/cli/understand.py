@@ -308,7 +308,7 @@ def worst_verb(
     columns: list[str] | None,
     groups: str | None,
     group_by: str | None,
-    **output: Any,
+    **destination: Any,
 ) -> None:
     """List the worst images of a run, or where two differ most.
 
@@ -343,13 +343,13 @@ def worst_verb(
     )
     with progress("overlays") as report:
         table = tabulate(
-            number=number, metric=metric, overlays=overlays, progress=report, of_each=group_by_name
+            n=number, metric=metric, draw=overlays, progress=report, of_each=group_by_name
         )
     if figure:
-        worst = tabulate(number=rows, metric=metric)
+        worst = tabulate(n=rows, metric=metric)
         worst_figure(loaded, [str(row[0]) for row in worst.rows], Path(figure), look)
         say(f"wrote {figure}", progress=True)
-    show_tables([table], **output)
+    show_tables([table], **destination)
 
 
 @verb

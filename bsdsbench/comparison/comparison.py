@@ -13,7 +13,7 @@ from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.comparison.ranks import Ranks
 from bsdsbench.metrics import registry
 from bsdsbench.results.score_names import chosen_scores, full_name
-from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 
 _SCHEMA = "bsdsbench.comparison/1"
@@ -106,7 +106,7 @@ class ImagePairs:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(Shown):
+class Comparison(TabularResult):
     """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
 
     Parameters

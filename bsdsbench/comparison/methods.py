@@ -53,7 +53,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, full_name, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, made_how, reading_line
 from bsdsbench.scores.counts import value_at
-from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Cell, Estimate, Table
 from bsdsbench.text import counted
 
@@ -77,7 +77,7 @@ def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], Score
 
 
 @frozen(repr=False, eq=False)
-class MethodComparison(Shown):
+class MethodComparison(TabularResult):
     """Methods compared over images and runs.
 
     Parameters

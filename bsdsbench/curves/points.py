@@ -34,13 +34,13 @@ from bsdsbench.curves.samples import above_zero, columns, counts_from_rates, rea
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import defined_ratio
-from bsdsbench.tables.result_object import ShownCurve
+from bsdsbench.tables.result_object import TabularCurve
 
 AxesKind = Literal["pr", "roc", "det"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CurvePoints(ShownCurve):
+class CurvePoints(TabularCurve):
     """Points of a curve with their precision, TPR and FPR, NaN where undefined or not known.
 
     Parameters

@@ -30,7 +30,7 @@ from bsdsbench.arguments import F8, I8, given_word
 from bsdsbench.curves.samples import Bools, LabelReading, read_only, samples, whole_number
 from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.kernels import ranks
-from bsdsbench.tables.result_object import ShownCurve
+from bsdsbench.tables.result_object import TabularCurve
 
 Ties = Literal["merge", "sample"]
 # X axis, then y axis: the four of VLFeat, and the same rates the other way round
@@ -47,7 +47,7 @@ _FLOOR = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PRResult(ShownCurve):
+class PRResult(TabularCurve):
     """Precision against recall along a ranking; see `pr`. Undefined numbers are NaN.
 
     Parameters
@@ -88,7 +88,7 @@ class PRResult(ShownCurve):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ROCResult(ShownCurve):
+class ROCResult(TabularCurve):
     """True and false positive rates along a ranking; see `roc`, `det`. Undefined numbers are NaN.
 
     Parameters

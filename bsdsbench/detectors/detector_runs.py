@@ -41,7 +41,7 @@ from bsdsbench.runs.engine import available_cores, run_source
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
 from bsdsbench.runs.sources import folder_header, folders
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 from bsdsbench.text import counted, listed, show, visible
 
@@ -49,7 +49,7 @@ SAVE_SECONDS = 1.0  # between two writings of run.json
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DetectorRun(Shown):
+class DetectorRun(TabularResult):
     """One run of a detector: its map folder, its times, its failures and, if evaluated, its scores.
 
     Parameters

@@ -67,7 +67,7 @@ from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_measure, short
-from bsdsbench.tables.forms import html_of_each, to_csv
+from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Note, Table
 
 _MOST_LINES = 4  # of a verdict
@@ -251,7 +251,7 @@ class Page:
             version=__version__,
             facts=_facts(runs),
             verdict=verdict,
-            tables=list(zip(tables, html_of_each(tables), strict=True)),
+            tables=list(zip(tables, html_figures(tables), strict=True)),
             notes=notes,
             error_colors=ERROR_COLORS if losses or served else {},
             error_bars=_error_bars(losses),

@@ -47,13 +47,13 @@ from bsdsbench.results.storage import (
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 from bsdsbench.text import show
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Shown):
+class Evaluation(TabularResult):
     """Records of one method on one data set under one protocol, sorted by image id.
 
     Without records there are no metrics, and the scores raise DataError.

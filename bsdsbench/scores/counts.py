@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, I8, given_array
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.result_object import TabularResult
 
 Stack = Mapping[str, NDArray[Any]]
 Value = str | float | None  # of an image in a column of groups
@@ -386,7 +386,7 @@ class ImageRecord:
         )
 
 
-class Score(Shown, _Named[Any]):
+class Score(TabularResult, _Named[Any]):
     """Scores by name, as items and as attributes; a group of scores is a `Score` again.
 
     Undefined numbers are NaN here and None in `to_mapping()`, which leaves out curves.

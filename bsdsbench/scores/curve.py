@@ -41,7 +41,7 @@ from bsdsbench.scores.counts import (
     Score,
 )
 from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
-from bsdsbench.tables.result_object import ShownCurve
+from bsdsbench.tables.result_object import TabularCurve
 from bsdsbench.text import listed
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PRCurve(ShownCurve):
+class PRCurve(TabularCurve):
     """Precision, recall and F at each threshold; or a stack of curves over the same thresholds.
 
     Parameters

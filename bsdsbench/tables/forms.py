@@ -1,7 +1,7 @@
-r"""Tables in every form, and to files: the suffix selects the form; text is escaped in each.
+r"""Write tables as text, Markdown, LaTeX, CSV, JSON or HTML, printed or to a file.
 
-Markdown is GitHub's. LaTeX needs \usepackage{booktabs,graphicx}. The three forms for people are
-templates, which escape what is put in.
+The suffix of a file selects the form. Markdown is GitHub's. LaTeX needs
+\usepackage{booktabs,graphicx}. The templates of Markdown, LaTeX and HTML escape all text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
-from bsdsbench.tables.table import Note, Table, to_text, words_under
+from bsdsbench.tables.table import Note, Table, lines_below_tables, to_text
 from bsdsbench.text import visible
 
 if TYPE_CHECKING:
@@ -46,11 +46,14 @@ _LATEX = str.maketrans(
         **{c: "{" + c + "}" for c in "[]*`'"},
     }
 )
-# Of a paper's table: characters of a row in one of two columns, and what stands under it.
-_ONE_COLUMN, _NOTES, _NOTE = 52, 4, 115
+# LaTeX: characters of a row that fits one of two columns; the notes below a table
+_MAX_ROW_CHARACTERS = 52
+_MAX_NOTES = 4
+_MAX_NOTE_CHARACTERS = 115
 
 
 def _latex_text(text: str) -> str:
+    """Escape text for LaTeX, and put signed numbers into math mode."""
     text = text.translate(_LATEX)
     text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
     return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)  # a minus, not a hyphen
@@ -65,73 +68,99 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 @cache
 def _template(form: str) -> jinja2.Template:
+    """Load the template "html", "latex" or "markdown". Values are escaped unless marked safe."""
     import jinja2
     from markupsafe import Markup
 
-    def shown(value: object) -> object:
+    def escaped(value: object) -> object:
         return value if isinstance(value, Markup) else _ESCAPES[form](visible(str(value)))
 
-    marks: Any = ("<%", "%>", "<<", ">>")  # LaTeX has braces and percent signs of its own
+    delimiters: Any = ("<%", "%>", "<<", ">>")  # braces and percent signs belong to LaTeX
     text = resources.files("bsdsbench.tables").joinpath(f"templates/{form}").read_text("utf-8")
-    settings: Any = {"finalize": shown, "keep_trailing_newline": True}
-    return jinja2.Environment(*marks, **settings).from_string(text)
+    settings: Any = {"finalize": escaped, "keep_trailing_newline": True}
+    return jinja2.Environment(*delimiters, **settings).from_string(text)
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """One table after the other; the best of a column is bold, marks are raised."""
+    """Convert tables to Markdown. The best value of a column is bold, marks are raised."""
     return "\n".join(_template("markdown").render(table=table.for_people) for table in tables)
 
 
 def to_html(tables: Sequence[Table]) -> str:
-    """One <figure> per table; classes `number` and `best` are for a style sheet."""
-    return "\n".join(html_of_each(tables))
+    """Convert tables to HTML, one <figure> per table.
+
+    A style sheet can use the classes `number` and `best` of cells.
+    """
+    return "\n".join(html_figures(tables))
 
 
-def html_of_each(tables: Sequence[Table]) -> list[str]:
-    """The figures of `to_html`."""
+def html_figures(tables: Sequence[Table]) -> list[str]:
+    """Return one <figure> of HTML per table."""
     tables = [table.for_people for table in tables]
-    pairs = zip(tables, words_under(tables), strict=True)
-    return [_template("html").render(table=table, under=under) for table, under in pairs]
+    pairs = zip(tables, lines_below_tables(tables), strict=True)
+    return [_template("html").render(table=table, under=lines) for table, lines in pairs]
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with the tables and, above them, a picture as SVG."""
+    """Return an HTML page with the tables and, above them, a plot as SVG."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Return one LaTeX float per table, followed by the remaining facts as a comment.
+    """Convert tables to LaTeX, one float per table with the remaining lines as a comment.
 
-    Of more than three scores it has those that all rows have. Intervals stand under their numbers.
-    A float too wide for a column stands across the page, scaled where that is too narrow.
+    After the first three columns of scores, columns with an undefined value are left out. Intervals
+    stand under their numbers. A float too wide for a column spans the page, and is scaled down if
+    the page is too narrow.
     """
     return "\n".join(_latex(table.for_people) for table in tables)
 
 
-def _latex(whole: Table) -> str:
-    kept, n_scores = [], 0
-    for k, c in enumerate(whole.columns):
-        if c.paper and c.higher_is_better is not None:
-            n_scores += 1
-            if n_scores > 3 and None in [row[k].value for row in whole.drawn]:
-                continue
-        if c.paper:
-            kept.append(k)
-    table = whole.only(kept)
-    heads = [table.heading(c, short=True) for c in range(len(kept))]
-    rows = [
+def _latex(table: Table) -> str:
+    """Convert one table to a LaTeX float."""
+    paper_table = table.only(_paper_columns(table))
+    headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
+    widths = [
         [max(len(cell.text + cell.mark), 0.8 * len(cell.span)) for cell in row]
-        for row in table.drawn
+        for row in paper_table.printed_cells
     ]
-    wide = max(map(sum, [map(len, heads), *rows]))
-    star = "*" if wide + 2 * len(heads) > _ONE_COLUMN else ""
-    needed = [note for note in table.all_notes if isinstance(note, Note) and note.needed]
-    notes = [line for line in table.note_lines if len(line) <= _NOTE][:_NOTES]
-    notes = list(dict.fromkeys([*notes, *map(table.line_of, needed)]))
-    shown = {"whole": whole, "table": table, "heads": heads, "star": star, "notes": notes}
-    return str(_template("latex").render(**shown, visible=visible))
+    row_width = max(map(sum, [map(len, headings), *widths])) + 2 * len(headings)
+    star = "*" if row_width > _MAX_ROW_CHARACTERS else ""  # table* spans both columns
+    short_notes = [line for line in paper_table.note_lines if len(line) <= _MAX_NOTE_CHARACTERS]
+    needed_notes = [
+        paper_table.line_of(note)
+        for note in paper_table.all_notes
+        if isinstance(note, Note) and note.needed
+    ]
+    text = _template("latex").render(
+        whole=table,
+        table=paper_table,
+        heads=headings,
+        star=star,
+        notes=list(dict.fromkeys([*short_notes[:_MAX_NOTES], *needed_notes])),
+        visible=visible,
+    )
+    return str(text)
+
+
+def _paper_columns(table: Table) -> list[int]:
+    """Return the numbers of the columns for a paper.
+
+    After the first three scores, a score with undefined values is left out.
+    """
+    columns = []
+    n_scores = 0
+    for k, field in enumerate(table.columns):
+        has_gaps = None in [row[k].value for row in table.printed_cells]
+        if field.paper and field.higher_is_better is not None:
+            n_scores += 1
+            if n_scores > 3 and has_gaps:
+                continue
+        if field.paper:
+            columns.append(k)
+    return columns
 
 
 def _to_json(tables: Sequence[Table]) -> str:
@@ -140,43 +169,56 @@ def _to_json(tables: Sequence[Table]) -> str:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Return each table's columns and rows, a mapping per row with the keys of `Table.plain`.
+    """Convert tables to dicts for JSON.
 
-    Undefined numbers are None.
+    The keys are "key", "title", "caption", "reading" (if the table has a reading), "notes",
+    "columns" and "rows". Each row is a dict with the keys of `Table.plain`. Undefined and infinite
+    numbers are None.
     """
     mappings = []
     for table in tables:
-        columns = table.plain()
+        values_by_key = table.plain()
         rows = [
-            {
-                k: None if x in (math.inf, -math.inf) else x
-                for k, x in zip(columns, row, strict=True)
-            }
-            for row in zip(*columns.values(), strict=True)
+            {key: _finite_or_none(x) for key, x in zip(values_by_key, row, strict=True)}
+            for row in zip(*values_by_key.values(), strict=True)
         ]
-        fields = [
+        mapping: dict[str, Any] = {
+            "key": table.key,
+            "title": table.title,
+            "caption": table.caption,
+        }
+        if table.reading:
+            mapping["reading"] = table.reading
+        mapping["notes"] = [*table.note_lines, *table.signatures]
+        mapping["columns"] = [
             {"key": c.key, "heading": c.heading, "higher_is_better": c.higher_is_better}
             for c in table.columns
         ]
-        words = {"key": table.key, "title": table.title, "caption": table.caption}
-        words |= {"reading": table.reading} if table.reading else {}
-        notes = [*table.note_lines, *table.signatures]
-        mappings.append({**words, "notes": notes, "columns": fields, "rows": rows})
+        mapping["rows"] = rows
+        mappings.append(mapping)
     return mappings
 
 
+def _finite_or_none(value: object) -> object:
+    """Return a cell of `Table.plain`, with None in place of an infinite number."""
+    return None if value in (math.inf, -math.inf) else value
+
+
 def to_csv(table: Table) -> str:
-    """One table, tidy: a line of keys, a line per row; columns and undefined numbers as of
-    `Table.plain`."""
-    out, columns = io.StringIO(), table.plain()
+    """Convert one table to CSV: a line of keys, then a line per row.
+
+    The columns are those of `Table.plain`. An undefined number is an empty cell.
+    """
+    out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
+    columns = table.plain()
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
         # A spreadsheet takes text that begins with one of these for a formula.
-        safe = [
+        cells = [
             re.sub(r"^(?=\s*[=+@-])", "'", visible(x)) if isinstance(x, str) else x for x in row
         ]
-        writer.writerow(safe)
+        writer.writerow(cells)
     return out.getvalue()
 
 
@@ -186,7 +228,7 @@ FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "table": to_text,
     "markdown": to_markdown,
     "latex": to_latex,
-    "csv": None,  # a table each
+    "csv": None,  # holds one table only, see `render`
     "json": _to_json,
     "html": html_page,
 }
@@ -194,8 +236,11 @@ _SUFFIXES = dict(zip((".txt", ".md", ".tex", ".csv", ".json", ".html"), FORMS, s
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """The form in which to write to `out` (None: standard output): by its suffix, or `form` where
-    that is silent. Raises DataError."""
+    """Return the form in which to write tables to the file `out`, or None for standard output.
+
+    The suffix of `out` decides. Without a suffix the form is `form`, by default "table". Raises
+    DataError if the suffix is unknown or contradicts `form`.
+    """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
         return form or "table"
@@ -207,9 +252,10 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """The tables as one text. Raises DataError for several tables as CSV."""
-    if draw := FORMS[form]:
-        return draw(tables)
+    """Convert tables to one text. Raises DataError if several tables are to be one CSV."""
+    convert = FORMS[form]
+    if convert is not None:
+        return convert(tables)
     if len(tables) > 1:
         names = ", ".join(table.key for table in tables)
         raise DataError(f"CSV of {len(tables)} tables ({names}): expected -o FILE.csv")
@@ -217,11 +263,16 @@ def render(tables: Sequence[Table], form: str) -> str:
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write one file, and return it; several tables as CSV are files STEM-KEY.csv beside `out`."""
+    """Write tables to the file `out`, and return the paths of the files written.
+
+    Several tables as CSV become files STEM-KEY.csv beside `out`.
+    """
     path = Path(out)
-    texts = {path: tables}
+    tables_by_path = {path: tables}
     if form == "csv" and len(tables) > 1:
-        texts = {path.with_name(f"{path.stem}-{t.key}.csv"): [t] for t in tables}
-    for file, shown in texts.items():
-        write_atomic(file, render(shown, form))
-    return list(texts)
+        tables_by_path = {
+            path.with_name(f"{path.stem}-{table.key}.csv"): [table] for table in tables
+        }
+    for file, tables_of_file in tables_by_path.items():
+        write_atomic(file, render(tables_of_file, form))
+    return list(tables_by_path)

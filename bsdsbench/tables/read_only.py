@@ -12,17 +12,20 @@ _V = TypeVar("_V")
 
 
 class ReadOnly:
-    """A base of frozen dataclasses that keeps arrays read-only in copies too, where numpy would
-    not.
+    """A base of frozen dataclasses whose arrays stay read-only in copies and pickles.
+
+    Copies and pickles of numpy arrays are writable by default.
     """
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _made, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
+        """Make copies and pickles through `_rebuild`."""
+        return _rebuild, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
-def _made(kind: Callable[..., object], *values: object) -> object:
+def _rebuild(kind: Callable[..., object], *values: object) -> object:
+    """Construct `kind` from the values of its fields, with read-only arrays."""
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -35,10 +38,12 @@ class ReadOnlyDict(dict[str, _V]):
     __slots__ = ()
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
+        """Raise TypeError in place of every method that changes a dict."""
         raise TypeError("read-only, expected a dict(...) of it to change")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Make copies and pickles through the constructor, which may fill the dict."""
         return type(self), (dict(self),)

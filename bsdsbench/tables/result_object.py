@@ -17,92 +17,98 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Shown:
-    """A result with tables, of its numbers if it does not say which; the first one is the result
-    itself."""
+class TabularResult:
+    """Base class of results. A subclass defines `tables`, or `numbers` for a table of numbers."""
 
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Name -> number, those of a part as "ods.f"; by default ROW.COLUMN of the first table."""
+        """Return the numbers of the first table by "ROW.COLUMN", for other programs."""
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
-            columns, labels = table.plain(), [c.key for c in table.columns[: table.n_labels]]
-            for number in range(len(table.rows)):
-                row = ".".join(str(columns[label][number]) for label in labels)
+            columns = table.plain()
+            label_keys = [c.key for c in table.columns[: table.n_labels]]
+            for k in range(len(table.rows)):
+                row = ".".join(str(columns[key][k]) for key in label_keys)
                 for key, column in columns.items():
-                    if isinstance(column[number], int | float) and key not in labels:
-                        numbers[f"{row}.{key}"] = column[number]
+                    if isinstance(column[k], int | float) and key not in label_keys:
+                        numbers[f"{row}.{key}"] = column[k]
         return numbers
 
     def __repr__(self) -> str:
-        """One line: the first numbers; a point of a curve by its F."""
-        parts = []
+        """Return one line with the first ten numbers, and the F of a point such as "ods.f"."""
+        texts = []
         for key, value in self.numbers().items():
             if "." not in key or key.endswith(".f"):
-                text = "-" if math.isnan(value) else f"{value:.4g}"
-                parts.append(f"{key.removesuffix('.f')}={text}")
-        return f"{type(self).__name__}({', '.join(parts[:10])})"
+                number = "-" if math.isnan(value) else f"{value:.4g}"
+                texts.append(f"{key.removesuffix('.f')}={number}")
+        return f"{type(self).__name__}({', '.join(texts[:10])})"
 
     def tables(self) -> list[Table]:
-        """The result as tables."""
+        """Return the tables of the result, by default one table of all numbers."""
         columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
         return [Table("numbers", type(self).__name__, columns, list(self.numbers().items()))]
 
     def summary(self) -> str:
-        """The tables as text, of 120 characters at most."""
+        """Return the tables as text, at most 120 characters wide, without those set aside."""
         return to_text([table for table in self.tables() if not table.aside])
 
     def _repr_html_(self) -> str:
-        """The tables, for notebooks."""
+        """Return the tables as HTML for notebooks, without those set aside."""
         from bsdsbench.tables.forms import to_html
 
         return to_html([table for table in self.tables() if not table.aside])
 
     def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
-        """One table as a pandas DataFrame, the first or the one of that key. Raises DataError."""
+        """Convert the first table, or the table with the key `table`, to a pandas DataFrame.
+
+        Undefined values are NaN. Raises DataError if pandas is missing, the result has no tables,
+        or no table has this key.
+        """
         try:
             import pandas as pd
         except ImportError:
-            words = "data frames need pandas: install the extra bsdsbench[pandas]"
-            raise DataError(words) from None
-        columns = {t.key: t.plain() for t in self.tables()}
-        if not columns:
+            message = "data frames need pandas: install the extra bsdsbench[pandas]"
+            raise DataError(message) from None
+        columns_by_table = {t.key: t.plain() for t in self.tables()}
+        if not columns_by_table:
             raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
-        if table is not None and table not in columns:
-            raise DataError(f"table {table!r}: expected one of {', '.join(columns)}")
-        shown = columns[table or next(iter(columns))]
+        if table is not None and table not in columns_by_table:
+            raise DataError(f"table {table!r}: expected one of {', '.join(columns_by_table)}")
+        columns = columns_by_table[table or next(iter(columns_by_table))]
         return pd.DataFrame(
-            {k: [math.nan if x is None else x for x in v] for k, v in shown.items()}
+            {key: [math.nan if x is None else x for x in column] for key, column in columns.items()}
         )
 
 
-class ShownCurve(ReadOnly, Shown):
-    """A curve, of a dataclass: its arrays are the points, and its first table."""
+class TabularCurve(ReadOnly, TabularResult):
+    """Base class of curves that are dataclasses. The 1-D arrays are the points, the first table."""
 
     __slots__ = ()
 
     def equals(self, other: object) -> bool:
-        """True if `other` has the same type and every field is equal, NaN equal to NaN."""
+        """Return True if `other` has the same type and equal fields. NaN equals NaN."""
         if type(other) is not type(self):
             return False
         pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields().items())
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
     def points(self) -> dict[str, NDArray[Any]]:
-        """Name -> array, each (K,)."""
+        """Return the 1-D arrays of the curve by name, each (K,)."""
         return {
             k: v for k, v in self._fields().items() if isinstance(v, np.ndarray) and v.ndim == 1
         }
 
     def numbers(self) -> dict[str, float]:
-        """Name -> number: the areas and totals of the curve."""
+        """Return the numbers of the curve by name, such as its areas and totals."""
         return {k: v for k, v in self._fields().items() if isinstance(v, int | float)}
 
     def _fields(self) -> dict[str, object]:
+        """Return the values of the dataclass by field name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def tables(self) -> list[Table]:
+        """Return the table of points, set aside, and the table of numbers."""
         points = self.points()
         columns = [Field(name, name) for name in points]
         rows = list(zip(*points.values(), strict=True))

@@ -1,11 +1,11 @@
-"""One table of results: its content, each cell as people read it, and the table as text.
+"""Tables of results: their content, their cells as printed text, and whole tables as plain text.
 
-A table is fields, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
-number with its interval, or with a mark after it), text, or None where the value is undefined.
+A table has fields (its columns), rows of cells, and lines of text around them. A cell is a number,
+an `Estimate` (a number with an interval or a mark), text, or None if the value is undefined.
 
-As text it fits the terminal, or WIDTH in a pipe or file. A table too wide first gets short
-headings, then narrower gaps, and at last is split into blocks of columns, each with the row labels.
-A number is never cut; only text longer than the width is folded.
+Plain text is as wide as the terminal, or WIDTH in a pipe or file. A table that is too wide first
+gets short headings, then narrower gaps. A table that is still too wide is split into blocks of
+columns, each with the row labels. Numbers are never cut; text longer than the width is folded.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from bsdsbench.text import show
 
 UNDEFINED = "-"
-WIDTH = 120  # where there is no terminal
-_NARROWEST = 8  # a folded column of text
+WIDTH = 120  # characters of a line if the output is not a terminal
+_MIN_TEXT_WIDTH = 8  # characters of a folded column of text
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with the interval around it, and a mark after it, raised (a letter, a star, a word).
+    """A number with an interval, a mark, or a spread.
 
-    comparable : False for a number of another kind than its field: it is never the best
-    spread     : the standard deviation or error of a mean of `n` numbers, written after it
+    mark       : a letter, a star or a word, raised after the number
+    comparable : False if the number is of a different kind than its column, so that it is not best
+    spread     : the standard deviation or error if the number is a mean of `n` numbers
     """
 
     value: float | None
@@ -48,9 +49,16 @@ Cell = float | int | str | Estimate | None
 
 
 @dataclass(slots=True)
-class Drawn:
-    """A cell as people read it: text or number, interval ("[0.779, 0.797]" or ""), mark; all three
-    in one line; and its numbers, of Python's own types, None where undefined."""
+class PrintedCell:
+    """A cell as text for people, with its numbers.
+
+    text : the text or number
+    line : `text`, `span` and `mark` in one line
+    span : the interval, such as "[0.779, 0.797]", or ""
+    mark : the mark after the number, or ""
+    best : True if the number is the best of its column
+    value, low, high, spread, n : numbers of Python's own types, None if undefined
+    """
 
     text: str
     line: str
@@ -66,12 +74,14 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What one column of a table holds.
+    """The description of one column of a table.
 
-    key     : for programs, once in a table; heading : for people, clear without its neighbours
-    short   : the heading where space is scarce
+    key     : the name for programs, unique in a table
+    heading : the heading for people, clear without its neighbours
+    short   : a shorter heading for narrow columns, or ""
     format  : as in `format()`, or "p" for a p-value; "" for a column of text
-    higher_is_better : None for no direction; paper : False for what a paper has no room for
+    higher_is_better : None if neither direction is better
+    paper   : False if LaTeX leaves the column out
     """
 
     key: str
@@ -83,11 +93,11 @@ class Field:
 
     @property
     def arrow(self) -> str:
-        """The direction as a sign after a heading: up, down, or nothing."""
+        """Return the sign of the better direction, which follows the heading, or ""."""
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
-        """Return a number as it is printed, "-" for an undefined one."""
+        """Format a number of this column. An undefined number is "-"."""
         if value is None:
             return UNDEFINED
         if self.format == "p":
@@ -97,10 +107,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line under a table that is about some of its columns, and leaves with the last of them.
+    """A line below a table about some of its columns.
 
-    If it is `headed`, the headings of those that are shown stand before the text. A note about no
-    column stays; one that is `needed` stands under a paper's table however long it is.
+    columns : keys of the columns; the note is dropped if all of them are, and kept if () is given
+    headed  : the text is printed after the headings of the columns
+    needed  : LaTeX prints the note even if it is long
     """
 
     text: str
@@ -115,15 +126,16 @@ class Table:
 
     caption    : how the numbers were made (protocol, signature); printed with every table
     reading    : what the files were read as; in a paper it follows the caption
-    row_notes  : of each row those that leave with it, headed; equal ones are one line
-    notes      : printed under the table, as text where they are about all of it; signatures : last,
-        in LaTeX a comment; a line each
+    row_notes  : the notes of each row, which are dropped with the row and printed after the
+        headings of their columns; equal notes of several rows are printed once
+    notes      : lines below the table; text if they are about the whole table
+    signatures : the last lines below the table, in LaTeX a comment
     sentence   : the caption in a paper; default: the title
-    n_labels   : the first columns, which say what a row is and stay with each part of a split table
-    aside      : left out where a person reads all tables at once
-    ranked_within : the key of the column of labels within which bests are marked, of each class
-        apart; "": the best of all rows
-    asked      : its columns were asked for, and are shown where they are empty too
+    n_labels   : number of the first columns that name a row; each block of a split table has them
+    aside      : left out of a summary of all tables
+    ranked_within : the key of a column; the best value is marked within the rows of each of its
+        labels, or of all rows if it is ""
+    asked      : the user chose the columns, so that empty ones are shown too
     """
 
     key: str
@@ -143,179 +155,216 @@ class Table:
     asked: bool = False
 
     @property
-    def words(self) -> list[str]:
-        """The lines that are printed under the table."""
+    def lines_below(self) -> list[str]:
+        """Return the lines below the table: caption, reading, notes and signatures."""
         lines = self.caption, self.reading, *self.note_lines, *self.signatures
-        return [*map(show, filter(None, lines))]
+        return [show(line) for line in lines if line]
 
     @property
     def all_notes(self) -> list[str | Note]:
-        """Its notes, those of rows first."""
-        keys_of: dict[str, set[str]] = {}
+        """Return the notes of rows, then the notes of the table.
+
+        Equal texts of several rows are merged into one note on all their columns.
+        """
+        keys_by_text: dict[str, set[str]] = {}
         for note in chain(*self.row_notes):
-            keys_of.setdefault(note.text, set()).update(note.columns)
-        of_rows: list[str | Note] = []
-        for text, keys in keys_of.items():
-            under = tuple(c.key for c in self.columns if c.key in keys)
-            of_rows += [Note(text, under, headed=True)] * bool(under)
-        return [*of_rows, *self.notes]
+            keys_by_text.setdefault(note.text, set()).update(note.columns)
+        row_notes: list[str | Note] = []
+        for text, keys in keys_by_text.items():
+            columns = tuple(c.key for c in self.columns if c.key in keys)
+            if columns:
+                row_notes.append(Note(text, columns, headed=True))
+        return [*row_notes, *self.notes]
 
     @property
     def note_lines(self) -> list[str]:
-        """The notes as text."""
+        """Return all notes as text."""
         return [self.line_of(note) for note in self.all_notes]
 
     def line_of(self, note: str | Note) -> str:
-        """Return a note as text."""
+        """Return a note as text, after the headings of its columns if it is headed."""
         if not isinstance(note, Note):
             return note
-        named = ", ".join(c.heading for c in self.columns if c.key in note.columns)
-        return f"- under {named}: {note.text}" if note.headed else note.text
+        headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
+        return f"- under {headings}: {note.text}" if note.headed else note.text
 
     def only(self, kept: Sequence[int]) -> Table:
-        """The table of these columns, in this order, without the notes on others alone."""
+        """Return the table with these columns in this order. Notes on other columns are dropped."""
         columns = [self.columns[k] for k in kept]
-        keys, notes = {c.key for c in columns}, []
-        for note in self.notes:
-            if isinstance(note, str) or not note.columns or not keys.isdisjoint(note.columns):
-                notes.append(note)
+        keys = {c.key for c in columns}
+        notes = [
+            note
+            for note in self.notes
+            if isinstance(note, str) or not note.columns or not keys.isdisjoint(note.columns)
+        ]
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
     @property
     def for_people(self) -> Table:
-        """The table without columns that are empty in all rows, unless they were asked for."""
-        empty, filled = set[str](), set[str]()
+        """Return the table without the columns of numbers that are undefined in all rows.
+
+        Headed notes then name the columns that are not shown. The table stays as it is if the user
+        chose the columns, or if all columns of numbers are undefined.
+        """
+        empty_keys = set[str]()
+        filled_keys = set[str]()
         for k, column in enumerate(self.columns):
             if column.format not in ("", "p"):
-                values = [row[k].value for row in self.drawn]
-                (empty if values.count(None) == len(values) else filled).add(column.key)
-        if self.asked or not (empty and filled):
+                is_empty = all(row[k].value is None for row in self.printed_cells)
+                (empty_keys if is_empty else filled_keys).add(column.key)
+        if self.asked or not (empty_keys and filled_keys):
             return self
-        headings, notes = {c.key: c.heading for c in self.columns}, list[str | Note]()
+        heading_of = {c.key: c.heading for c in self.columns}
+        notes = list[str | Note]()
         for note in self.all_notes:
-            if isinstance(note, Note) and note.headed and not empty.isdisjoint(note.columns):
-                named = ", ".join(headings[key] for key in note.columns if key in empty)
-                notes.append(f"- not shown, {named}: {note.text}")
-                rest = tuple(key for key in note.columns if key not in empty)
-                notes += [replace(note, columns=rest)] * bool(rest)
+            if isinstance(note, Note) and note.headed and not empty_keys.isdisjoint(note.columns):
+                headings = ", ".join(heading_of[key] for key in note.columns if key in empty_keys)
+                notes.append(f"- not shown, {headings}: {note.text}")
+                shown_keys = tuple(key for key in note.columns if key not in empty_keys)
+                if shown_keys:
+                    notes.append(replace(note, columns=shown_keys))
             else:
                 notes.append(note)
-        kept = [k for k, c in enumerate(self.columns) if c.key not in empty]
-        return replace(self, notes=notes, row_notes=()).only(kept)
+        columns = [k for k, c in enumerate(self.columns) if c.key not in empty_keys]
+        return replace(self, notes=notes, row_notes=()).only(columns)
 
     @cached_property
-    def drawn(self) -> list[list[Drawn]]:
-        """Each cell as people read it, a list per row. All forms are made of it."""
-        out: list[list[Drawn]] = []
-        for row in self.rows:
-            out.append([])
-            for column, x in zip(self.columns, row, strict=True):
-                if isinstance(x, str):
-                    out[-1].append(Drawn(show(x), show(x)))
-                    continue
-                estimate = x if isinstance(x, Estimate) else Estimate(x)
-                value, low, high = map(_known, (estimate.value, estimate.low, estimate.high))
-                text, span, mark = column.text(value), "", show(estimate.mark)
-                if value is not None and estimate.spread is not None:
-                    text += f" ± {column.text(estimate.spread)} ({estimate.n})"
-                if low is None or high is None:
-                    low = high = None
-                else:
-                    span = f"[{column.text(low)}, {column.text(high)}]"
-                line = " ".join(filter(None, (text, span, mark)))
-                drawn = Drawn(
-                    text, line, span, mark, value, low, high, spread=estimate.spread, n=estimate.n
-                )
-                out[-1].append(drawn)
-        within = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
-        for c, column in enumerate(self.columns):
-            ranked: dict[Any, list[Drawn]] = {}
-            for row, cells in zip(self.rows, out, strict=True):
-                if getattr(row[c], "comparable", True) and cells[c].value is not None:
-                    ranked.setdefault(tuple(row[k] for k in within), []).append(cells[c])
-            for group in ranked.values():
-                if column.higher_is_better is not None and len(group) > 1:
-                    best = max if column.higher_is_better else min
-                    top = best(group, key=attrgetter("value")).value
-                    for cell in group:
-                        cell.best = cell.value == top
-        return out
+    def printed_cells(self) -> list[list[PrintedCell]]:
+        """Return the cells as text for people, a list per row. All forms of output use them."""
+        printed = [
+            [_printed_cell(column, cell) for column, cell in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
+        self._mark_best(printed)
+        return printed
+
+    def _mark_best(self, printed: Sequence[Sequence[PrintedCell]]) -> None:
+        """Set `best` of the best cells of each column that has a better direction.
+
+        Cells compete within `ranked_within`. A cell without competitors is not best.
+        """
+        label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
+        for k, column in enumerate(self.columns):
+            if column.higher_is_better is None:
+                continue
+            competitors: dict[Any, list[PrintedCell]] = {}
+            for row, cells in zip(self.rows, printed, strict=True):
+                if getattr(row[k], "comparable", True) and cells[k].value is not None:
+                    labels = tuple(row[label_column] for label_column in label_columns)
+                    competitors.setdefault(labels, []).append(cells[k])
+            best_of = max if column.higher_is_better else min
+            for group in competitors.values():
+                best = best_of(group, key=attrgetter("value")).value
+                for cell in group:
+                    cell.best = len(group) > 1 and cell.value == best
 
     @cached_property
-    def widest(self) -> list[int]:
-        """Characters of the longest cell of each column."""
+    def widths(self) -> list[int]:
+        """Return the number of characters of the longest cell of each column."""
         from rich.cells import cell_len
 
-        out = [0] * len(self.columns)
-        for row in self.drawn:
-            for c, cell in enumerate(row):
-                out[c] = max(out[c], cell_len(cell.line))
-        return out
+        widths = [0] * len(self.columns)
+        for row in self.printed_cells:
+            for k, cell in enumerate(row):
+                widths[k] = max(widths[k], cell_len(cell.line))
+        return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """The heading of a column, its short one where the long would make the column wider."""
+        """Return the heading of the column with this number.
+
+        With `short`, the short heading replaces a heading that would widen the column.
+        """
         field = self.columns[column]
-        long = len(field.heading) + 2 * (field.higher_is_better is False)  # with an arrow
-        return show(
-            field.short if short and field.short and long > self.widest[column] else field.heading
-        )
+        width = len(field.heading)
+        if field.higher_is_better is False:
+            width += 2  # an arrow is added
+        if short and field.short and width > self.widths[column]:
+            return show(field.short)
+        return show(field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
         """Return the columns for programs, at full precision, None if undefined.
 
         KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n follow a column KEY that has them.
         """
-        out = {}
-        for c, column in enumerate(self.columns):
+        columns = {}
+        for k, column in enumerate(self.columns):
             if not column.format:
-                out[column.key] = [row[c] for row in self.rows]
+                columns[column.key] = [row[k] for row in self.rows]
                 continue
             for name in ("value", "low", "high", "mark", "spread", "n"):
-                values = [getattr(row[c], name) for row in self.drawn]
-                if name == "value" or any(v not in (None, "") for v in values):
-                    out[column.key if name == "value" else f"{column.key}_{name}"] = values
-        return out
+                values = [getattr(row[k], name) for row in self.printed_cells]
+                if name == "value":
+                    columns[column.key] = values
+                elif any(v not in (None, "") for v in values):
+                    columns[f"{column.key}_{name}"] = values
+        return columns
 
 
-def _known(value: Any) -> float | None:
-    value = value.item() if hasattr(value, "item") else value  # a number of numpy
-    return None if value is None or math.isnan(value) else value
+def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
+    """Format one cell of a column. An interval with an undefined end is left out."""
+    if isinstance(cell, str):
+        return PrintedCell(show(cell), show(cell))
+    estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
+    value, low, high = map(_defined, (estimate.value, estimate.low, estimate.high))
+    text = column.text(value)
+    mark = show(estimate.mark)
+    if value is not None and estimate.spread is not None:
+        text += f" ± {column.text(estimate.spread)} ({estimate.n})"
+    if low is None or high is None:
+        low = high = None
+        span = ""
+    else:
+        span = f"[{column.text(low)}, {column.text(high)}]"
+    line = " ".join(filter(None, (text, span, mark)))
+    return PrintedCell(
+        text, line, span, mark, value, low, high, spread=estimate.spread, n=estimate.n
+    )
 
 
-def words_under(tables: Sequence[Table]) -> list[list[str]]:
-    """Return the lines under each table; what several say alike stands under the last of them.
+def _defined(value: Any) -> float | None:
+    """Return a number of Python or numpy as a number of Python, or None if it is None or NaN."""
+    number = value.item() if hasattr(value, "item") else value
+    return None if number is None or math.isnan(number) else number
 
-    A supplementary table may be folded away: it shares nothing with one that is not.
+
+def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
+    """Return the lines below each table. Equal lines stand below the last table that has them.
+
+    Tables marked `aside` may be folded away, so they share no lines with other tables.
     """
-    out = []
+    lines_by_table = []
     for i, table in enumerate(tables):
-        before, after = set[str](), set[str]()
-        for k, other in enumerate(tables):
-            if k != i and other.aside == table.aside:
-                (before if k < i else after).update(other.words)
-        alone, shared = list[str](), list[str]()
-        for text in table.words:
-            if text not in after:
-                (shared if text in before else alone).append(text)
-        out.append(alone + shared)
-    return out
+        lines_before, lines_after = set[str](), set[str]()
+        for k, neighbour in enumerate(tables):
+            if k != i and neighbour.aside == table.aside:
+                (lines_before if k < i else lines_after).update(neighbour.lines_below)
+        new_lines, shared_lines = list[str](), list[str]()
+        for line in table.lines_below:
+            if line not in lines_after:
+                (shared_lines if line in lines_before else new_lines).append(line)
+        lines_by_table.append(new_lines + shared_lines)
+    return lines_by_table
 
 
 # ---- as text ------------------------------------------------------------------------------------
 
 
 def to_text(tables: Sequence[Table], width: int | None = None) -> str:
-    """The tables as plain text; `width` None: WIDTH."""
+    """Convert tables to plain text of `width` characters per line, by default WIDTH."""
     out = io.StringIO()
     print_tables(tables, out, width)
     return out.getvalue()
 
 
 def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
-    """Print to `file`; on a terminal the best of a column is bold and the usual width its own.
+    """Print tables as plain text to `file`.
 
-    What consecutive tables have to say alike is printed once, under the last of them.
+    width : characters per line; default: those of the terminal, or WIDTH
+
+    On a terminal the best value of a column is bold. Equal lines of several tables are printed
+    once, below the last of these tables.
     """
     from rich import box
     from rich.console import Console
@@ -323,64 +372,107 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     from rich.text import Text
 
     tables = [table.for_people for table in tables]
-    plain: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
-    console = Console(file=file, **plain)
+    settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
+    console = Console(file=file, **settings)
     width = width or (console.width if console.is_terminal else WIDTH)
-    for i, (table, words) in enumerate(zip(tables, words_under(tables), strict=True)):
+    for i, (table, lines) in enumerate(zip(tables, lines_below_tables(tables), strict=True)):
         if i:
             console.print()
         if table.title:
             console.print(show(table.title), style="bold")
-        heads, gap, blocks = _blocks(table, width)
-        for k, (columns, room) in enumerate(blocks):
+        layout = _layout(table, width)
+        for k, block in enumerate(_blocks(table, layout, width)):
             if k:
                 console.print()
-            drawn = RichTable(
-                box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=gap == 2
+            rich_table = RichTable(
+                box=box.SIMPLE_HEAD,
+                show_edge=False,
+                pad_edge=False,
+                collapse_padding=layout.gap == 2,
             )
-            for c in columns:
-                number = bool(table.columns[c].format)
-                side: Any = "right" if number else "left"
-                drawn.add_column(Text(heads[c]), justify=side, no_wrap=number, overflow="fold")
-            for row in table.drawn:
-                cells = []
-                for c in columns:
-                    cells.append(Text(row[c].line, "bold" if row[c].best else ""))
-                drawn.add_row(*cells)
-            console.width = room
+            for c in block.columns:
+                is_number = bool(table.columns[c].format)
+                rich_table.add_column(
+                    Text(layout.headings[c]),
+                    justify="right" if is_number else "left",
+                    no_wrap=is_number,
+                    overflow="fold",
+                )
+            for row in table.printed_cells:
+                cells = [row[c] for c in block.columns]
+                rich_table.add_row(*(Text(c.line, "bold" if c.best else "") for c in cells))
+            console.width = block.line_width
             with console.capture() as capture:
-                console.print(drawn)
+                console.print(rich_table)
             # Blanks at the ends of lines are noise in a file and a difference in a snapshot.
             for line in capture.get().rstrip("\n").split("\n"):
                 file.write(line.rstrip() + "\n")
-        for text in ["", *words] if words else []:
-            fold: Any = {"break_long_words": False, "break_on_hyphens": False}
-            whole = "|" in text  # a signature, which is copied in one piece
-            file.write((text if whole else textwrap.fill(text, width, **fold)) + "\n")
+        for line in ["", *lines] if lines else []:
+            if "|" not in line:  # a signature stays in one piece, to be copied
+                line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+            file.write(line + "\n")
 
 
-def _blocks(table: Table, width: int) -> tuple[list[str], int, list[tuple[list[int], int]]]:
-    """Headings, the gap between columns, and of each block its columns and characters of a line."""
+class _Layout(NamedTuple):
+    """The headings of a table, its column widths (with the gap), and the gap between columns."""
+
+    headings: list[str]
+    widths: list[int]
+    gap: int
+
+
+class _Block(NamedTuple):
+    """Some columns of a table by number, which are printed side by side."""
+
+    columns: list[int]
+    line_width: int
+
+
+def _layout(table: Table, width: int) -> _Layout:
+    """Choose headings and gap so that the table fits `width`, if possible.
+
+    Long headings are preferred, then short headings, then short headings with a gap of 2. If
+    nothing fits, the headings are short and the gap is 3.
+    """
+    for short, gap in ((False, 3), (True, 3), (True, 2)):
+        layout = _layout_with(table, short, gap)
+        if sum(layout.widths) - gap <= width:
+            return layout
+    return _layout_with(table, short=True, gap=3)
+
+
+def _layout_with(table: Table, short: bool, gap: int) -> _Layout:
+    """Return the layout with long or short headings and this gap."""
     from rich.cells import cell_len
 
-    for short, gap in ((False, 3), (True, 3), (True, 2), (True, 3)):
-        heads, needs = [], []
-        for c, field in enumerate(table.columns):
-            heads.append(table.heading(c, short) + " ↓" * (field.higher_is_better is False))
-            needs.append(max(cell_len(heads[c]), table.widest[c]) + gap)
-        if sum(needs) - gap <= width:
-            break
-    n, blocks = table.n_labels, list[list[int]]([[]])
-    for c in range(len(heads)):
-        used = sum(map(needs.__getitem__, blocks[-1]))
-        if len(blocks[-1]) > n and used + needs[c] - gap > width:
-            blocks.append([*range(n)])
-        blocks[-1].append(c)
-    out = []
+    headings = []
+    widths = []
+    for k, field in enumerate(table.columns):
+        heading = table.heading(k, short)
+        if field.higher_is_better is False:
+            heading += " ↓"
+        headings.append(heading)
+        widths.append(max(cell_len(heading), table.widths[k]) + gap)
+    return _Layout(headings, widths, gap)
+
+
+def _blocks(table: Table, layout: _Layout, width: int) -> list[_Block]:
+    """Split the columns of a table into blocks no wider than `width`. Each has the row labels.
+
+    A block of a single wide column is wider. Columns of text may be folded.
+    """
+    n_labels, widths, gap = table.n_labels, layout.widths, layout.gap
+    blocks: list[list[int]] = [[]]
+    for column in range(len(widths)):
+        used = sum(widths[k] for k in blocks[-1])
+        if len(blocks[-1]) > n_labels and used + widths[column] - gap > width:
+            blocks.append(list(range(n_labels)))
+        blocks[-1].append(column)
+    sized_blocks = []
     for columns in blocks:
-        least = -gap
-        for c in columns:
-            text = not table.columns[c].format
-            least += min(needs[c], _NARROWEST + gap) if text else needs[c]
-        out.append((columns, max(width, least)))
-    return heads, gap, out
+        min_width = -gap
+        for k in columns:
+            is_text = not table.columns[k].format
+            min_width += min(widths[k], _MIN_TEXT_WIDTH + gap) if is_text else widths[k]
+        sized_blocks.append(_Block(columns, max(width, min_width)))
+    return sized_blocks

@@ -58,7 +58,7 @@ def test_undefined_scores_take_no_part_in_bests_and_tests():
     json.dumps(found.to_mapping(), allow_nan=False)
     scores, differences, _ = comparison_tables(found)
     assert scores.plain()["boundary_ap"] == [None] * 3
-    rows = [r for r in differences.drawn if r[2].text == "AP"]
+    rows = [r for r in differences.printed_cells if r[2].text == "AP"]
     assert [[cell.line for cell in r[3:]] for r in rows] == [["-"] * 4] * 3
 
 

@@ -50,12 +50,12 @@ def test_mean_and_spread_are_those_of_the_runs():
     assert scores.mean == pytest.approx(np.mean(ods), abs=1e-15)
     assert scores.sd == pytest.approx(np.std(ods, ddof=1), abs=1e-15)
     (table,) = method.tables()[:1]
-    cell = table.drawn[0][[c.key for c in table.columns].index("boundary_ods")]
+    cell = table.printed_cells[0][[c.key for c in table.columns].index("boundary_ods")]
     assert cell.text == f"{np.mean(ods):.3f} ± {np.std(ods, ddof=1):.3f} (3)"
     plain = table.plain()
     assert plain["boundary_ods_spread"] == [pytest.approx(scores.sd)]
     assert plain["boundary_ods_n"] == [3]
-    (least,) = means_table([Method("m", runs)], Spread.RANGE, ["ods"]).drawn[0][1:]
+    (least,) = means_table([Method("m", runs)], Spread.RANGE, ["ods"]).printed_cells[0][1:]
     assert (least.low, least.high) == (min(ods), max(ods))
 
 
@@ -321,7 +321,7 @@ def test_published_rows_stand_beside_methods():
     runs = runs_of("s", [0, 0.1, 0.3])
     rows, notes = published_beside(["hed"], runs, force=True)
     table = means_table([Method("m", runs)], Spread.SD, ["ods", "r50"], rows, notes)
-    name, ods, r50 = table.drawn[1]
+    name, ods, r50 = table.printed_cells[1]
     assert name.text == "HED (2015, published) [bsds500-test]"
     assert (ods.text, ods.best, r50.text) == ("0.788", False, "-")
     assert any("not comparable" in note for note in table.notes)

@@ -70,7 +70,7 @@ def test_published_rows_beside_other_images_are_never_the_best():
         assert bool(notes) != beside
         table = score_tables(given, extra=rows)[0]
         column = [c.key for c in table.columns].index("ods")
-        best = [row[0] for k, row in enumerate(table.rows) if table.drawn[k][column].best]
+        best = [row[0] for k, row in enumerate(table.rows) if table.printed_cells[k][column].best]
         assert best == (["HED (2015, published)"] if beside else ["mine"])
         assert table.rows[2][0] == "HED (2015, published)" + " [bsds500-test]" * (not beside)
-        assert all(of.mark == "" for of in table.drawn[2])
+        assert all(of.mark == "" for of in table.printed_cells[2])

@@ -110,7 +110,7 @@ def test_the_table_has_all_images_each_slice_and_the_mean():
     ]
     plain = table.plain()
     assert plain["ods"][5] == runs[1].boundary_score().ods.f
-    assert all(not cell.best for row in table.drawn for cell in row)
+    assert all(not cell.best for row in table.printed_cells for cell in row)
     assert {"ods_low", "ods_high", "ods_difference_low"} <= plain.keys()
     both = slice_tables(runs, ["weather", "size=0,50,500"], ["all"])
     assert [t.key for t in both] == ["boundary-by-weather", "boundary-by-size"]

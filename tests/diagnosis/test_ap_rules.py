@@ -32,7 +32,7 @@ def run_of(strong, metrics=("boundary", "pixel"), name="p", **changes):
 
 def notes_of(tables, key):
     (table,) = [table for table in tables if table.key == key]
-    return [line for line in table.words if "the curve" in line]
+    return [line for line in table.lines_below if "the curve" in line]
 
 
 def test_every_curve_has_its_rules():
@@ -75,7 +75,7 @@ def test_tables_say_where_a_curve_starts(strong):
         ]
         assert f"recall {text} (p), {text} (q)" in both[0]
         (table,) = score_tables([run], columns=["ods"])[:1]
-        assert not [line for line in table.words if "the curve" in line]
+        assert not [line for line in table.lines_below if "the curve" in line]
 
 
 @pytest.mark.parametrize("rule", AP_RULES)

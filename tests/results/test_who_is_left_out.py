@@ -59,7 +59,9 @@ def test_nobody_is_named_where_all_are_there(folders):
     run = bb.evaluate_items(items, metrics="pixel", workers=1)
     assert run.left_out == {}
     assert "left_out" not in to_csv(run.per_image("pixel"))
-    assert not [line for table in score_tables([run]) for line in table.words if "left out" in line]
+    assert not [
+        line for table in score_tables([run]) for line in table.lines_below if "left out" in line
+    ]
 
 
 @pytest.mark.parametrize("metric", ["boundary", "pixel"])

@@ -104,7 +104,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     refused("theirs: no counts per image", theirs.save, tmp_path / "out")
     refused("theirs: no boundary counts", theirs.per_image, "boundary")
     assert theirs.to_mapping()["scores"]["boundary"]["ods"]["f"] == told.ods.f
-    assert score_tables([theirs, theirs])[0].drawn[0][1].text == f"{mine.ods.f:.3f}"
+    assert score_tables([theirs, theirs])[0].printed_cells[0][1].text == f"{mine.ods.f:.3f}"
 
 
 def test_the_official_programs_own_folders(bsds500_bench):

@@ -20,14 +20,14 @@ def column(table):
         return None
     at = keys.index("ms_per_image")
     assert at == len(keys) - 1
-    return [table.drawn[row][at].text for row in range(len(table.rows))]
+    return [table.printed_cells[row][at].text for row in range(len(table.rows))]
 
 
 def test_scores_have_the_column_where_a_run_has_times():
     runs = [timed("fast", 3.25), timed("untimed"), timed("slow", 1234)]
     (table,) = score_tables(runs)
     at = len(table.columns) - 1
-    assert [table.drawn[row][at].best for row in range(3)] == [True, False, False]
+    assert [table.printed_cells[row][at].best for row in range(3)] == [True, False, False]
     assert column(table) == ["3.2", "-", "1234.0"]
     (plain,) = score_tables(runs[1:2])
     assert column(plain) is None
@@ -37,7 +37,7 @@ def test_scores_have_the_column_where_a_run_has_times():
 def test_times_of_two_machines_are_shown_and_not_ranked():
     (table,) = score_tables([timed("fast", 3), timed("slow", 9, "another machine")])
     assert column(table) == ["3.0", "9.0"]
-    assert not any(table.drawn[row][len(table.columns) - 1].best for row in range(2))
+    assert not any(table.printed_cells[row][len(table.columns) - 1].best for row in range(2))
     assert any("another machine" in note for note in table.note_lines)
 
 

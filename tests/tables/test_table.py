@@ -28,8 +28,8 @@ FLAT = Field("t", "Threshold", format=".2f")
 )
 def test_the_best_follows_the_direction_and_skips_the_undefined(column, cells, best):
     table = Table("x", "X", [METHOD, column], [["a", cell] for cell in cells])
-    assert [r for r in range(len(cells)) if table.drawn[r][1].best] == best
-    assert not any(table.drawn[r][0].best for r in range(len(cells)))
+    assert [r for r in range(len(cells)) if table.printed_cells[r][1].best] == best
+    assert not any(table.printed_cells[r][0].best for r in range(len(cells)))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_best_follows_the_direction_and_skips_the_undefined(column, cells, b
     ],
 )
 def test_a_cell_as_people_read_it(column, cell, text):
-    drawn = Table("x", "X", [column], [[cell]]).drawn[0][0]
+    drawn = Table("x", "X", [column], [[cell]]).printed_cells[0][0]
     assert f"{drawn.text} {drawn.span}".strip() == text
 
 
