@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.helpers.runs import command
 
@@ -39,6 +40,10 @@ def test_the_table_of_the_demo_is_what_demo_prints(tmp_path, detectors_once):
         table = page.read_text("utf-8").partition("```text\nBoundaries\n")[2].partition("```")[0]
         shown = [["Boundaries"], *(line.split() for line in table.splitlines())]
         assert shown[:2] + shown[3:] == printed[:2] + printed[3:]
+    held = Image.open(README.parent / "docs/first_picture.png").text["Description"]
+    method, scores = held.split(", ", 1)
+    drawn = [method.split(), *([f"{float(score):.3f}"] for score in re.findall(r"[\d.]+", scores))]
+    assert sum(drawn, []) == printed[3][:5]
 
 
 @pytest.mark.process

@@ -298,7 +298,7 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     """
     from matplotlib.collections import LineCollection
 
-    label: Any = {"textcoords": "offset points", "va": "center", "fontsize": "x-small"}
+    label: Any = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
     label |= {"color": "#4C7A5B", "annotation_clip": False}
     paths = []
     for f in np.arange(1, 10) / 10:

@@ -53,7 +53,8 @@ def legend(ax: Axes, names: tuple[str, ...] = NAMES) -> None:
     colours = dict(zip(NAMES, (MATCHED, FALSE, MISSED), strict=True))
     for name in names:
         ax.plot([], [], "s", color=colours[name], markersize=8, label=name)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(names))
+    close = {"handlelength": 1.2, "handletextpad": 0.3, "columnspacing": 1.2}
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(names), **close)
 
 
 @cache

@@ -32,7 +32,7 @@ def _numbered(ax: Axes, left: float, top: float, last: int = 12) -> None:
     plain(ax)
 
 
-@picture(7.2, 1.8)
+@picture(6.6, 1.8)
 def matching(figure: Figure) -> None:
     ax = figure.subplots()
     _row(ax, 3, {2: MATCHED, 6: MATCHED, 7: FALSE}, "predicted")
@@ -45,7 +45,7 @@ def matching(figure: Figure) -> None:
     legend(ax, ("matched", "false"))
 
 
-@picture(7.2, 2.2)
+@picture(6.6, 2.2)
 def annotators(figure: Figure) -> None:
     ax = figure.subplots()
     _row(ax, 5, {2: MATCHED, 6: MATCHED}, "annotator A")
@@ -59,7 +59,7 @@ def annotators(figure: Figure) -> None:
     legend(ax)
 
 
-@picture(7.2, 2.3)
+@picture(6.6, 2.3)
 def lost_score(figure: Figure) -> None:
     ax = figure.subplots()
     pale = (0.9, 0.9, 0.9)
@@ -115,7 +115,7 @@ def ods_ois(figure: Figure) -> None:
     ax.legend(loc="lower left")
 
 
-@picture(6.8, 3.0)
+@picture(6.6, 3.0)
 def ap(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     recall, precision = [0.8, 0.4], [0.4, 0.8]
@@ -139,7 +139,7 @@ def ap(figure: Figure) -> None:
     right.grid(False, axis="y")
 
 
-@picture(7.0, 3.1)
+@picture(6.6, 3.1)
 def roc_pr(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     fpr = np.linspace(0, 1, 400)
@@ -177,7 +177,7 @@ def interpolation(figure: Figure) -> None:
     ax.legend(loc="upper right", bbox_to_anchor=(1, 0.97))
 
 
-@picture(7.0, 3.1)
+@picture(6.6, 3.1)
 def hull(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     fpr, tpr = np.array([0.0, 0.5, 0.6]), np.array([0.5, 0.6, 1.0])

@@ -56,17 +56,18 @@ def _image(ax: Axes, pixels: Any, title: str, **how: Any) -> None:
     plain(ax)
 
 
-@picture(9.0, 3.9)
+@picture(6.2, 2.9)
 def first_picture(figure: Figure) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.35))
     score = sample_run().boundary_score()
     bb.PRCurveDisplay.from_evaluation(sample_run(), name="structure tensor").plot(left)
-    left.set_title(f"Precision and recall of a detector: ODS {score.ods.f:.3f}")
+    left.get_legend().remove()  # the title says it
+    left.set_title(f"Precision and recall\nof a detector: ODS {score.ods.f:.3f}")
     _overlay(right, "fruit1", PART)
-    right.set_title(f"The pixels behind it, at threshold {score.ods.threshold:.2f}")
+    right.set_title(f"The pixels behind it,\nat threshold {score.ods.threshold:.2f}")
 
 
-@picture(8.6, 2.8)
+@picture(6.6, 2.4)
 def boundary(figure: Figure) -> None:
     axes = figure.subplots(1, 3)
     soft = soft_map("fruit1")
@@ -138,7 +139,7 @@ def semantic(figure: Figure) -> None:
         _image(ax, seg2bdry(labels == value), f"boundary of {name}", cmap="gray_r")
 
 
-@picture(8.0, 2.6)
+@picture(6.6, 2.3)
 def saliency(figure: Figure) -> None:
     one, two, three = figure.subplots(1, 3)
     rows, columns = np.mgrid[:60, :90]
@@ -313,7 +314,7 @@ def occlusion(figure: Figure) -> None:
     ax.legend(loc="center")
 
 
-@picture(8.6, 2.9)
+@picture(6.6, 2.5)
 def depth(figure: Figure) -> None:
     true = np.full((10, 12), 4.0)
     true[2:8, 3:9] = 2.0

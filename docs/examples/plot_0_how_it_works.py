@@ -47,7 +47,7 @@ print(f"tolerance {radius:.2f} pixels, {match.n_matched} pairs")
 small = (slice(138, 176), slice(218, 288))
 inside = np.zeros(pred.shape, bool)
 inside[small] = True
-fig, ax = plt.subplots(figsize=(8, 5.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.6, 4.6), layout="constrained")
 for flat in np.flatnonzero(pred & inside):
     row, col = divmod(int(flat), pred.shape[1])
     partner = int(match.pred_match.flat[flat])
@@ -66,7 +66,7 @@ ax.set_title("3. Matching: each line joins a predicted pixel and its partner")
 ax.set(xticks=[], yticks=[])
 ax.invert_yaxis()
 ax.set_aspect("equal")
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=4, frameon=False)
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=2, frameon=False)
 plt.show()
 
 # %%

@@ -146,7 +146,7 @@ for name, layers in networks.items():
 # without them. One network, one seed and six images show the effect; they do not measure its size
 # for other networks.
 
-fig, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(8, 2.4), layout="constrained")
 axes[0].imshow(SAMPLE["town2"][1].mean(0), cmap="gray_r")
 axes[0].set_title("annotators")
 for ax, name in zip(axes[1:], networks, strict=True):

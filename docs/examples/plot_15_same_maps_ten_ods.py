@@ -59,7 +59,7 @@ for words, protocol in settings.items():
 # The line is the ODS of the benchmark's own settings for suppressed maps. A method can gain or lose
 # more by a setting than most papers report as progress.
 
-fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 words = list(scores)[::-1]
 ax.plot([scores[w] for w in words], range(len(words)), "o", color="#0072B2")
 ax.axvline(scores["NMS of HED: radius 1, 1.01"], color="#D55E00", linewidth=1)

@@ -26,7 +26,7 @@ from bsdsbench.runs.merge import best_of
 
 runs = ["ref:sauge-l", "ref:sauge-b", "ref:cob", "ref:se"]
 names = ["SAUGE-L (2025)", "SAUGE-B (2025)", "COB (2017)", "SE (2013)"]
-plot_runs(runs, names, published=["pidinet", "xyw-net-voc", "rcf"])
+plot_runs(runs, names, published=["pidinet", "xyw-net-voc", "rcf"], look="column")
 plt.show()
 
 # %%

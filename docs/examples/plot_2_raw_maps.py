@@ -75,7 +75,7 @@ for name, pixels in photographs.items():
     iio.imwrite(photos / f"{name}.png", pixels)
 maps = bb.run("structure-tensor-raw", photos, out=out / "real").maps
 
-fig, axes = plt.subplots(2, 3, figsize=(9, 4.4), layout="constrained")
+fig, axes = plt.subplots(2, 3, figsize=(8, 4.0), layout="constrained")
 for row, (name, pixels) in zip(axes, photographs.items(), strict=True):
     soft = bb.load_prediction(maps / f"{name}.png").boundary_map() / 65535
     row[0].imshow(pixels)

@@ -57,7 +57,7 @@ plt.show()
 
 labels = bb.load_prediction(found.maps / "fruit1.mat").segs
 photo = plt.imread(out / "images" / "fruit1.jpg")
-fig, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(8, 2.4), layout="constrained")
 axes[0].imshow(photo)
 axes[0].set(title="The picture", xticks=[], yticks=[])
 for ax, k, title in zip(axes[1:], (0, -1), ("Coarsest scale", "Finest scale"), strict=True):

@@ -130,7 +130,7 @@ def stretched(depth):
 def _canny_edges(depth, low=0.15, high=0.3):
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore")
-        return canny(stretched(depth), sigma=math.sqrt(2), low_threshold=low, high_threshold=high)
+        return canny(stretched(depth), math.sqrt(2), low, high, mode="constant")
 
 
 def both_canny(depth):
