@@ -106,7 +106,7 @@ class ImageParts:
     @property
     def file(self) -> str:
         """The name of its file, or its id."""
-        return show(self.path.name if self.path else self.image_id)
+        return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.known:

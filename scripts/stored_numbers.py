@@ -24,7 +24,7 @@ from scipy import ndimage
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_maps import score_map, truth_map
+from bsdsbench.loaders.formats.line_files import score_map, truth_map
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "stored_numbers.json"

@@ -1,14 +1,23 @@
-"""Label maps to boundaries."""
+"""Label maps: their boundaries, and what they show about the meaning of their numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool, given_array
-from bsdsbench.errors import ShapeError
+from bsdsbench.errors import DataError, Setting, ShapeError
+from bsdsbench.images import Map, is_binary
+from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
+
+VOID_EVIDENCE = Evidence(Values.VOID_ALONE)
+WHITE_FOR_CLASSES = (
+    "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
+    "or name no `classes`)"
+)
 
 
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
@@ -57,3 +66,58 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
         differs = labels[pixel] != labels[neighbour]
         edge[pixel] |= differs if valid is None else differs & valid[pixel] & valid[neighbour]
     return edge
+
+
+def label_evidence(labels: Map, known: Collection[int]) -> Values:
+    """Return what a label map shows: one of 0 and 255, where 255 is no class, is white.
+
+    One image may hold nothing but 0 and a label to ignore, a whole set does not.
+    """
+    white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
+    return Values.WHITE_LABELS if white else Values.LABELS
+
+
+def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
+    """Raise DataError for labels of 0 and 255 beside others, but where 255 is from these."""
+    labels = (gt != 0) & (gt != 255)
+    white = label_evidence(pred, known) is Values.WHITE_LABELS
+    if white and labels.any() and (pred[gt != 255] != 0).any():
+        raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
+
+
+def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
+    """Return whether a map of instances has several numbers, or one for several pieces.
+
+    `by_number` is True where an object keeps its number, and may have pieces.
+    """
+    drawn = (numbers > 0) & ~np.isin(numbers, list(void))
+    number = numbers.max(initial=0, where=drawn)
+    if not number:
+        return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
+    if (numbers != number)[drawn].any():
+        return Evidence(Values.NUMBERS)
+    if by_number:
+        return Evidence(levels=(float(number),))
+    from scipy.ndimage import label
+
+    several = label(drawn, np.ones((3, 3)))[1] > 1
+    return Evidence(Values.PIECES if several else Values.NOTHING, (float(number),))
+
+
+def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
+    """Return whether labels are train ids where the ids of the classes, which have gaps, are meant.
+
+    A set of label ids has one above the number of classes somewhere; train ids have labels below it
+    that are no id.
+    """
+    present = np.setdiff1d(labels, [0, *ignored])
+    if np.isin(present[present >= len(ids)], ids).any():
+        return Evidence(Values.LABEL_IDS)
+    below = present[present < len(ids)]
+    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else NO_EVIDENCE
+
+
+def train_id_options(metric: str) -> Setting:
+    """Return the options by which a metric reads train ids where it has the ids of the classes."""
+    ignored = (Setting(f"{metric}.ignore", 255),)
+    return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)

@@ -36,7 +36,7 @@ from bsdsbench.images import (
     one_map,
     unit,
 )
-from bsdsbench.loaders.label_evidence import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
+from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.protocol.protocol import Protocol

@@ -231,6 +231,8 @@ class Metric(ABC, Generic[Opt]):
     columns, image_columns, part_columns : tuple of Column
         Every score, in the order of tables; what is shown of an image, which are compared by the
         first (default: the first score); the columns of the table of its `parts`.
+    numbers : tuple of Column
+        Numbers of objects in its scores that are told under the table.
     shared, ragged : tuple of str
         Counts that all images hold in common (thresholds), and those that differ in length.
     default_protocol : str or None
@@ -273,6 +275,7 @@ class Metric(ABC, Generic[Opt]):
     columns: ClassVar[tuple[Column, ...]] = ()
     image_columns: ClassVar[tuple[Column, ...]] = ()
     part_columns: ClassVar[tuple[Column, ...]] = ()
+    numbers: ClassVar[tuple[Column, ...]] = ()
     shared: ClassVar[tuple[str, ...]] = ("thresholds",)
     ragged: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"

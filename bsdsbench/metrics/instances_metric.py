@@ -17,12 +17,12 @@ SortedAP, 2023 (arXiv 2309.04887); cellpose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -31,17 +31,18 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.label_evidence import number_evidence
+from bsdsbench.loaders.labels import number_evidence
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, FilesRead, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.region_pixels import region_pixels
-from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
+    SIDES,
     VOID,
     LabelOptions,
     as_label_maps,
     faults_named,
+    is_stack,
     label_maps,
     numbered,
     void_of,
@@ -287,11 +288,6 @@ COUNTED_OBJECTS = tuple(
 )
 
 
-def objects_line(score: Mapping[str, Any]) -> str:
-    """Format how many objects are found, missed and false: "3 found, 1 missed, 0 false"."""
-    return ", ".join(f"{score[c.key]:,.0f} {c.key}" for c in COUNTED_OBJECTS)
-
-
 class InstancesMetric(ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
@@ -318,7 +314,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         IMAGES,
     )
     image_columns = (*columns[:2], *columns[3:10])
-    part_columns = (*columns[3:6], *COUNTED_OBJECTS)
+    part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
 
     def used(self, opt: InstancesOptions) -> tuple[str, ...]:
         return READ if opt.components else ()
@@ -377,6 +373,3 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("by_size", name) for name in opt.size_names}
-
-    def numbers_line(self, score: Mapping[str, Any]) -> str:
-        return objects_line(score)

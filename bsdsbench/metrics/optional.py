@@ -88,14 +88,6 @@ class ChecksSet(typing.Protocol[_Opt]):
 
 
 @typing.runtime_checkable
-class CountsObjects(typing.Protocol):
-    """A metric that prints the numbers of counted objects under its table."""
-
-    def numbers_line(self, score: Mapping[str, Any]) -> str:
-        """Return what a score counts, as "61 found, 4 missed"; or ""."""
-
-
-@typing.runtime_checkable
 class CurveOfPixels(typing.Protocol[_Opt]):
     """A metric with one curve of all pixels, with its own rule for AP and a row of all pixels."""
 

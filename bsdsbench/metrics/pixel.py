@@ -25,7 +25,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
-from bsdsbench.metrics.base import IMAGES, Column, Metric, ScoreTree, VoidOptions
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
@@ -50,7 +50,30 @@ class PixelOptions(VoidOptions):
     )
 
 
-class PixelMetric(Metric[PixelOptions]):
+class _PixelCounts(Metric[Opt]):
+    """A metric of the counts of `pixel_counts`."""
+
+    void = takes_masks = cuts_at_thresholds = True
+    void_option = "ignore"
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Counts:
+        return pixel_counts(pred, gt, protocol)
+
+    def pixel_steps(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
+    ) -> DrawnSteps:
+        """Return the map at the thresholds of the protocol."""
+        from bsdsbench.kernels.thresholding import levels
+
+        masks, valid = annotated_masks(gt), gt.parts.get("valid")
+        bmaps = boundaries_of_segs(pred, masks.shape[1:], valid)
+        if bmaps is not None:
+            return steps_of_soft(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
+        reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
+        return steps_of_soft(protocol.threshold_array(), reached, masks, valid)
+
+
+class PixelMetric(_PixelCounts[PixelOptions]):
     """Every pixel at its own place: no tolerance, no thinning, no matching.
 
     Scores: `ods`, `ois` and `curve` as of boundaries; `ap`, the average precision over the
@@ -61,8 +84,7 @@ class PixelMetric(Metric[PixelOptions]):
 
     name = "pixel"
     title = "Pixels"
-    options, void, void_option = PixelOptions, True, "ignore"
-    takes_masks = True
+    options = PixelOptions
     columns = (
         *CURVE_COLUMNS[:2],
         CURVE_COLUMNS[4],
@@ -74,7 +96,7 @@ class PixelMetric(Metric[PixelOptions]):
     )
     image_columns = (Column("ods", "best F of pixels", "best F"), F_AT_ODS)
     uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
-    curved = cuts_at_thresholds = True
+    curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
         """Return its options; a rule of AP that the protocol names is one of them."""
@@ -91,17 +113,6 @@ class PixelMetric(Metric[PixelOptions]):
         annotated = sum(stack[name][:, 0].sum() for name in ("tp", "fn"))
         other = sum(stack[name][:, 0].sum() for name in ("fp", "tn"))
         return curve.with_whole_image(ratio(annotated, annotated + other))
-
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: PixelOptions
-    ) -> Counts:
-        return pixel_counts(pred, gt, protocol)
-
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: PixelOptions
-    ) -> DrawnSteps:
-        """Return the map at the thresholds of the protocol."""
-        return _pixel_steps(pred, gt, protocol)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
@@ -127,28 +138,14 @@ class PixelMetric(Metric[PixelOptions]):
         }
 
 
-class AverageIoUMetric(Metric[VoidOptions]):
+class AverageIoUMetric(_PixelCounts[VoidOptions]):
     """AIU, the average intersection over union of crack detection."""
 
     name, title, options = "aiu", "Average IoU", VoidOptions
-    void = takes_masks = True
-    void_option = "ignore"
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
-    cuts_at_thresholds = True
     columns = (Column("aiu", "AIU"), IMAGES)
     image_columns = columns[:1]
-
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
-    ) -> Counts:
-        return pixel_counts(pred, gt, protocol)
-
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
-    ) -> DrawnSteps:
-        """Return the map at the thresholds of the protocol."""
-        return _pixel_steps(pred, gt, protocol)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
@@ -157,18 +154,6 @@ class AverageIoUMetric(Metric[VoidOptions]):
         iou = ratio(stack["tp"], union)  # 0/0 is 0, but of an image that is void
         iou = np.where(union + stack["tn"] > 0, iou, np.nan)
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
-
-
-def _pixel_steps(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> DrawnSteps:
-    """Return what `pixel_counts` counts."""
-    from bsdsbench.kernels.thresholding import levels
-
-    masks, valid = annotated_masks(gt), gt.parts.get("valid")
-    bmaps = boundaries_of_segs(pred, masks.shape[1:], valid)
-    if bmaps is not None:
-        return steps_of_soft(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
-    reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
-    return steps_of_soft(protocol.threshold_array(), reached, masks, valid)
 
 
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:

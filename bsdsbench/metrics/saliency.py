@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit, without_void
+from bsdsbench.images import GroundTruth, Map, Prediction, unit, without_void
 from bsdsbench.metrics.base import (
     IGNORE,
     IMAGES,
@@ -270,12 +270,9 @@ def strengths(soft: Map, stretch: bool) -> Map:
     """Convert a soft map (H, W) to floats in [0, 1].
 
     With `stretch`, a map that is not constant is stretched to 0 .. 1. Maps of uint8, uint16 or bool
-    become float64; float maps keep their dtype, as the levels of their pixels depend on it. Raises
-    ShapeError or DataError if the array is no soft map.
+    become float64; float maps keep their dtype, as the levels of their pixels depend on it.
     """
-    soft_map(soft, "soft map")  # for its checks
-    value = np.asarray(soft)
-    value = value if value.dtype.kind == "f" else unit(value)
+    value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     return value

@@ -26,7 +26,7 @@ from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
 from bsdsbench.metrics.contour.region_pixels import region_pixels
-from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS, objects_line
+from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
@@ -169,7 +169,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     name = "segmentation"
     title = "Segmentation"
     version = 3
-    counts_of = staticmethod(segmentation_counts)
+    counts_of, numbers = staticmethod(segmentation_counts), COUNTED_OBJECTS
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
@@ -229,9 +229,6 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> DrawnSteps:
         return region_pixels(pred, gt, opt).steps()
-
-    def numbers_line(self, score: Mapping[str, Any]) -> str:
-        return objects_line(score) if "found" in score else ""
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in _named_classes(opt)}

@@ -31,17 +31,16 @@ from attrs import frozen
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction, refuse_channels
-from bsdsbench.loaders.label_evidence import (
+from bsdsbench.loaders.labels import (
     id_evidence,
     label_evidence,
     refuse_white,
+    seg2bdry,
     train_id_options,
 )
-from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering
-from bsdsbench.metrics.label_maps import as_label_map, faults_named
+from bsdsbench.metrics.label_maps import SIDES, as_label_map, faults_named, refuse_other_numbering
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,

@@ -28,7 +28,7 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
-from bsdsbench.metrics.cldice import cldice, skeleton_pixels
+from bsdsbench.metrics.contour.measures import cldice, skeleton_pixels
 from bsdsbench.metrics.contour.region_pixels import mask_pixels
 from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.metrics.pixel_steps import (

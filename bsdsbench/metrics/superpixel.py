@@ -28,8 +28,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
-from bsdsbench.metrics.label_ids import pieces_of
-from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, faults_named
+from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, faults_named, pieces_of
 from bsdsbench.metrics.region.counting import Annotators, OverlapTable, canonical
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol

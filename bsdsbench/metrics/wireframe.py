@@ -1,8 +1,8 @@
 """Wireframes: are the straight lines and the junctions of a building found?
 
 Definition. F^H and AP^H count pixels. At each threshold of the score, the lines above it are drawn
-and matched one to one with the annotated lines (loaders.formats.line_maps, metrics.boundary). TP is
-the number of matched predicted pixels, summed over images; precision is TP / predicted pixels,
+and matched one to one with the annotated lines (loaders.formats.line_files, metrics.boundary). TP
+is the number of matched predicted pixels, summed over images; precision is TP / predicted pixels,
 recall TP / annotated pixels. As in L-CNN's program, recalls in ascending and precisions in
 descending order are then paired by rank, regardless of their thresholds. F^H is the largest F of
 these pairs. AP^H is the area under the interpolated curve (the largest precision at this or a
@@ -34,8 +34,7 @@ from attrs import frozen
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
-from bsdsbench.loaders.formats.line_files import drawn_lines
-from bsdsbench.loaders.formats.line_maps import GRID
+from bsdsbench.loaders.formats.line_files import GRID, drawn_lines
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.fields import one_of, option

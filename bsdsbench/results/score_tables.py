@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
-from bsdsbench.metrics.optional import CountsObjects, CurveOfPixels
+from bsdsbench.metrics.optional import CurveOfPixels
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
@@ -366,10 +366,9 @@ def _table_of(given: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _
     areas = [key for key, c in shown.items() if is_area(c.key)]
     if areas and (line := late_starts_of(runs, metric.name)):
         lines.append(Note(f"{line}.", tuple(areas), headed=True))
-    if isinstance(metric, CountsObjects) and not given.names:
-        for name, scores, _ in given.rows:
-            if line := metric.numbers_line(scores):
-                lines.append(f"{name}: {line}.")
+    for name, scores, _ in given.rows if metric.numbers and not given.names else ():
+        if numbers := [f"{scores[c.key]:,.0f} {c.key}" for c in metric.numbers if c.key in scores]:
+            lines.append(f"{name}: {', '.join(numbers)}.")
     lines += [*style.made["notes"], *style.notes]
     if given.names and any(words for _, _, words in given.rows):
         lines.append(AT_GRID_END)

@@ -318,17 +318,18 @@ def evidence_of(
     A metric without thresholds (`has_thresholds` is False) has no lowest one that a soft map must
     reach.
     """
-    opt, truth, shown = metric.options_of(protocol), gt.evidence, NO_EVIDENCE
+    truth, shown = gt.evidence, NO_EVIDENCE
     if not truth.maps:  # made of arrays that say themselves what they are
         truth = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
-    if "labels" in gt.parts and isinstance(metric, ShowsLabels):
-        truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
     if pred is not None:
         shown = soft_evidence(pred, protocol, has_thresholds)
-        is_label_map = pred.kind == "classes" and pred.classes.ndim == 2
-        if is_label_map and isinstance(metric, ShowsLabels):
-            shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
         shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
+    if isinstance(metric, ShowsLabels):
+        opt = metric.options_of(protocol)
+        if "labels" in gt.parts:
+            truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
+        if pred is not None and pred.kind == "classes" and pred.classes.ndim == 2:
+            shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
     return Sides(shown, truth)
 
 

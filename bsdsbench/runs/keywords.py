@@ -269,17 +269,22 @@ class RunKeywords:
 # ---- which entry point takes which keywords ------------------------------------------------------
 
 
-class EveryRunOptions(TypedDict, total=False):
-    """The options of every kind of run."""
+class _Counting(TypedDict, total=False):
+    """The options of whatever counts images."""
 
     workers: int | None
     executor: AnyExecutor | None
-    out: StrPath | None
     fresh: bool
     on_error: OnError
     groups: Any
     group_by: str | None
     progress: Progress | None
+
+
+class EveryRunOptions(_Counting, total=False):
+    """The options of every kind of run but that of a detector."""
+
+    out: StrPath | None
 
 
 class HumanOptions(EveryRunOptions, total=False):
@@ -310,7 +315,7 @@ class RunOptions(EveryRunOptions, total=False):
     errors: bool
 
 
-class DetectorOptions(TypedDict, total=False):
+class DetectorOptions(_Counting, total=False):
     """The options of a run of a detector."""
 
     out: Required[StrPath]
@@ -318,18 +323,11 @@ class DetectorOptions(TypedDict, total=False):
     split_file: StrPath | None
     valid_dir: StrPath | None
     shard: tuple[int, int]
-    workers: int | None
-    executor: AnyExecutor | None
-    fresh: bool
     resume: bool
     tag: str | None
     scales: str | float | Sequence[float] | None
     flip: bool
     resize: str
-    on_error: OnError
-    groups: Any
-    group_by: str | None
-    progress: Progress | None
 
 
 # ---- what a run does -----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
-from bsdsbench.loaders.pairing import Layout
+from bsdsbench.loaders.pairing import Layout, Split
 from bsdsbench.loaders.readers import (
     annotation_of,
     instances_beside,
@@ -168,31 +168,32 @@ def folders(
 
     `ids` are the images to evaluate, in place of a split file.
     """
-    (first, *_), files, _ = plan.by_reading[0]
-    kind, photos = plan.pred_kind, dict[str, Path]()
+    alike, kind, photos = plan.by_reading[0], plan.pred_kind, dict[str, Path]()
     if plan.on_dask:  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    pairs = pair(
-        pred_dir,
-        gt_dir,
-        plan.split_file if ids is None else ids,
-        plan.missing,
-        pred_kind=kind,
-        gt_kind=first.gt_kind,
-        classes=files.classes,
-        sequences=files.sequences,
-    )
+    split = plan.split_file if ids is None else ids
+    pairs = _pairs(pred_dir, gt_dir, split, plan.missing, kind, alike)
     for metric in map(registry.get, plan.metrics):
         if metric.photo and (images_dir := plan.images_dir or photos_beside(gt_dir)):
             photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     items, n_maps = [], n_levels(pairs) if kind == "labels" else 1
     for p in pairs:
-        instances = map(instances_beside, p.gt_paths) if files.instances else ()
+        instances = map(instances_beside, p.gt_paths) if alike.files.instances else ()
         form, maps = ("", 1) if p.pred_paths else ("none", n_maps)
         others = photos.get(p.image_id), tuple(filter(None, instances))
         items.append(FileItem(p, kind, *others, form, maps, views.get(p.image_id)))
     return items
+
+
+def _pairs(
+    pred_dir: StrPath, gt_dir: StrPath, split: Split, missing: str, kind: str, alike: ReadAlike
+) -> list[Pair]:
+    """Pair the files of both sides as these metrics read them. Raises PairingError."""
+    files = alike.files
+    kinds = {"pred_kind": kind, "gt_kind": alike.metrics[0].gt_kind}
+    of_classes = {"classes": files.classes, "sequences": files.sequences}
+    return pair(pred_dir, gt_dir, split, missing, **kinds, **of_classes)
 
 
 def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
@@ -491,17 +492,8 @@ def find_sources(
     reader = registry.readers(run.metrics if metric in run.metrics or not metric else [metric])[0]
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
-    files = reader.files_read(reader.options_of(run.protocol))
-    pairs = pair(
-        pred,
-        gt,
-        run.image_ids,
-        missing,
-        pred_kind=kind,
-        gt_kind=reader.gt_kind,
-        classes=files.classes,
-        sequences=files.sequences,
-    )
+    alike = registry.by_reading([reader.name], run.protocol, kind)[0]
+    pairs = _pairs(pred, gt, run.image_ids, missing, kind, alike)
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     views = _fields_of_view(run.place("valid"), pairs) if reader.void else {}

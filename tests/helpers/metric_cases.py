@@ -10,7 +10,7 @@ from sklearn.metrics import auc
 import bsdsbench as bb
 from bsdsbench.images import Lines
 from bsdsbench.loaders.formats.line_files import _truth_lines as truth_lines
-from bsdsbench.loaders.formats.line_maps import score_map, truth_map
+from bsdsbench.loaders.formats.line_files import score_map, truth_map
 from bsdsbench.metrics import registry
 from bsdsbench.testing import MetricCase
 from tests.helpers.making import edge_map, noisy_map

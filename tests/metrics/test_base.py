@@ -18,7 +18,6 @@ from bsdsbench.metrics.base import (
 )
 from bsdsbench.metrics.optional import (
     ChecksSet,
-    CountsObjects,
     CurveOfPixels,
     Diagnosed,
     DrawsPixels,
@@ -122,7 +121,6 @@ OFFERED = {
     Diagnosed: {"saliency", "contour", "segmentation", "depth"},
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
-    CountsObjects: {"segmentation", "instances"},
     CurveOfPixels: {"pixel"},
 }
 

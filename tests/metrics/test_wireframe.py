@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_maps import score_map, truth_map
+from bsdsbench.loaders.formats.line_files import score_map, truth_map
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.metric_cases import case_of

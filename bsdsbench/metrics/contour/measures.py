@@ -29,10 +29,9 @@ from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion, outlines
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
 from bsdsbench.protocol.fields import listed_values
-from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, ratio
 
 Spacing = tuple[float, float]
 PIXELS = (1.0, 1.0)
@@ -271,6 +270,35 @@ def _of_both(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> F8:
     if mean:
         return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
     return ratio(part[0] + part[1], whole[0] + whole[1])
+
+
+def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
+    """Count the skeleton pixels of every label in two maps (H, W) of labels, -1 for none.
+
+    Returns
+    -------
+    array
+        (n_labels, 2, 2): of the prediction and of the ground truth, the pixels of the skeleton that
+        have the same label in the other map, and all of them.
+    """
+    from scipy.ndimage import find_objects
+    from skimage.morphology import skeletonize
+
+    counts = []
+    for labels, other in ((pred, gt), (gt, pred)):
+        skeletons = np.full_like(labels, -1)
+        for label, box in enumerate(find_objects(labels + 1, n_labels)):
+            if box:
+                skeletons[box][skeletonize(labels[box] == label)] = label
+        drawn = skeletons >= 0
+        inside = drawn & (skeletons == other)
+        counts.append([np.bincount(skeletons[on], minlength=n_labels) for on in (inside, drawn)])
+    return np.array(counts, np.int64).transpose(2, 0, 1)
+
+
+def cldice(skeletons: Map) -> F8:
+    """Return clDice of `skeleton_pixels` (..., 2, 2), NaN where neither mask has a skeleton."""
+    return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
 
 # name -> (what is compared, see `Compared.drawn`; the function that computes each label's value

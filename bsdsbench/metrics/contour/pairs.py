@@ -18,8 +18,8 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import binary_map, is_binary, same_shape
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.metrics.label_ids import SIDES
 from bsdsbench.metrics.label_maps import (
+    SIDES,
     VOID,
     LabelOptions,
     MapPair,
