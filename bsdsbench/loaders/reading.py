@@ -216,11 +216,10 @@ class Reading:
         if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
             file = _first(images, Values.WHITE_LABELS).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        numbers = _numbers_of(images)
-        if len(images) > 1 and shown == Values.VOID_ALONE and not numbers:
+        if len(images) > 1 and shown == Values.VOID_ALONE and not _numbers_of(images):
             none = (Setting(self.void_option, -1, "where that is the object"),)
             yield Problem(_first(images, shown).file, f"{side} nothing but void", "an object", none)
-        if shown & Values.PIECES and not shown & Values.NUMBERS and len(numbers) == 1:
+        if shown & Values.PIECES and len(_numbers_of(images)) == 1:
             pieces, option = _first(images, Values.PIECES), f"{self.metric}.components"
             has = f"{side} one number, {_listed(pieces.levels)}, and that in several pieces"
             fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")

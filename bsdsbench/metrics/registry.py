@@ -25,7 +25,7 @@ from bsdsbench.text import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from bsdsbench.loaders.reading import Reading, Readings
+    from bsdsbench.loaders.reading import Readings
     from bsdsbench.metrics.base import FilesRead, Metric
     from bsdsbench.protocol.protocol import Protocol
 
@@ -115,8 +115,7 @@ def file_hash(name: str) -> str:
 
 def sources_of(metrics: Iterable[str]) -> dict[str, str]:
     """Return the hash of the file of each metric of another package."""
-    others = [name for name in metrics if name not in BUILT_IN]
-    return dict(zip(others, map(file_hash, others), strict=True))
+    return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
@@ -251,17 +250,13 @@ class ReadAlike(NamedTuple):
 
 def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tuple[ReadAlike, ...]:
     """Group metrics by the meaning they give to files, such as masks or instance numbers."""
-    groups: dict[tuple[Reading, ...], ReadAlike] = {}
-    reading = readers(metrics)
+    groups, reading = dict[object, ReadAlike](), readers(metrics)
     others = [metric for metric in map(get, metrics) if metric not in reading]
     for metric in reading:
-        readings = metric.readings(protocol, pred_kind)
-        meant = tuple(evolve(side, metric="", void_option="") for side in readings)
-        if meant not in groups:
-            files = metric.files_read(metric.options_of(protocol))
-            groups[meant] = ReadAlike((), files, readings)
-        alike = (*groups[meant].metrics, metric)
-        groups[meant] = groups[meant]._replace(metrics=alike)
+        files = metric.files_read(metric.options_of(protocol))
+        meant = metric.gt_kind, files.labels, files.void
+        before = groups.get(meant) or ReadAlike((), files, metric.readings(protocol, pred_kind))
+        groups[meant] = before._replace(metrics=(*before.metrics, metric))
     first, *further = groups.values()
     return first._replace(metrics=(*first.metrics, *others)), *further
 

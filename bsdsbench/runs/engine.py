@@ -23,7 +23,7 @@ from concurrent.futures import (
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
@@ -168,7 +168,7 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     warnings = first_look(looks, plan) if looks else []
     for warning in warnings:
         warn(warning)
-    return any(DARKER in str(warning) for warning in warnings)
+    return DARKER in "".join(map(str, warnings))
 
 
 def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
@@ -249,7 +249,7 @@ def count(
         if sanity_check and pred is not None:
             look = look_at(pred, gt, protocol)
         valid = gt.parts.get("valid")
-        counted = (without_void(boundary, valid) for boundary in gt.boundaries)
+        counted = map(without_void, gt.boundaries, repeat(valid))
         annotated = first.gt_kind != "annotators" or any(map(np.any, counted))
         if not annotated and protocol.empty_gt == "error":
             raise empty_truth(gt.where, len(gt.boundaries))

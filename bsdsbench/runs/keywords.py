@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
 from typing import (
@@ -190,9 +190,7 @@ class RunKeywords:
     )
     workers: int | None = keyword(
         "Number of images processed in parallel; default: all cores.",
-        check=_Check(
-            lambda value: _is_count(value, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"
-        ),
+        check=_Check(partial(_is_count, most=MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"),
         number=True,
         metavar="N",
     )
@@ -467,7 +465,7 @@ def plan(
         resolved = resolved.replace(options={**resolved.options, **tables})
     kept = attrs.asdict(keywords, recurse=False)
     del kept["classes"]
-    scales, flip, resize = (kept.pop(name) for name in ("scales", "flip", "resize"))
+    scales, flip, resize = map(kept.pop, ("scales", "flip", "resize"))
     kept["multi_scale"] = None
     if scales is not None or flip:
         from bsdsbench.transforms.multi_scale import MultiScale

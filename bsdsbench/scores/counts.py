@@ -199,9 +199,9 @@ def stacked(
     named in `ragged` differ in length and are filled up with NaN.
     """
     stack = {}
-    names = set(images[0])
-    if odd := next((image.keys() ^ names for image in images if image.keys() != names), None):
-        raise ShapeError(f"only some images have the counts {', '.join(sorted(odd))}")
+    for image in images:
+        if odd := image.keys() ^ images[0].keys():
+            raise ShapeError(f"only some images have the counts {', '.join(sorted(odd))}")
     for name in images[0]:
         arrays = [np.asarray(image[name]) for image in images]
         first = arrays[0]
@@ -369,10 +369,8 @@ class ImageRecord:
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
-        counts_by_metric = {
-            metric: checked_counts(counts) for metric, counts in self.counts.items()
-        }
-        object.__setattr__(self, "counts", ReadOnlyDict(counts_by_metric))
+        checked = map(checked_counts, self.counts.values())
+        object.__setattr__(self, "counts", ReadOnlyDict(zip(self.counts, checked, strict=True)))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:

@@ -140,10 +140,8 @@ class PRCurve(TabularCurve):
         below = max(int(np.searchsorted(t, threshold, "right")) - 1, 0)
         above = min(below + 1, t.size - 1)
         share = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
-        p, r = (
-            v[..., below] * (1 - share) + v[..., above] * share
-            for v in (self.precision, self.recall)
-        )
+        both = np.stack([self.precision, self.recall])
+        p, r = both[..., below] * (1 - share) + both[..., above] * share
         point = np.stack([np.full(p.shape, float(threshold)), r, p, f_measure(p, r)])
         return _operating_point(point)
 
