@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -26,6 +27,13 @@ _slow = [HealthCheck.too_slow]
 settings.register_profile("random", deadline=None, max_examples=80, suppress_health_check=_slow)
 settings.register_profile("same", settings.get_profile("random"), derandomize=True)
 settings.load_profile("same")
+
+# Hypothesis draws constants of the modules that are imported by then too: other examples wherever
+# another test has run before, or a line of the package has changed.
+with suppress(ImportError):  # versions before do not
+    from hypothesis.internal.conjecture import providers
+
+    providers._get_local_constants = lambda: providers._local_constants
 
 # Files are written thousands of times. That the disk has them shows in no test, that a fault of it
 # is one line does (tests/runs/test_folder.py).
@@ -57,6 +65,19 @@ def pytest_configure(config):
         command = [sys.executable, "-c", call + "[case_of(m).run for m in sys.argv[1].split(',')]"]
         for process in [subprocess.Popen([*command, names]) for names in KERNELS_OF]:
             process.wait()
+
+
+def pytest_collection(session):
+    """Each of several processes begins to import the tests at another file. What Python and pytest
+    make of a file is kept beside it: so each makes a part of it, where all would make all."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker and session.config.args_source == pytest.Config.ArgsSource.TESTPATHS:
+        root = Path(__file__).parent
+        files = sorted(root.rglob("test_*.py"))
+        first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        for path in files[first:] + files[:first]:
+            with suppress(Exception, pytest.skip.Exception):  # they are collected again
+                import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -151,19 +151,19 @@ def evaluate_verb(
     Ground-truth images that are gray need --set gt_threshold=0.5, and those of region labels --set
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
-    import bsdsbench as bb
-    from bsdsbench.results.score_tables import at_threshold_of
-    from bsdsbench.tables.forms import form_of, write_tables
-
-    # Wrong options are refused before the run starts
-    threshold_run = bb.Evaluation.load(threshold_from) if threshold_from else None
-    per_image_format = form_of(per_image, None) if per_image else ""
     if per and not per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
     _check_slicing(by, cluster, options, per)
-    source = _choose_source(pred_dir, humans, options)
     out = options["out"]
-    with plots_beside(out) as begin_plots:
+    with plots_beside(out) as begin_plots:  # its imports, beside those that follow
+        import bsdsbench as bb
+        from bsdsbench.results.score_tables import at_threshold_of
+        from bsdsbench.tables.forms import form_of, write_tables
+
+        # Wrong options are refused before the run starts
+        threshold_run = bb.Evaluation.load(threshold_from) if threshold_from else None
+        per_image_format = form_of(per_image, None) if per_image else ""
+        source = _choose_source(pred_dir, humans, options)
         with progress("evaluate") as report:
             run = source.evaluate(*source.inputs, progress=report, **options)
         begin_plots()
