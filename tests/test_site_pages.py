@@ -131,6 +131,7 @@ GLANCE = ("prediction", "ground truth", "who uses it", "a good value", "in Pytho
 def test_a_metric_page_has_every_part(path):
     page = path.read_text("utf-8")
     assert [row for row in GLANCE if f"\n| {row} | " not in page] == []
+    assert re.search(r"\n\| in Python \| .*\]\(\.\./reference/api/\w+\.rst\)", page)
     parts = ("## Formula", "## When it misleads", "## Scores and options", "bsdsbench evaluate")
     assert [part for part in parts if part not in page] == []
     assert "```pycon" in page
