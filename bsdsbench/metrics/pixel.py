@@ -1,15 +1,14 @@
-"""Pixels: is every single pixel right, at its own place?
+"""Pixels: is every single pixel right, without any tolerance?
 
 Definition. At each threshold a pixel is a true or false positive or negative; there is no
-tolerance, no thinning and no matching. ODS, OIS and AP are those of these counts, AUC-ROC and EER
-of their rates, MAE of the soft maps. AIU, of cracks, is IoU in each image at each threshold,
-averaged over images, then over thresholds.
+tolerance, thinning or matching. ODS, OIS and AP are computed from these counts, AUC-ROC and EER
+from their rates, MAE from the soft maps. AIU, used for cracks, is the IoU of each image at each
+threshold, averaged over images, then over thresholds.
 
-Conventions. Several annotators count as so many copies of the image, so every count is a sum over
-annotators and tp + fp + fn + tn is (image pixels) x (annotators) at every threshold. The same holds
-for the sum of absolute errors. AP has a row in which every pixel is on, and is undefined without
-annotated pixels, as AUC-ROC and EER are where a class is missing. IoU is 0 where neither side has a
-crack pixel.
+Conventions. Each annotator counts as a copy of the image: every count and the sum of absolute
+errors are sums over annotators, and tp + fp + fn + tn is (image pixels) x (annotators) at every
+threshold. The curve of AP has a row with every pixel on. AP is undefined if no pixel is annotated,
+AUC-ROC and EER if a class is missing. IoU is 0 if neither map has a crack pixel.
 
 Source. scikit-learn's average_precision_score; Yang et al., "Feature Pyramid and Hierarchical
 Boosting Network for Pavement Crack Detection", T-ITS 2020 (AIU).
@@ -38,7 +37,7 @@ from bsdsbench.transforms.maps import prepare
 
 @attrs.frozen
 class PixelOptions(VoidOptions):
-    """The rule by which AP is read off the curve of pixels."""
+    """The rule of AP, and the void pixels."""
 
     ap_rule: str = option(
         "step",
@@ -51,7 +50,7 @@ class PixelOptions(VoidOptions):
 
 
 class _PixelCounts(Metric[Opt]):
-    """A metric of the counts of `pixel_counts`."""
+    """A metric whose counts are those of `pixel_counts`."""
 
     void = takes_masks = cuts_at_thresholds = True
     void_option = "ignore"
@@ -62,7 +61,7 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Return the map at the thresholds of the protocol."""
+        """Return the pixels of the map at the thresholds of the protocol."""
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
@@ -76,10 +75,10 @@ class _PixelCounts(Metric[Opt]):
 class PixelMetric(_PixelCounts[PixelOptions]):
     """Every pixel at its own place: no tolerance, no thinning, no matching.
 
-    Scores: `ods`, `ois` and `curve` as of boundaries; `ap`, the average precision over the
-    thresholds and the whole image (scikit-learn's on the same thresholds); `auc_roc` and `eer`,
-    undefined where a class is missing, as AP is without annotated pixels; `mae`, mean absolute
-    error of the soft maps.
+    `ods`, `ois` and `curve` are defined as for boundaries. `ap` is the average precision over the
+    thresholds and a row with every pixel on, scikit-learn's value for the same thresholds; it is
+    undefined if no pixel is annotated. `auc_roc` and `eer` are undefined if a class is missing.
+    `mae` is the mean absolute error of the soft maps.
     """
 
     name = "pixel"
@@ -99,7 +98,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return its options; a rule of AP that the protocol names is one of them."""
+        """Return the options, with the protocol's rule of AP if only the protocol names one."""
         options: PixelOptions = super().options_of(protocol)
         given = "ap_rule" in protocol.options.get(self.name, {})
         if given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
@@ -157,11 +156,11 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
 
 
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
-    """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
+    """Compute the pixel scores of records with pixel counts, given in any order.
 
-    The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
-    is where that line has equal rates of false positives and false negatives. Both are undefined
-    if a class is missing.
+    The ROC curve joins the measured points, (0, 0) and (1, 1) by straight lines. EER is the point
+    of that curve with equal rates of false positives and false negatives. AUC and EER are undefined
+    if a class is missing. Raises DataError under the same conditions as `boundary_score`.
 
     Parameters
     ----------
@@ -192,8 +191,8 @@ def pixel_counts(
     ----------
     pred, gts, protocol
         As for `boundary_counts`. The prediction is inverted and put through NMS if the protocol
-        says so, never thinned. As the soft map of segmentations the share of them that has a
-        boundary at a pixel is taken.
+        says so, never thinned. For segmentations, the soft map of `abs_error_sum` is the share of
+        segmentations with a boundary at the pixel.
 
     Returns
     -------
@@ -205,7 +204,7 @@ def pixel_counts(
     Raises
     ------
     ShapeError, DataError
-        As `boundary_counts`.
+        Under the same conditions as in `boundary_counts`.
 
     Examples
     --------
@@ -230,7 +229,7 @@ def pixel_counts(
         soft, bmaps, gt_maps = (m[..., valid][..., None, :] for m in (soft, bmaps, gt_maps))
     quadrants = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
     counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(quadrants), strict=True))
-    # the sum of errors is exact up to one division for integers
+    # For integers the sum of errors is exact but for one division.
     top = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, top - values, values).sum() for gt in gt_maps)

@@ -1,7 +1,7 @@
-"""What each pixel of an image is, right, false or missed, at every threshold or in every class.
+"""The class of each pixel of an image (right, false, missed) at every threshold or in every part.
 
-Overlays and the viewer draw it. The pixels are those that a metric counts: matched boundaries, a
-soft map that is cut at thresholds, masks and classes, centre lines. Void is nothing on either side.
+Overlays and the viewer draw these classes. They cover the pixels that a metric counts: matched
+boundaries, thresholded soft maps, masks and classes, centre lines. Void pixels have no class.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from bsdsbench.scores.ratios import f_beta, ratio
 
 # 4 to 9 are the classes of errors, see `error_classes`
 MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL = 1, 2, 3
-OTHER_PIXEL = 10  # false and missed alike: of another class or object
+OTHER_PIXEL = 10  # both false and missed: predicted as a different class or object
 NEAR_BOTH, NEAR_PRED, NEAR_GT = 11, 12, 13  # within the buffer of lines
 
 
 class LargestError(NamedTuple):
-    """Where the outlines of an object are farthest apart: a pixel, and the nearest of the other."""
+    """The outline pixel of an object farthest from the other map's outline, and the pixel of that
+    outline nearest to it."""
 
     row: int
     col: int
@@ -32,7 +33,7 @@ class LargestError(NamedTuple):
 
 
 class StepScores(NamedTuple):
-    """The scores of an image at each step, f8 (T,) each; F is NaN with nothing on either side."""
+    """The scores of an image at each step, f8 (T,) each; F is NaN if both maps are empty."""
 
     recall: F8
     precision: F8
@@ -40,31 +41,31 @@ class StepScores(NamedTuple):
 
 
 class DrawnSteps(NamedTuple):
-    """The classes of an image's pixels at T steps: thresholds, or parts such as its classes.
+    """The classes of an image's pixels at T steps, which are thresholds or parts (such as classes).
 
     Parameters
     ----------
     thresholds : array
-        f8 (T,), increasing; of parts their numbers.
+        f8 (T,), increasing; the numbers of the parts if steps are parts.
     matches : array
-        i8 (T, 4): matched and all annotated pixels, matched and all predicted ones.
+        i8 (T, 4): matched and all annotated pixels, matched and all predicted pixels.
     n_changes : array
-        u2 (H, W), how often each pixel changes from step to step.
+        u2 (H, W), number of changes of each pixel's class from step to step.
     steps, classes : array
-        u2 and u1, of all these changes, pixel by pixel, the number of the step from which it holds,
-        and the class, 0 for nothing.
+        u2 and u1 (changes,), pixel after pixel: the step at which a pixel changes, and its class
+        from then on (0 is no class).
     n_annotators : int
-        Over how many the matches are sums, while a pixel is drawn once.
+        Number of annotators over which `matches` is summed; each pixel is drawn once.
     beta2 : float
         beta^2 of F.
     areas : bool
-        False for lines alone, which hide little of a picture.
+        False if only lines are drawn, which hide little of the image.
     parts : tuple of str
-        The names of parts, none of thresholds.
+        The names of the parts; () if steps are thresholds.
     measure : str
-        What F is called.
+        The name under which F is shown.
     marks : tuple of LargestError or None
-        Of each part, where distances are measured.
+        The largest error of each part, if distances are measured.
     """
 
     thresholds: F8
@@ -90,7 +91,7 @@ class DrawnSteps(NamedTuple):
 
     @property
     def scores(self) -> StepScores:
-        """Return recall, precision and F of the image at each step."""
+        """Compute recall, precision and F of the image at each step."""
         matched_gt, total_gt, matched_pred, total_pred = self.matches.T
         recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
         f = f_beta(precision, recall, self.beta2)
@@ -98,12 +99,12 @@ class DrawnSteps(NamedTuple):
 
     @property
     def best(self) -> int:
-        """Return the step of the largest F, the first of ties."""
+        """The step of the largest F, the first one if several are equal."""
         return int(np.nan_to_num(self.scores.f).argmax())
 
 
 class Changes(NamedTuple):
-    """The fields of `DrawnSteps` of that name."""
+    """The changes of all pixels, as in the fields of `DrawnSteps` with the same names."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -113,7 +114,11 @@ class Changes(NamedTuple):
 def changes_of(
     classes: NDArray[np.uint8], shape: tuple[int, ...], places: I8 | slice = slice(None)
 ) -> Changes:
-    """Return the changes of the classes, u1 (P, T), of the pixels at `places`, or of all."""
+    """Convert classes at each step to changes.
+
+    `classes` is u1 (P, T), for the pixels with the flat indices `places`, by default for all pixels
+    of the `shape`.
+    """
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
     changes = classes != before
@@ -127,20 +132,20 @@ def changes_of(
 def steps_of_soft(
     thresholds: F8, reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
 ) -> DrawnSteps:
-    """Return the steps of a soft map against the masks (A, H, W) of annotators.
+    """Compare a soft map with the masks (A, H, W) of annotators at every threshold.
 
-    A pixel is right if it is on and some annotator marked it, false if it is on and none did,
-    missed if it is off and some did.
+    A pixel is right if it is on and any annotator marked it, false if it is on and none did,
+    missed if it is off and any did.
 
     Parameters
     ----------
     thresholds : array
         f8 (T,), increasing.
     reached : array
-        Integers (H, W): how many of the thresholds each pixel reaches. Of several maps that need
-        not nest, such as the boundaries of segmentations, bool (T, H, W): the map of each.
+        Integers (H, W), the number of thresholds that each pixel reaches; or bool (T, H, W), one
+        map for each step if the maps are not nested, such as boundaries of segmentations.
     masks, valid, beta2
-        What each annotator marked, the pixels that are counted (None: all), and beta^2 of F.
+        The pixels that each annotator marked, the pixels that count (None: all), and beta^2 of F.
     """
     n_steps, masks, reached = thresholds.size, *(without_void(m, valid) for m in (masks, reached))
     counted = np.ones(masks.shape[1:], bool) if valid is None else valid
@@ -158,7 +163,7 @@ def steps_of_soft(
     if reached.ndim == 3:
         classes = np.where(reached, while_on, while_off).reshape(n_steps, -1).T
         changes = changes_of(classes, marked.shape)
-    else:  # a pixel is on up to its level, and then off
+    else:  # each pixel is on until its level, and off afterwards
         first = np.where(reached > 0, while_on, while_off)
         changed = np.stack([first > 0, (reached > 0) & (reached < n_steps)], axis=-1)
         steps = np.stack([np.zeros_like(reached), reached], axis=-1)[changed].astype(np.uint16)

@@ -1,17 +1,17 @@
-"""Measures between a segmentation and one annotator, or all annotators of an image.
+"""Measures between a segmentation and the annotators of an image.
 
 n(i,j) is the number of pixels in region i of the segmentation and region j of the annotator, a_i
-and b_j are the areas of the regions, and N is the number of pixels. Every distinct label value is
-one region, connected or not; only label 0 matters, for the adapted Rand error, and programs treat
-it differently (`RULES`). `OverlapTable` holds n(i,j), everything else is derived from it.
+and b_j are the areas of the regions, and N is the number of pixels. Every distinct label is one
+region, connected or not. Label 0 is special only in the adapted Rand error, where programs treat it
+differently (`RULES`). All measures are computed from `OverlapTable`, which holds n(i,j).
 
-Sources: Arbelaez et al., PAMI 2011 (covering, PRI, VOI: the official program); Pont-Tuset and
-Marques, CVPR 2013 and PAMI 2016 (SEISM: the other measures).
+Sources: Arbelaez et al., PAMI 2011, and the official program (covering, PRI, VOI); Pont-Tuset and
+Marques, CVPR 2013 and PAMI 2016, and SEISM (the other measures).
 
-For an ultrametric contour map the contingency table is made once, at the finest threshold, and
-merged up the hierarchy; thresholds at which no region merges cost nothing. Official measures see
-the 8-connected regions of ucm2 <= t, SEISM's measures pixels that are 4-connected across the
-contour grid; on a well-formed ucm2 the two are the same regions and are computed once.
+For an ultrametric contour map the table is computed once, at the finest threshold, and its rows are
+merged up the hierarchy; thresholds at which no region merges cost nothing. The official measures
+use the 8-connected regions of ucm2 <= t, SEISM's measures the pixels that are 4-connected across
+the contour grid. On a well-formed ucm2 both are the same regions and are computed once.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
 
 class Canonical(NamedTuple):
-    """Flat labels 0, 1, ... in raster order of the regions' first pixels, and their areas.
+    """A flat label map with regions numbered 0, 1, ... in raster order, and the regions' areas.
 
-    `zero` is the number of the label 0, -1 where there is none.
+    `zero` is the number that the label 0 got, or -1 if the map has no 0.
     """
 
     labels: I4
@@ -53,10 +53,10 @@ class Canonical(NamedTuple):
 
 
 def canonical(labels: Map) -> Canonical:
-    """Return a label map numbered in raster order.
+    """Number the regions of a label map in raster order of their first pixels.
 
-    The kernel has a table of the whole span of values: where they are few and far apart (more than
-    four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
+    The kernel allocates a table over the range of labels. If the range is large (more than four
+    times the number of pixels plus 64 K), labels are first replaced by their ranks.
     """
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
@@ -70,13 +70,14 @@ def canonical(labels: Map) -> Canonical:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotators:
-    """The label maps of one image's annotators, ready for tables.
+    """The label maps of the A annotators of one image; columns are the G regions of all of them.
 
-    labels : (A, N) int32, regions numbered per annotator
-    col_area, ann_of_col : i8 and i4 (G,), of the G regions of all annotators
-    candidate : bool (G,), large enough for objects and parts
+    labels : (A, N) int32, regions numbered from 0 for each annotator
+    col_start : i8 (A + 1,), the first column of each annotator, and G
+    col_area, ann_of_col : i8 and i4 (G,), area and annotator of each column
+    candidate : bool (G,), whether the region is a candidate for objects and parts
     squares, bits : i8 and f8 (A,), sum b^2 and sum b log2 b of each annotator
-    zero : the column of each annotator's label 0, -1 where there is none
+    zero : the column of each annotator's label 0, or -1
     """
 
     shape: tuple[int, ...]
@@ -91,7 +92,10 @@ class Annotators:
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """From (H, W) label maps. Raises DataError for none, ShapeError for unequal shapes."""
+        """Build from (H, W) label maps.
+
+        Raises DataError if there is no label map, ShapeError if the shapes differ.
+        """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
             raise DataError("ground truth: no segmentation, expected one label map or more")
@@ -118,11 +122,11 @@ class Annotators:
 
 @dataclass(frozen=True, eq=False)
 class OverlapTable:
-    """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
-    `bsdsbench.kernels.regions.contingency`. Equal partitions give equal cells; zero is the row of
-    the segmentation's label 0, -1 where there is none (hierarchies have none).
+    """The sparse table n(i,j) of one segmentation with the regions of all annotators.
 
-    cells : where each row begins, and the end; column and pixels of each cell
+    `cells` are the rows in compressed form: where each row begins, and the column and the number of
+    pixels of each cell (see `bsdsbench.kernels.regions.contingency`). `zero` is the row of the
+    segmentation's label 0, or -1; hierarchies have no label 0.
     """
 
     gts: Annotators
@@ -131,20 +135,23 @@ class OverlapTable:
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """From flat labels numbered in raster order (`canonical`)."""
+        """Build from flat labels numbered by `canonical`."""
         runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
+        """Build from a (H, W) label map.
+
+        Raises DataError if the array is no label map, ShapeError if its shape differs.
+        """
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         flat, area, zero = canonical(array)
         return cls.of(flat, area.size, gts, zero)
 
     def merged(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """The table after each row r became part of row new_row[r], in a hierarchy."""
+        """Merge rows: each row r becomes part of row new_row[r]."""
         start, cols, pixels = self.cells
         rows = np.repeat(new_row, np.diff(start))
         table = kernel.tabulate(rows, cols, pixels, n_rows, self.gts.col_area.size)
@@ -152,7 +159,7 @@ class OverlapTable:
 
     @property
     def n_pixels(self) -> int:
-        """N, pixels of the image."""
+        """The number of pixels N."""
         return self.gts.labels.shape[1]
 
     @cached_property
@@ -176,11 +183,12 @@ class OverlapTable:
 
 
 def _fop_candidates(area: Map) -> Bool:
-    """Regions that count, bool (R,): in descending area, while the share of the image added so far,
-    before the region, is below 0.99. Of equal areas the later in raster order comes first.
+    """Select the candidates for objects and parts, bool (R,): the largest regions.
 
-    Shares are added as doubles, as SEISM does: where they make up 0.99 of the pixels exactly, their
-    sum is often just below."""
+    Regions are taken in descending area (of equal areas the later in raster order first) until they
+    cover 0.99 of the image. Shares are added as doubles, as in SEISM: if regions cover exactly 0.99
+    of the pixels, the sum is often slightly smaller, and one more region is taken.
+    """
     order = np.argsort(area, kind="stable")[::-1]
     before = np.cumsum(area[order] / area.sum())
     out = np.empty(area.size, np.bool_)
@@ -197,7 +205,7 @@ def region_counts(
     gts: GroundTruth | Sequence[ArrayLike],
     protocol: Protocol | str | None = None,
 ) -> Counts:
-    """Count one image's regions against all its annotators, at every threshold.
+    """Compare the regions of one image with those of all its annotators, at every threshold.
 
     Parameters
     ----------
@@ -213,21 +221,23 @@ def region_counts(
     Returns
     -------
     Counts
-        Sums, and means over annotators, f8 (T,) if nothing else is said:
-        `thresholds`; `n_pixels` i8 (); `covered_gt`, `covered_pred`, covered area of all annotated
-        and of all predicted regions, and `total_gt`, `total_pred` i8, their area; `best_covered_gt`
-        f8 (), with every region's best over the thresholds; `pri`, mean Rand index; `voi`, bits,
-        and its parts `voi_split`, `voi_merge`; `fop_pred`, `fop_gt` and `fop_pred_candidates`,
-        `fop_gt_candidates` i8, objects and parts, with `fop_precision`, `fop_recall`;
-        `pair_precision`, `pair_recall`; `hamming_gt`, `hamming_pred`, `bgm` i8, in pixels;
-        `bce`, `gce`, `lce`, consistency errors; `nvoi`; `are_region`, `are_skimage`, `are_cremi`,
-        adapted Rand errors by what the label 0 is.
+        Sums and means over annotators; arrays are f8 (T,) unless another type is named.
+        `thresholds`; `n_pixels` i8 (). `covered_gt`, `covered_pred`: covered area of all annotated
+        and of all predicted regions; `total_gt`, `total_pred` i8: their area; `best_covered_gt` f8
+        (): covered area if each region takes its best threshold. `pri`: mean Rand index; `voi`,
+        `voi_split`, `voi_merge`: variation of information in bits, and its two parts. `fop_pred`,
+        `fop_gt`, `fop_pred_candidates` and `fop_gt_candidates` i8, `fop_precision`, `fop_recall`:
+        objects and parts. `pair_precision`, `pair_recall`: pairs of pixels. `hamming_gt`,
+        `hamming_pred`, `bgm` i8: distances in pixels. `bce`, `gce`, `lce`: consistency errors.
+        `nvoi`. `are_region`, `are_skimage`, `are_cremi`: adapted Rand errors, see `RULES`.
 
     Raises
     ------
-    DataError, ShapeError
-        For no segmentation on either side, an image without pixels or a soft map without
-        `regions_from_soft`; where shapes differ.
+    DataError
+        If either side has no segmentation, the image has no pixels, or the prediction is a soft map
+        and `regions_from_soft` is off.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -271,13 +281,13 @@ def region_counts(
     last: tuple[OverlapTable | None, OverlapTable | None] = None, None
     counts: dict[str, Any] = {}
     n_ann, n_px = annotators.labels.shape
-    for one, other in tables:  # measured where they are not the last ones again
-        if one is not last[0]:
-            counts |= official(one)
+    for official_table, seism_table in tables:  # a repeated table keeps its measures
+        if official_table is not last[0]:
+            counts |= official(official_table)
             np.maximum(best, counts.pop("best_gt"), out=best)
-        if other is not last[1]:
-            counts |= seism(other)
-        last = one, other
+        if seism_table is not last[1]:
+            counts |= seism(seism_table)
+        last = official_table, seism_table
         rows.append({**counts, "total_gt": n_px * n_ann, "total_pred": n_px})
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     covered = (best * annotators.col_area).sum()
@@ -285,11 +295,12 @@ def region_counts(
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
-    """A soft boundary map closed into regions at one threshold: a label map (H, W) int32, from 1.
+    """Close a soft boundary map into regions at one threshold; labels (H, W) int32 start at 1.
 
     Regions are the 4-connected components of pixels below the threshold (uint8 and uint16 maps are
-    taken as value/255 and value/65535); each boundary pixel goes to the region of the nearest pixel
-    below. One region if there is no such pixel. Not thinned, not nested in the threshold.
+    value/255 and value/65535). Each boundary pixel joins the region of the nearest pixel below the
+    threshold. If there is no such pixel the image is one region. Regions of different thresholds
+    need not be nested.
     """
     from scipy import ndimage
 
@@ -302,9 +313,9 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 
 
 def _ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
-    """The table at each threshold of a hierarchy; the same object while no region merges.
+    """Yield the table at each threshold of a hierarchy, the same object while no region merges.
 
-    levels: what `bsdsbench.kernels.regions.ucm.join_levels` gives.
+    `levels` is the result of `bsdsbench.kernels.regions.ucm.join_levels`.
     """
     labels, count = ucm.finest_regions(levels)
     a, b, start = ucm.later_joins(levels, labels, n_levels)
@@ -313,8 +324,8 @@ def _ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapT
     table = OverlapTable.of(labels, count, gts)
     yield table
     for level in range(1, n_levels):
-        here = slice(start[level], start[level + 1])
-        new_row, new_roots = ucm.join(parent, roots, a[here], b[here])
+        joins = slice(start[level], start[level + 1])
+        new_row, new_roots = ucm.join(parent, roots, a[joins], b[joins])
         if new_roots.size < roots.size:
             table = table.merged(new_row, new_roots.size)
         roots = new_roots
@@ -324,6 +335,7 @@ def _ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapT
 def _of_maps(
     maps: Iterable[ArrayLike], gts: Annotators
 ) -> Iterator[tuple[OverlapTable, OverlapTable]]:
+    """Yield the table of each label map, for the official and for SEISM's measures."""
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield table, table
@@ -332,7 +344,7 @@ def _of_maps(
 def _of_ucm(
     ucm2: F8, gts: Annotators, thresholds: F8
 ) -> Iterator[tuple[OverlapTable, OverlapTable]]:
-    """The official table and SEISM's at each threshold."""
+    """Return the official program's and SEISM's table at each threshold."""
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
     same_shape(array.shape, (2 * rows + 1, 2 * cols + 1), "ucm2")
@@ -348,10 +360,12 @@ def _of_ucm(
 
 
 def official(table: OverlapTable) -> dict[str, float | F8]:
-    """Return the official program's measures, and more of the same: sums, means over annotators.
+    """Compute the official program's measures, and others from the same regions.
+
+    Covered areas are sums over annotators, all other values are means.
 
     covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union, n(i,j) /
-        (a_i + b_j - n(i,j)); over N the covering, in [0, 1]. PAMI 2011, eq. 8
+        (a_i + b_j - n(i,j)); divided by N it is the covering, in [0, 1]. PAMI 2011, eq. 8
     best_gt : f8 (G,) the best intersection over union of each annotated region
     pri     : mean Rand index, the share of pixel pairs that both join or both separate:
         1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. PAMI 2011, eq. 7
@@ -381,33 +395,34 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def seism(table: OverlapTable) -> dict[str, float]:
-    """Return SEISM's measures: sums, and means over annotators.
+    """Compute SEISM's measures. Distances in pixels are sums over annotators, the others means.
 
-    hamming_gt, hamming_pred : directional Hamming distances in pixels, summed over annotators, 0 is
-        best: N - sum_j max_i n, pixels of annotated regions outside the region they share most
-        with, grows with over-segmentation; N - sum_i max_j n with under-segmentation. Half the sum
-        is van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012, 2000
-    pair_precision, pair_recall : over pairs of pixels, 0/0 = 0, means over annotators: pairs
-        together in both over those together in the segmentation, in the annotator's. Martin, PhD
-        thesis 2003
-    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1], 0 is best, means:
-        (1/N) sum n max(1 - n/a, 1 - n/b); (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 where one
-        refines the other; (1/N) sum n min(1 - n/a, 1 - n/b), 0 where one does place by place.
+    hamming_gt, hamming_pred : directional Hamming distances in pixels, 0 is best. N - sum_j max_i n
+        counts the pixels of annotated regions outside the region they overlap most, and grows with
+        over-segmentation; N - sum_i max_j n grows with under-segmentation. Half the sum of both is
+        van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012, 2000
+    pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by the
+        pairs that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis
+        2003
+    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1], 0 is best.
+        bce = (1/N) sum n max(1 - n/a, 1 - n/b).
+        gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map refines the other.
+        lce = (1/N) sum n min(1 - n/a, 1 - n/b), 0 if at each place one map refines the other.
         Martin et al., ICCV 2001; Martin 2003
-    nvoi : mean of 1 - VOI / (2 log2 max(regions of seg, of gt)), 1 is best, 1 where both are one
-        region. The published program of PAMI 2016
-    bgm  : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
-        intersection of a one-to-one assignment of regions, summed over annotators. Jiang et al.,
-        EURASIP JASP 2006
-    fop_* : objects and parts. Candidates: in the segmentation and in each annotator's,
-        `_fop_candidates`. Each pair of candidates with recall r = n/b and precision p = n/a:
-        r >= 0.9 and p >= 0.9 makes both objects; else r >= 0.25 and p >= 0.9 makes the
-        segmentation's region a part; else r >= 0.9 and p >= 0.25 the annotator's. An object of any
-        annotator stays an object. Each pair, candidates or not: if p >= 0.9 and r < 0.9, r is added
-        to the annotator region's over-segmentation; else if r >= 0.9 and p < 0.9, p to the region's
-        under-segmentation. Precision = (objects + 0.1 parts + under-segmentation of the other
-        candidates / annotators) / candidates, in the segmentation. Recall = (objects + 0.1 parts +
-        over-segmentation of the other candidates) / candidates, over all annotators' regions
+    nvoi : mean of 1 - VOI / (2 log2 max(regions of seg, regions of gt)), 1 is best; 1 if both maps
+        are one region. Published program of PAMI 2016
+    bgm : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
+        intersection of a one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
+    fop_* : objects and parts. `_fop_candidates` selects the candidates of the segmentation and of
+        each annotator. For each pair of candidates with recall r = n/b and precision p = n/a: if
+        r >= 0.9 and p >= 0.9, both are objects; else if r >= 0.25 and p >= 0.9, the segmentation's
+        region is a part; else if r >= 0.9 and p >= 0.25, the annotator's region is a part. A region
+        that is an object for one annotator remains an object. For each pair of regions, candidates
+        or not: if p >= 0.9 and r < 0.9, r is added to the over-segmentation of the annotator's
+        region; else if r >= 0.9 and p < 0.9, p is added to the under-segmentation of the region.
+        Precision = (objects + 0.1 parts + under-segmentation of the other candidates / annotators)
+        / candidates, in the segmentation. Recall = (objects + 0.1 parts + over-segmentation of the
+        other candidates) / candidates, over the regions of all annotators
     """
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
     _, _, ints, floats = table.overlaps
@@ -438,7 +453,8 @@ def seism(table: OverlapTable) -> dict[str, float]:
 
 
 class _PixelPairs(NamedTuple):
-    """Pairs of pixels in one region: of both, of the segmentation, of each annotator."""
+    """Numbers of pixel pairs that share a region: in both maps, in the segmentation, in each
+    annotator's map; `both` and `gt` are (A,)."""
 
     both: Any
     pred: Any
@@ -446,46 +462,57 @@ class _PixelPairs(NamedTuple):
 
 
 def _pairs(table: OverlapTable) -> _PixelPairs:
-    """Return the pairs of pixels in one region."""
+    """Count the pairs of pixels that share a region."""
     sums = table.overlaps.ints[:, 0], table.squares_and_bits[0], table.gts.squares
     return _PixelPairs(*((squares - table.n_pixels) // 2 for squares in sums))
 
 
 def _voi(table: OverlapTable) -> F8:
+    """Compute the variation of information with each annotator in bits, (A,)."""
     both = 2.0 * table.overlaps.floats[:, 0]
     bits = table.squares_and_bits[1] + table.gts.bits - both
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
+    """Return the mean, from a correctly rounded sum that no order of annotators changes."""
     return math.fsum(values) / len(values)
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
-    """Adapted Rand error of one annotator: 1 - F of the pixel pairs that are together, in [0, 1].
+    """Compute the adapted Rand error with one annotator: 1 - F of pixel pairs, in [0, 1].
 
-    `rule` says what the label 0 is, and whether a pixel is a pair with itself. "skimage": pixels
-    with 0 in the truth count nowhere, 0 in the segmentation is a region as any, and a pixel is no
-    pair with itself (scikit-image's default). "cremi": the same in the truth; each pixel with 0 in
-    the segmentation is a region of its own, which adds 1/N to the sums, N being all pixels, and a
-    pixel is a pair with itself (CREMI, SNEMI3D, gala). "region": 0 is a region as any in both
-    (scikit-image with ignore_labels=()). 0 where there is no pair on both sides.
-    Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
+    A pair counts if its pixels share a region. `rule` says what the label 0 is, and whether a pixel
+    forms a pair with itself:
+
+    - "skimage": pixels with 0 in the truth are ignored, 0 in the segmentation is a region like any
+      other, and pixels form no pairs with themselves (scikit-image's default).
+    - "cremi": pixels with 0 in the truth are ignored, each pixel with 0 in the segmentation is a
+      region of its own, which adds 1/N to the sums (N are all pixels), and pixels form pairs with
+      themselves (CREMI, SNEMI3D, gala).
+    - "region": 0 is a region like any other in both maps (scikit-image with ignore_labels=()).
+
+    The error is 0 if neither map has a pair. Source: Arganda-Carreras et al., Frontiers in
+    Neuroanatomy 2015.
     """
-    # Sums of squared areas: minus the number of pixels, twice the pixel pairs in one region.
+    # Sums of squared areas. Minus the number of pixels they are twice the number of pairs.
     both: float = int(table.overlaps.ints[annotator, 0])
     pred: float = int(table.squares_and_bits[0])
     truth = int(table.gts.squares[annotator])
-    zero, left = table.gts.zero[annotator], table.n_pixels
+    zero, n_counted = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
-    if rule != "region" and zero >= 0:
-        places = np.flatnonzero(cols == zero)
-        n, area = counts[places], table.row_area[np.searchsorted(indptr, places, side="right") - 1]
-        rest, dropped = area - n, int(table.gts.col_area[zero])
-        both, truth, left = both - int(n @ n), truth - dropped**2, left - dropped
+    if rule != "region" and zero >= 0:  # ignore the pixels with 0 in the truth
+        ignored = np.flatnonzero(cols == zero)
+        n = counts[ignored]
+        area = table.row_area[np.searchsorted(indptr, ignored, side="right") - 1]
+        rest = area - n
+        n_ignored = int(table.gts.col_area[zero])
+        both -= int(n @ n)
+        truth -= n_ignored**2
+        n_counted -= n_ignored
         pred -= int(area @ area - rest @ rest)
     if rule != "cremi":
-        both, pred, truth = both - left, pred - left, truth - left
+        both, pred, truth = both - n_counted, pred - n_counted, truth - n_counted
     elif table.zero >= 0:
         cells = slice(*indptr[table.zero : table.zero + 2])
         first, last = table.gts.col_start[annotator : annotator + 2]
