@@ -1,12 +1,12 @@
-"""Calibration of soft maps: is what is called 70 % right in 70 % of its pixels?
+"""Calibration of soft maps: are 70 % of the pixels with the value 0.7 marked?
 
-Definition. Pixels are sorted into bins by their value p. In each bin the mean p is held against the
-share of pixels that the annotators marked. ECE is the mean of these gaps, weighted by the pixels of
-the bins; ACE their plain mean; MCE the largest.
+Definition. Pixels are sorted into bins by their value p. The gap of a bin is the difference between
+its mean p and the share of its pixels that the annotators marked. ECE is the mean of the gaps
+weighted by the pixels of the bins, ACE their unweighted mean, MCE the largest gap.
 
-Conventions. Several annotators count as so many copies of the image. Void pixels are in no bin, and
-a bin without pixels has no gap. ECE, ACE and MCE are of the pixels of all images together; `*_mean`
-are means over images.
+Conventions. Each annotator counts as a copy of the image. Void pixels are in no bin, and a bin
+without pixels has no gap. ECE, ACE and MCE use the pixels of all images together; `*_mean` are
+means over images.
 
 Source. Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017;
 Barfoot et al., 2025 (arXiv 2506.03942), and MONAI for ACE.
@@ -42,7 +42,7 @@ _SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
 
 @frozen
 class CalibrationOptions:
-    """The bins of the calibration error and the pixels that are put into them."""
+    """The bins of the calibration error, and the pixels that are sorted into them."""
 
     bins: int = option(
         15,
@@ -68,7 +68,7 @@ class CalibrationOptions:
 
 
 def _edges(soft: Map, bins: int, closed: str) -> F8:
-    """Return the values between bins, moved by what the values of a map may be off by rounding."""
+    """Return the edges between bins, moved by the largest rounding error of the map's values."""
     share, edges = _FLOAT32 if soft.dtype == np.float32 else SHARE, np.arange(1, bins) / bins
     return edges / up_to(1, share) if closed == "left" else up_to(edges, share)
 
@@ -76,8 +76,9 @@ def _edges(soft: Map, bins: int, closed: str) -> F8:
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
-    Scores: of the pixels of all images together, and the mean over images; `reliability`, of each
-    bin the mean `value`, the `marked` share of its pixels and the share of `pixels` it has.
+    ECE, ACE and MCE come from the pixels of all images together, `*_mean` from each image.
+    `reliability` has, for each bin, the mean `value`, the share of its pixels that are `marked`,
+    and its share of all `pixels`.
     """
 
     name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions
@@ -98,9 +99,10 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Arrays:
-        """Count the pixels of each bin, summed over annotators.
+        """Count the pixels of each of B bins, summed over annotators.
 
-        pixels i8 (B,); marked i8 (B,), those that annotators marked; value f8 (B,), the sum of p.
+        pixels, marked : i8 (B,), all pixels, and those that annotators marked
+        value : f8 (B,), sum of p
         """
         drawn, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -122,7 +124,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Return the map at the edges between bins; where there is one bin, at one half."""
+        """Return the pixels of the map at the edges of bins, at one half if there is one bin."""
         valid, n = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         reached = np.searchsorted(_edges(soft, n, opt.closed), unit(soft), _SIDE[opt.closed])

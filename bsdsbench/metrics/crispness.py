@@ -4,9 +4,9 @@ Definition. Average crispness is the mean over images of sum(NMS map) / sum(raw 
 boundary benchmark with NMS (the protocol's nms_params) and thinning. CEval uses neither, so thick
 edges lose precision.
 
-Conventions. All three take the raw maps. The NMS of average crispness (2, 5, 1.01) compares the
-unsmoothed map, so that a one-pixel-thin map scores about 1; only the orientation comes from a
-smoothed map. An image without any strength is left out of the mean.
+Conventions. All three scores use the raw maps. The NMS of average crispness (2, 5, 1.01) compares
+the values of the unsmoothed map, so that a map with lines one pixel wide scores about 1; only the
+orientation comes from a smoothed map. All-zero maps are left out of the mean.
 
 Source. Ye, Xu, Huang, Yi and Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
 Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
@@ -41,7 +41,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     columns = (
         Column("average", "Average crispness", "AC"),
         *(
-            # Of one run they are in the table of the parts.
+            # The table of a single run shows these in its table of parts.
             Column(
                 f"{part}.{k}", f"{title} {k.upper()}", f"{title[0]} {k.upper()}", shown="several"
             )
@@ -61,10 +61,11 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Arrays:
-        """Count how much the NMS keeps, and the matches of both evaluations.
+        """Count the strength that NMS keeps, and the matches of both evaluations.
 
-        thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
-        i8 (T, 4), the `matches` of `boundary_counts`.
+        thresholds : f8 (T,)
+        kept, total : f8 (), sums of the map after NMS and of the raw map
+        seval, ceval : i8 (T, 4), the `matches` of `boundary_counts`
         """
         counts: dict[str, Any] = {"thresholds": protocol.threshold_array()}
         for part in _PARTS:
@@ -77,25 +78,25 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the mean crispness of the images that have any strength; SEval, CEval."""
+        """Return the scores of SEval and CEval, and the mean crispness of maps that are not 0."""
         share = defined_ratio(stack["kept"], stack["total"])
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": share})}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
-        """Return how the two evaluations differ."""
+        """Describe how the two evaluations differ."""
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Return sum(NMS map) and sum(raw map) of one soft map (H, W), f8 (2,)."""
+    """Compute sum(NMS map) and sum(raw map) of one soft map (H, W), f8 (2,)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return np.array([map_.sum(dtype=np.float64) for map_ in (thin, raw)])
 
 
 def image_crispness(soft: Map) -> float:
-    """Return sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
+    """Compute sum(NMS map) / sum(raw map) of a soft map with bright edges; NaN if all are 0.
 
     Examples
     --------

@@ -8,11 +8,11 @@ OIS and AP by the rules of the boundary benchmark:
 | curve | recall | precision |
 |---|---|---|
 | edge | matched annotated / annotated | matched predicted / predicted |
-| orientation | the same | predicted in a right pair / predicted |
-| accuracy | the same | predicted in a right pair / matched predicted |
+| orientation | as for edge | predicted in a right pair / predicted |
+| accuracy | as for edge | predicted in a right pair / matched predicted |
 
-Conventions. A predicted pixel counts once, however many annotators have it in a (right) pair. If
-sizes differ, edges and angles are resized to the ground truth bilinearly before NMS.
+Conventions. A predicted pixel counts once, even if several annotators have it in a (right) pair. If
+the sizes differ, edges and angles are resized bilinearly to the ground truth before NMS.
 
 Source. DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 """
@@ -68,12 +68,14 @@ class OcclusionMetric(CurveMetric[None]):
         opt: None,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count matched pixels, and those in pairs of right orientation, at every threshold.
+        """Count matched pixels, and pixels in pairs with the right orientation, at every threshold.
 
-        thresholds f8 (T,) and matches i8 (T, 4) as `boundary_counts`; right_gt, right_pred i8 (T,),
-        pixels in a pair of right orientation, summed over annotators, and with any annotator. The
-        programs write right_gt and never use it. Angles are radians; a threshold stands for the
-        pixels from it on, also where it is 0. A counter adds what it counts of the edges.
+        thresholds, matches : f8 (T,), i8 (T, 4), as in `boundary_counts`
+        right_gt, right_pred : i8 (T,), annotated pixels in a right pair, summed over annotators;
+            predicted pixels in a right pair with any annotator. The official programs write
+            right_gt and never use it.
+
+        Angles are in radians. The arrays of a `counter` for the edges are added.
         """
         from bsdsbench.kernels.matching.matching import match_maps
 
@@ -102,7 +104,8 @@ class OcclusionMetric(CurveMetric[None]):
                 apart = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
                 turn = np.mod(apart, 2 * np.pi)
                 agree = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)
-                paired[pred_at], right[pred_at[agree]] = True, True
+                paired[pred_at] = True
+                right[pred_at[agree]] = True
                 matched_gt += pred_at.size
                 right_gt += int(agree.sum())
             totals = np.count_nonzero(gt_maps), paired.sum(), bmap.sum()
@@ -112,7 +115,7 @@ class OcclusionMetric(CurveMetric[None]):
         return {**more, **rows, "right_gt": right_gt, "right_pred": right_pred}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
-        """Return True: another size is resized."""
+        """Accept every size, as predictions are resized."""
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
@@ -127,10 +130,10 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Texts:
         """Yield the files of the curves, and ID_ev1_occ.txt for each image.
 
-        Its columns are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
+        The columns of ID_ev1_occ.txt are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
         """
         yield from super().files(score, ids, stack, protocol, opt)
         counts = [stack[name] for name in ("matches", "right_gt", "right_pred")]
-        for image_id, *of_image in zip(ids, *counts, strict=True):
-            table = np.column_stack([stack["thresholds"], *of_image])
+        for image_id, *columns in zip(ids, *counts, strict=True):
+            table = np.column_stack([stack["thresholds"], *columns])
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(table)

@@ -1,7 +1,7 @@
-"""The available metrics: built-in ones, and those in the entry point group `bsdsbench.metrics`.
-Their options in a protocol.
+"""The available metrics, and their options in a protocol.
 
-The names are known without importing numpy, so the command line's help can list them.
+Metrics are built in or registered by other packages in the entry point group `bsdsbench.metrics`.
+The command line lists their names in its help, so importing this module does not import numpy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 GROUP = "bsdsbench.metrics"
 DEFAULT_METRICS = ("boundary",)
 
-# In the order of tables: the name, and where its class is.
+# name -> module and class, in the order of tables
 BUILT_IN = {
     "boundary": "bsdsbench.metrics.boundary:BoundaryMetric",
     "region": "bsdsbench.metrics.region.metric:RegionMetric",
@@ -55,19 +55,22 @@ BUILT_IN = {
 
 
 def names() -> tuple[str, ...]:
-    """All metrics, ours first, in the order of tables."""
+    """List all metrics in the order of tables, those of other packages last."""
     return (*BUILT_IN, *sorted(_others()))
 
 
 def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Names of metrics, each once, in the order of tables."""
+    """Sort names of metrics into the order of tables, without repetitions."""
     given = set(wanted)
     return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
 
 
 @cache
 def get(name: str) -> Metric:
-    """Return the metric with that name. Raises DataError, which lists the known names."""
+    """Return the metric with this name.
+
+    Raises DataError if no metric has the name, or the metric of another package cannot be loaded.
+    """
     from importlib.metadata import EntryPoint
 
     from bsdsbench.metrics.base import Metric
@@ -89,16 +92,16 @@ def get(name: str) -> Metric:
 
 
 def other_packages() -> set[str]:
-    """Return the packages that have metrics beside this one."""
+    """Return the names of the other packages that register metrics."""
     return {entry.module.partition(".")[0] for entry in _others().values()}
 
 
 @cache
 def file_hash(name: str) -> str:
-    """Return a hash of the file of another package's metric, and of those it imports from there."""
+    """Hash the module of another package's metric, and the modules of that package it imports."""
     package, *_ = type(get(name)).__module__.partition(".")
     modules, new = set[str](), {type(get(name)).__module__}
-    while new:  # what each has in its namespace, and is of the same package
+    while new:  # follow the names in each module that come from the same package
         modules |= new
         values = [value for module in new for value in vars(sys.modules[module]).values()]
         homes = {
@@ -108,25 +111,25 @@ def file_hash(name: str) -> str:
         new = {m for m in homes & sys.modules.keys() if m.partition(".")[0] == package} - modules
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(modules):
-        with suppress(OSError, AttributeError):  # of a session at the prompt there is no file
+        with suppress(OSError, AttributeError):  # an interactive session has no file
             digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
     return digest.hexdigest()
 
 
 def sources_of(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the hash of the file of each metric of another package."""
+    """Return name -> `file_hash` of the metrics that come from other packages."""
     return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """The metrics asked for, each once, in the order of tables.
+    """Check names of metrics and sort them into the order of tables, without repetitions.
 
-    Raises DataError for none, and for unknown ones.
+    `wanted` is one name or several. Raises DataError if there is none, or a name is unknown.
     """
     from bsdsbench.arguments import given_word
 
-    one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
-    asked: list[Any] = [wanted] if one else list(wanted)
+    is_single = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    asked: list[Any] = [wanted] if is_single else list(wanted)
     if not asked:
         raise DataError("metrics: none given, expected at least one")
     for name in asked:
@@ -143,39 +146,39 @@ class WithOptions(NamedTuple):
 
 
 def with_options(metrics: Iterable[str], protocol: Protocol) -> Iterator[WithOptions]:
-    """Yield the metrics with their options in a protocol."""
+    """Yield each metric with its options in a protocol."""
     for metric in map(get, metrics):
         yield WithOptions(metric, metric.options_of(protocol))
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:
-    """Return the metrics as which a run with these reads its files: all of them.
+    """Return the metrics that decide how the files of a run are read.
 
-    Beside those of masks, metrics that count the pixels of annotators read no files of their own:
-    the mask then stands for the only annotator.
+    These are all metrics, or only those of masks if there are any: for the others, which count the
+    pixels of annotators, the mask then stands for the only annotator.
     """
     asked = list(map(get, metrics))
     return [metric for metric in asked if metric.reads == "mask"] or asked
 
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
-    """Return the metrics that have a precision-recall curve with their options."""
+    """Return the names of the metrics that have a precision-recall curve with these options."""
     asked = with_options(metrics, protocol)
     return tuple(metric.name for metric, opt in asked if metric.has_curve(opt))
 
 
-@cache  # it reads what every installed package says of itself
+@cache  # reading the metadata of every installed package is slow
 def _others() -> dict[str, EntryPoint]:
+    """Return the registered metrics of other packages, by name."""
     from importlib.metadata import entry_points
 
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in BUILT_IN}
 
 
 def settled(protocol: Protocol) -> Protocol:
-    """Return the protocol with its options checked and default values removed.
+    """Check the options of a protocol and remove defaults, so that equivalent protocols are equal.
 
-    So protocols that mean the same are equal. Raises ProtocolError for options of no metric,
-    unknown ones and wrong values.
+    Raises ProtocolError if an option is unknown, belongs to no metric or has a wrong value.
     """
     if not protocol.options:
         return protocol
@@ -190,14 +193,14 @@ def settled(protocol: Protocol) -> Protocol:
 
 
 def stored(values: Mapping[str, Any]) -> Protocol:
-    """The protocol of a saved run, settled. Raises ProtocolError."""
+    """Read the protocol of a saved run. Raises ProtocolError under the conditions of `settled`."""
     from bsdsbench.protocol.protocol import Protocol
 
     return settled(Protocol.from_mapping(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Return the conventions behind the scores of metrics: the protocol's and the metrics' own."""
+    """Describe the conventions behind the scores, those of the protocol and of each metric."""
     conventions, used = list[str](), set[str]()
     for metric, opt in with_options(metrics, protocol):
         conventions.append(metric.describe(protocol, opt))
@@ -206,12 +209,12 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError for options that do not go together, or that mean nothing to the metrics.
+    """Raise DataError if options contradict each other, or have no effect on the metrics.
 
-    Metrics that read files alike have one void. No class has the name of a group of scores:
-    METRIC.pooled.iou would be the score of a class `pooled` too, and METRIC.liver.pooled.iou that
-    of a class `liver.pooled`. An option about pixel values is used by one of the metrics, and
-    several tolerances by each that has one.
+    All metrics that read the same files must have the same void values. No class may have the name
+    of a group of scores: METRIC.pooled.iou would also be the score of a class `pooled`, and
+    METRIC.liver.pooled.iou that of a class `liver.pooled`. An option about pixel values must be
+    used by at least one metric, several tolerances by every metric that uses a tolerance.
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
@@ -241,7 +244,7 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 
 
 class ReadAlike(NamedTuple):
-    """Metrics to which files mean the same; what they hold and mean to the first of them."""
+    """Metrics that read the files in the same way, and how the first of them reads them."""
 
     metrics: tuple[Metric, ...]
     files: FilesRead
@@ -249,7 +252,7 @@ class ReadAlike(NamedTuple):
 
 
 def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tuple[ReadAlike, ...]:
-    """Group metrics by the meaning they give to files, such as masks or instance numbers."""
+    """Group metrics by how they read the files, such as masks or maps of instance numbers."""
     groups, reading = dict[object, ReadAlike](), readers(metrics)
     others = [metric for metric in map(get, metrics) if metric not in reading]
     for metric in reading:
@@ -262,7 +265,7 @@ def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tu
 
 
 def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """METRIC.OPTION -> value, of the options that a signature names also where they are usual."""
+    """Return "METRIC.OPTION" -> value for options that a signature names even at their default."""
     named = {}
     for metric, opt in with_options(metrics, protocol):
         for field in fields(metric.options) if metric.options else ():
@@ -272,7 +275,7 @@ def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
+    """Return the protocol's fields and option tables that no score of the metrics depends on."""
     known = {*protocol.names(), *protocol.options} if metrics else set()
     for metric, opt in with_options(metrics, protocol):
         known -= {metric.name, *metric.used(opt)}

@@ -1,7 +1,7 @@
-"""Right, false and missed pixels of masks, label maps and objects, as their metrics compare them.
+"""Right, false and missed pixels of masks, label maps and objects.
 
-They are what overlays and the viewer draw. A pixel is right if both maps have the same object
-there: the mask, the class, or two objects that are paired. Void is nothing on either side.
+Overlays and the viewer draw them. A pixel is right if both maps have the same object at the pixel:
+the mask, the same class, or two paired objects. Void pixels are neither right nor wrong.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from bsdsbench.metrics.pixel_steps import (
 
 
 class PartPixels(NamedTuple):
-    """The pixels of one class, or of all, bool (H, W) each."""
+    """The right, false and missed pixels of one class, or of all classes; bool (H, W) each."""
 
     right: Bool
     false: Bool
     missed: Bool
 
     def classes(self) -> NDArray[np.uint8]:
-        """Return what each pixel is, u1 (H, W), 0 for nothing."""
+        """Return the code of each pixel, such as MATCHED_PIXEL, or 0; u1 (H, W)."""
         kinds = MATCHED_PIXEL * self.right + FALSE_PIXEL * self.false + MISSED_PIXEL * self.missed
         return np.where(self.false & self.missed, OTHER_PIXEL, kinds).astype(np.uint8)
 
 
 class RegionPixels(NamedTuple):
-    """Both maps of an image in one numbering.
+    """Both maps of an image with the same numbering of objects.
 
-    pred, gt : int32 (H, W), the object of each pixel, -1 for none
-    class_of : i8, the class of each object
-    names : the classes
-    spacing : row and column step where the metric measures distances, else None
+    pred, gt : int32 (H, W), the object at each pixel, or -1
+    class_of : i8 (objects,), the class of each object
+    names : the names of the classes
+    spacing : row and column step, or None if the metric measures no distances
     """
 
     pred: Map
@@ -57,7 +57,7 @@ class RegionPixels(NamedTuple):
     spacing: tuple[float, float] | None = None
 
     def part(self, number: int | None = None) -> PartPixels:
-        """Return the pixels of one class, or of all."""
+        """Return the pixels of the class with this number, or of all classes."""
         sides = [self._within(labels, number) for labels in (self.pred, self.gt)]
         right = sides[0] & (self.pred == self.gt)
         return PartPixels(right, sides[0] & ~right, sides[1] & ~right)
@@ -69,13 +69,13 @@ class RegionPixels(NamedTuple):
         yield from ((name, k) for k, name in enumerate(self.names))
 
     def steps(self) -> DrawnSteps:
-        """Return what the pixels are in each part."""
+        """Return the codes of the pixels in each part, one part for each step."""
         errors, parts = self.largest_errors(), dict(self.parts())
         pixels = [self.part(number) for number in parts.values()]
         right, false, missed = np.array(
-            [[np.count_nonzero(kind) for kind in of_part] for of_part in pixels]
+            [[np.count_nonzero(kind) for kind in part] for part in pixels]
         ).T
-        classes = np.stack([of_part.classes().ravel() for of_part in pixels], axis=1)
+        classes = np.stack([part.classes().ravel() for part in pixels], axis=1)
         return DrawnSteps(
             np.arange(float(len(parts))),
             np.stack([right, right + missed, right, right + false], axis=-1),
@@ -92,10 +92,10 @@ class RegionPixels(NamedTuple):
         return wanted[labels]
 
     def largest_errors(self) -> dict[int | None, LargestError]:
-        """Return where the outlines of each class are farthest apart, and by None of any class.
+        """Find the outline pixels that are farthest apart, for each class and, as None, for all.
 
-        It is the largest Hausdorff distance of its objects; a class without two outlines has none,
-        and no class has where the metric measures no distances.
+        Their distance is the largest Hausdorff distance of an object of the class. Classes without
+        an object in both maps are left out; the result is {} if the metric measures no distances.
         """
         if self.spacing is None:
             return {}
@@ -130,7 +130,7 @@ class RegionPixels(NamedTuple):
 
 
 def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> RegionPixels:
-    """Return two masks (H, W) as regions of one class."""
+    """Convert two masks (H, W) to regions of one class."""
     pred_labels, gt_labels = (mask.astype(np.int32) - 1 for mask in (pred, gt))
     return RegionPixels(pred_labels, gt_labels, np.zeros(1, np.int64), ("mask",), spacing)
 
@@ -138,9 +138,9 @@ def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None
 def region_pixels(
     pred: Prediction, gt: GroundTruth, opt: LabelOptions, spacing: tuple[float, float] | None = None
 ) -> RegionPixels:
-    """Return both maps of an image as metrics of label maps compare them.
+    """Read both maps of an image as metrics of label maps do.
 
-    Raises DataError for what is no such map.
+    Raises DataError if a map is no label map, mask or instance map as the options say.
     """
     opt = as_counted(opt, gt)
     with faults_named(pred, gt):

@@ -1,9 +1,9 @@
-"""Means over sequences: the frames of each object, then the objects of all sequences, as DAVIS has.
+"""Means over sequences, as in DAVIS: over the frames of each object, then over all objects.
 
-The objects of a sequence are those that its first frame annotates. Where an object is absent from
-both maps of a frame, its value is that of two empty masks. Frames are in natural order of their
-ids SEQUENCE/FRAME. Source: davis2017-evaluation (Pont-Tuset et al. 2017), whose definitions of
-mean, recall and decay these are.
+The objects of a sequence are those annotated in its first frame. If an object is absent from both
+maps of a frame, its value is that of two empty masks. Frames are in natural order of their ids,
+SEQUENCE/FRAME. Source: davis2017-evaluation (Pont-Tuset et al. 2017), which defines mean, recall
+and decay.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
 def frame_counts(image_id: str) -> dict[str, F8]:
-    """Return a frame's id as counts: the numbers of its characters (L, 1)."""
+    """Store a frame's id among the counts, as the code points of its characters, (L, 1)."""
     return {"frame": np.array([[ord(letter)] for letter in image_id], np.float64)}
 
 
 def object_counts(ids: I8, areas: I8, values: F8, absent: ArrayLike) -> dict[str, F8]:
     """Return the counts of the n objects of a frame.
 
-    objects : (n, 3 + M), the object's number, its pixels in pred and in gt, and its M measures
-    absent  : (M,), what two empty masks give
+    objects : (n, 3 + M), each object's number, its pixels in pred and in gt, and its M measures
+    absent  : (M,), the measures of two empty masks
     """
     rows = np.column_stack([ids, areas[:, 1:], values])
     return {"objects": rows, "absent": np.asarray(absent, np.float64)}
 
 
 def by_sequence(stack: Stack) -> Stack:
-    """Return a stack with the objects of every frame as their tracks through sequences.
+    """Convert the objects of N frames to tracks of the objects of each sequence.
 
-    Any other stack stays. The new arrays are
+    Replaces the arrays of `object_counts`; a stack without them is returned as it is. Adds
 
-    sequence, position  : i8 (N,), the number of each frame's sequence, and its place there
-    n_frames, n_objects : i8 (N,), how many the sequence has
-    unknown             : i8 (N,), a predicted object that no frame of the sequence has, or 0
+    sequence, position  : i8 (N,), the number of the frame's sequence, and the frame's place in it
+    n_frames, n_objects : i8 (N,), numbers of frames and objects of the sequence
+    unknown             : i8 (N,), a predicted object that no frame of the sequence annotates, or 0
     tracks              : f8 (N, K, M), the measures of the k-th object of the sequence
     """
     if "objects" not in stack:
@@ -78,10 +78,10 @@ def by_sequence(stack: Stack) -> Stack:
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
-    """Raise DataError for frames that form no sequences, or that contain no objects.
+    """Raise DataError if frames form no sequences, or objects do not fit them.
 
-    These are images of one folder whose names begin like those of several sequences, predicted
-    objects that a sequence does not have, and sequences without a frame between their ends.
+    Refused are images in one folder whose names begin like those of several sequences, predicted
+    objects that a sequence does not have, and, with `skip_ends`, sequences of fewer than 3 frames.
     """
     begins = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     named = sorted({begin[1] for begin in begins if begin})
@@ -110,10 +110,11 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 
 
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
-    """Return mean, recall and decay of every measure over frames, then over objects: (S, M) each.
+    """Compute the mean, recall and decay of every measure, (S, M) each, averaged over objects.
 
-    Recall is the share of frames above .5. Decay is the mean of the first of four bins of frames
-    less that of the last; bins share the frame between them. `objects` (S,) is how many there are.
+    Recall is the share of frames above 0.5. Decay is the mean of the first of four bins of frames
+    minus the mean of the last one; neighbouring bins share a frame. `objects` (S,) is the number of
+    objects.
     """
     ends, tracks = int(skip_ends), stack["tracks"]
     means: dict[str, list[F8]] = {"mean": [], "recall": [], "decay": []}
