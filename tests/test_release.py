@@ -27,6 +27,20 @@ def test_version_and_date_agree():
     assert entry in read("README.md")
 
 
+def test_an_address_stands_everywhere_or_nowhere():
+    """None is made up: as soon as the project has one, whoever cites it must find it."""
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    address = project.get("urls", {}).get("Source")
+    entry = read("CITATION.bib").partition("\n}")[0]
+    shown = {
+        "CITATION.cff": re.findall(r"(?m)^repository-code: (\S+)$", read("CITATION.cff")),
+        "CITATION.bib": re.findall(r"\burl\s*=\s*\{([^}]+)\}", entry),
+    }
+    assert shown == dict.fromkeys(shown, [address] if address else [])
+    page = " ".join(read("docs/reference/cite.md").split())
+    assert ("no public address of its own yet" in page) == (address is None)
+
+
 def test_the_changelog_is_what_a_release_offers():
     text = read("CHANGELOG.md")
     assert len(text.splitlines()) <= 80

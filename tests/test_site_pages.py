@@ -135,3 +135,41 @@ def test_a_metric_page_has_every_part(path):
     parts = ("## Formula", "## When it misleads", "## Scores and options", "bsdsbench evaluate")
     assert [part for part in parts if part not in page] == []
     assert "```pycon" in page
+
+
+# What people asked in public threads: the page that answers, and words of the answer.
+ANSWERS = {
+    "how is the human 0.803 computed": ("understand/annotators.md", "--humans"),
+    "why 0.0075 and 0.011, which for my data": (
+        "howto/tolerance.md",
+        "Measure how well people agree",
+    ),
+    "ODS and OIS are fine, AP is low": ("howto/troubleshooting.md", "ODS and OIS good, AP low"),
+    "AP differs, ODS does not": ("understand/ap.md", "with and without\nthe row of threshold 0"),
+    "must I thin": ("understand/score.md", "Two ways to make lines thin"),
+    "why not the product of the maps": ("understand/score.md", "(pred & annotated).sum()"),
+    "resize before or after NMS": ("howto/maps.md", "Resize **before** NMS"),
+    "Boundary IoU equals IoU": ("howto/tolerance.md", "Boundary IoU equals the IoU"),
+    "Boundary IoU of two arrays": ("metrics/contour.md", "measure('biou', pred, gt"),
+    "which tolerance of NSD": ("howto/tolerance.md", "Normalized surface distance"),
+    "HD95 of empty masks": ("reference/contour_measures.md", "## Empty masks"),
+    "several predictions for an image": ("howto/maps.md", "### Several outputs"),
+    "how is multi-scale made": ("howto/maps.md", "--scales"),
+    "Dice by case or of all pixels": ("metrics/contour.md", "Dice by case"),
+    "3-D": ("understand/what_it_is_not.md", "volumes (3-D)"),
+    "which checkpoint": ("howto/torchmetrics.md", "## Which checkpoint?"),
+    "mean and deviation over seeds": ("howto/seeds.md", "standard deviation"),
+    "how to cite": ("reference/cite.md", "CITATION.bib"),
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_a_question_is_answered_two_clicks_from_the_first_page(question):
+    page, words = ANSWERS[question]
+    assert words in (DOCS / page).read_text("utf-8")
+    reached = {DOCS / "index.md"}
+    for _ in range(2):
+        pages = [path for path in reached if path.suffix == ".md" and path.is_file()]
+        links = [(p.parent / link).resolve() for p in pages for link in LINK.findall(p.read_text())]
+        reached |= set(links)
+    assert DOCS / page in reached
