@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from bsdsbench.images import GroundTruth as GroundTruth
     from bsdsbench.images import Prediction as Prediction
     from bsdsbench.integrations.training_labels import assign as assign
-    from bsdsbench.loaders import load_ground_truth as load_ground_truth
-    from bsdsbench.loaders import load_prediction as load_prediction
     from bsdsbench.loaders.labels import seg2bdry as seg2bdry
+    from bsdsbench.loaders.readers import load_ground_truth as load_ground_truth
+    from bsdsbench.loaders.readers import load_prediction as load_prediction
     from bsdsbench.metrics import boundary as boundary
     from bsdsbench.metrics import contour as contour
     from bsdsbench.metrics import crispness as crispness
@@ -108,7 +108,7 @@ _PACKAGES = {
     "images": "GroundTruth Prediction",
     "detectors.detector_runs": "DetectorRun run",
     "loaders.labels": "seg2bdry",
-    "loaders": "load_ground_truth load_prediction",
+    "loaders.readers": "load_ground_truth load_prediction",
     "transforms.maps": "nms thin",
     "metrics.pixel": "pixel_counts pixel_score",
     "plotting": "DETCurveDisplay PRCurveDisplay ROCCurveDisplay",

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import bsdsbench as bb  # noqa: E402
-from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
+from bsdsbench.loaders.readers import load_ground_truth, load_prediction  # noqa: E402
 from bsdsbench.protocol.protocol import Protocol  # noqa: E402
 
 # measure, reference, found, expected, and what they may differ by

@@ -16,7 +16,8 @@ from bsdsbench.images import (
     soft_map,
     whole_labels,
 )
-from bsdsbench.loaders import Pair, load_prediction, read_prediction, read_truth
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.readers import load_prediction, read_prediction, read_truth
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values

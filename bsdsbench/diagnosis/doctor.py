@@ -30,8 +30,7 @@ from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import CHECKS, ERROR, FEW_VALUES, WARNING, Finding, Findings
 from bsdsbench.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.loaders import Pair
-from bsdsbench.loaders.pairing import Files, group_files
+from bsdsbench.loaders.pairing import Files, Pair, group_files
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric

@@ -27,7 +27,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from glob import glob
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -236,7 +236,7 @@ def group_files(
         Folders are sequences also where no name repeats.
     """
     roots = _prediction_folders(pred_dir, pred_kind, classes), [Path(gt_dir)]
-    sides = [[file for root in side for file in _files_below(root)] for side in roots]
+    sides = [list(chain(*map(_files_below, side))) for side in roots]
     from_file = isinstance(split, str | os.PathLike)
     lines = _lines_of(split) if isinstance(split, str | os.PathLike) else split
     several = pred_kind == "labels", gt_kind == "annotators"
@@ -259,9 +259,7 @@ def group_files(
     for k, side in enumerate(sides):
         known = ids[1 - k][chosen[1 - k]] if wanted is None else wanted
         doubtful = _doubtful(side, chosen[k], known, names[1 - k]) if several[k] else set()
-        files, doubled = _groups(side, chosen[k], wanted, is_truth=k == 1)
-        doubled |= doubtful & files.keys()
-        made.append(FilesOfSide(files, doubled, Layout.of_files(files)))
+        made.append(_files_by_id(side, chosen[k], wanted, doubtful, is_truth=k == 1))
     return Grouping(wanted, *made)
 
 
@@ -374,10 +372,14 @@ def _doubtful(
     return ids & known
 
 
-def _groups(
-    files: Sequence[_File], arrangement: Arrangement, wanted: set[str] | None, is_truth: bool
-) -> _Groups:
-    """Return the files of each id, and the ids whose files belong to different images."""
+def _files_by_id(
+    files: Sequence[_File],
+    arrangement: Arrangement,
+    wanted: set[str] | None,
+    doubtful: set[str],
+    is_truth: bool,
+) -> FilesOfSide:
+    """Return the files of a side by id; ids of different images, or doubtful ones, are doubled."""
     groups: dict[str, list[_File]] = {}
     for file in files:
         image_id = arrangement.id_in(file.parts)
@@ -401,14 +403,8 @@ def _groups(
         of_frames = is_truth and wanted is None and any(mark.is_frame for mark in marks)
         if frames or of_frames or not alike:
             doubled.add(image_id)
-    return _Groups({i: [file.path for file in group] for i, group in groups.items()}, doubled)
-
-
-class _Groups(NamedTuple):
-    """Files by id, and the ids whose files belong to different images."""
-
-    files: Files
-    doubled: set[str]
+    by_id = {image_id: [file.path for file in group] for image_id, group in groups.items()}
+    return FilesOfSide(by_id, doubled | doubtful & by_id.keys(), Layout.of_files(by_id))
 
 
 class _Mark(NamedTuple):

@@ -119,12 +119,14 @@ def load_prediction(
     (321, 481)
     """
     given_word(kind, "kind", ("soft", "labels"))
-    return _read_map(_files_of(path, image_id, "a prediction"), kind, read_bytes)
+    return _read_map(image_id, _given_paths(path, image_id or "a prediction"), kind, read_bytes)
 
 
-def _read_map(files: _ImageFiles, kind: str, read: ReadBytes) -> Prediction:
+def _read_map(
+    image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
+) -> Prediction:
     """Read the soft map or the label maps of an image, as `load_prediction` does."""
-    image_id, paths = files
+    image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
     segs = []
     budget = Budget()
@@ -155,22 +157,15 @@ def _read_map(files: _ImageFiles, kind: str, read: ReadBytes) -> Prediction:
     return made
 
 
-class _ImageFiles(NamedTuple):
-    """The id of an image and its files."""
-
-    image_id: str
-    paths: Sequence[Path]
-
-
-def _files_of(given: PathLike | Sequence[PathLike], image_id: str | None, what: str) -> _ImageFiles:
-    """Return an image's id, by default that of its first file, and its files."""
+def _given_paths(given: PathLike | Sequence[PathLike], what: str) -> list[Path]:
+    """Return the files of an image, one or several; `what` names them in an error."""
     several = [given] if isinstance(given, str | os.PathLike) else given
     paths = []
     for path in given_list(several, "path", "a path or several"):
         paths.append(given_path(path, "path"))
     if not paths:
-        raise FileFormatError(f"{show(image_id or what)}: no files, expected at least one")
-    return _ImageFiles(id_of(paths[0]) if image_id is None else image_id, paths)
+        raise FileFormatError(f"{show(what)}: no files, expected at least one")
+    return paths
 
 
 def _ucm2(array: object) -> F8:
@@ -219,7 +214,7 @@ def read_prediction(
             parts: dict[str, Any] = READERS[kind][0](arrays, shape)
             return Prediction(name, paths[0], **parts)
     if kind != "classes":
-        return _read_map(_ImageFiles(name, paths), kind, read)
+        return _read_map(name, paths, kind, read)
     maps = []
     for path in paths:
         maps.append(only_array(read_arrays(path, indices=True, read=read), path))
@@ -300,14 +295,15 @@ def load_ground_truth(
     given_word(kind, "kind", ("boundaries", "labels"))
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     means = Reading(holds, gt_threshold, (), gt_invert)
-    return _read_annotators(_files_of(path, image_id, "ground truth"), means, empty, read_bytes)
+    paths = _given_paths(path, image_id or "ground truth")
+    return _read_annotators(image_id, paths, means, empty, read_bytes)
 
 
 def _read_annotators(
-    files: _ImageFiles, reading: Reading, empty: bool, read: ReadBytes
+    image_id: str | None, paths: Sequence[Path], reading: Reading, empty: bool, read: ReadBytes
 ) -> GroundTruth:
     """Read every annotator of one image, as `load_ground_truth` does. Raises as it does."""
-    image_id, paths = files
+    image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
     for one in paths:
         budget, before = Budget(), len(annotations)
@@ -458,8 +454,7 @@ def read_truth(
         reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
     if kind == "annotators":
         empty = protocol.empty_gt != "error"
-        files = _ImageFiles(pair.image_id, pair.gt_paths)
-        return _read_annotators(files, reading, empty, read)
+        return _read_annotators(pair.image_id, pair.gt_paths, reading, empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     (path,) = pair.gt_paths

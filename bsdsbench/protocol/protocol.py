@@ -505,15 +505,6 @@ class Protocol:
         settings = [text for name, text in words.items() if used is None or name in used]
         return f"{self.name} v{self.version}: {'; '.join([*settings, *more])}"
 
-    def gt_options(self) -> dict[str, Any]:
-        """Return the fields that `load_ground_truth` needs, as its keyword arguments."""
-        return {
-            "gt_invert": self.gt_invert,
-            "gt_threshold": self.gt_threshold,
-            "kind": self.gt_kind,
-            "empty": self.empty_gt != "error",
-        }
-
     def threshold_array(self) -> F8:
         """Return the thresholds as f8 (T,)."""
         return np.array(self.thresholds, np.float64)

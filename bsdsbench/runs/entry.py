@@ -13,7 +13,7 @@ import attrs
 
 from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError
-from bsdsbench.loaders import ground_truths
+from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation

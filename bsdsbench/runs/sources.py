@@ -21,14 +21,15 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
-from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
-from bsdsbench.loaders.pairing import Layout, Split
+from bsdsbench.loaders.pairing import Layout, Pair, Split, ground_truths, pair
 from bsdsbench.loaders.readers import (
     annotation_of,
     instances_beside,
     mask_parts,
     n_levels,
+    read_prediction,
+    read_truth,
     read_valid,
     refuse_last_axis,
     truth_of,

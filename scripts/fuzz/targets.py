@@ -30,10 +30,10 @@ import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.errors import DataError
 from bsdsbench.io import digest
-from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_prediction
 from bsdsbench.loaders.formats.official_txt import _read_ev1, _read_rows
 from bsdsbench.loaders.formats.scores import read_scores
-from bsdsbench.loaders.pairing import read_split
+from bsdsbench.loaders.pairing import Pair, read_split
+from bsdsbench.loaders.readers import load_ground_truth, load_prediction, read_prediction
 from bsdsbench.results.storage import unpack_records
 from bsdsbench.text import LINE
 

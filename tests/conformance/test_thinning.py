@@ -6,8 +6,8 @@ from skimage.morphology import thin as skimage_thin
 
 from bsdsbench.kernels.thinning import stack_events, thin_map, thinning_events
 from bsdsbench.kernels.thresholding import levels
-from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.protocol.protocol import even_thresholds
 from tests.reference import thinning as reference
 

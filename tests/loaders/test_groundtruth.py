@@ -7,8 +7,9 @@ from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders import Pair, load_ground_truth, read_truth
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.readers import load_ground_truth, read_truth
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 

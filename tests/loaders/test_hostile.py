@@ -16,7 +16,7 @@ from scipy.io import savemat
 from bsdsbench import io as shared
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import read_bytes
-from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders.readers import load_ground_truth, load_prediction
 from bsdsbench.text import show
 from tests.helpers.runs import refused
 

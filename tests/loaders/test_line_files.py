@@ -9,10 +9,11 @@ from scipy.io import savemat
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.depth_files import matte_mask, read_dpt
 from bsdsbench.loaders.formats.line_files import _samples as samples
 from bsdsbench.loaders.formats.line_files import score_map, truth_map
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.readers import read_prediction, read_truth
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 

@@ -6,9 +6,14 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError
-from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_truth
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.readers import read_prediction
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.readers import (
+    load_ground_truth,
+    load_prediction,
+    read_prediction,
+    read_truth,
+)
 from bsdsbench.protocol.protocol import Protocol
 
 MASK = np.zeros((24, 32), bool)

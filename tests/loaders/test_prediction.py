@@ -9,7 +9,8 @@ from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders import Pair, load_prediction, read_prediction
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.readers import load_prediction, read_prediction
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)

@@ -171,7 +171,8 @@ def test_a_flat_truth_leaves_the_mean_unless_strict():
 
 def test_every_map_of_a_truths_file(tmp_path):
     """What is not 0 is valid in all three masks, or drawn; of a matte what is above a tenth."""
-    from bsdsbench.loaders import Pair, read_truth
+    from bsdsbench.loaders.pairing import Pair
+    from bsdsbench.loaders.readers import read_truth
 
     masks = {"valid": [[0, 2, 2]], "mask_invalid": [[1, 0, 1]], "mask_transp": [[1, 1, 1]]}
     maps = {"depth": [[1.5, 0, 3]], "edges": [[0, 1, 2]], **masks}

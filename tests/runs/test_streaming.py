@@ -10,7 +10,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning
-from bsdsbench.loaders import load_ground_truth, load_prediction, pair
+from bsdsbench.loaders.pairing import pair
+from bsdsbench.loaders.readers import load_ground_truth, load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming

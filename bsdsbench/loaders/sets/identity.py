@@ -18,7 +18,7 @@ from attrs import frozen
 from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike
 from bsdsbench.loaders.pairing import ground_truths
-from bsdsbench.loaders.readers import load_ground_truth
+from bsdsbench.loaders.readers import read_truth
 from bsdsbench.protocol.protocol import Protocol
 
 
@@ -97,7 +97,7 @@ def folder_fingerprints(
     pairs = ground_truths(gt_dir, split_file)
     for done, image in enumerate(pairs, 1):
         try:
-            gt = load_ground_truth(image.gt_paths, image.image_id, **protocol.gt_options())
+            gt = read_truth(image, "annotators", protocol)
             fingerprints[image.image_id] = gt.fingerprints(whole=False).listed
         except DataError as error:
             faults.append(error)
