@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -519,14 +520,15 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     So do probabilities, one-hot maps, both in any scale, and the inversion of either. Maps of one
     value each say nothing, and two annotators who draw lines leave most pixels free.
     """
-    n, integers = len(maps), all(drawn.dtype.kind in "iub" for drawn in maps)
-    if n < 2 or len({drawn.shape for drawn in maps}) > 1:
+    n = len(maps)
+    if n < 2 or len(set(map(np.shape, maps))) > 1:
         return
+    integers = all(drawn.dtype.kind in "iub" for drawn in maps)
     top = max(1 if drawn.dtype == bool else np.max(drawn, initial=0) for drawn in maps)
     one = next((white for white in (1, 255, 65535) if top <= white), 0) if integers else 1
     slack = n * (one > 1) if integers else 0.02
     for part in (np.s_[:1, :1], np.s_[:1], np.s_[:]):  # of most maps the first pixel is enough
-        total = np.sum([drawn[part] for drawn in maps], axis=0, dtype=np.float64)
+        total = np.sum(list(map(itemgetter(part), maps)), axis=0, dtype=np.float64)
         if not any((np.abs(total - full) <= slack).all() for full in (one, (n - 1) * one)):
             return
     if any(drawn.min() < drawn.max() for drawn in maps):

@@ -28,6 +28,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from glob import glob
 from itertools import chain, product
+from operator import attrgetter, getitem
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,6 +171,9 @@ class _File(NamedTuple):
     parts: tuple[str, ...]
 
 
+_PARTS, _ROOT = attrgetter("parts"), attrgetter("root")
+
+
 def pair(
     pred_dir: PathLike | None,
     gt_dir: PathLike,
@@ -247,7 +251,8 @@ def group_files(
     ids: list[dict[Arrangement, set[str]]] = []
     for side, may_be in zip(sides, several, strict=True):
         fitting = Arrangement if may_be else (Arrangement.ONE,)
-        ids.append({a: {a.id_in(file.parts) for file in side} for a in fitting})
+        parts = list(map(_PARTS, side))
+        ids.append({a: set(map(a.id_in, parts)) for a in fitting})
     names = [side[Arrangement.ONE] for side in ids]
     wanted = None
     if lines is not None and depth > 1:
@@ -267,7 +272,7 @@ def _prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
     """Return the prediction folder, or the folders of its classes if each class has its own."""
-    numbered = [f"class_{k + 1:03d}" for k in range(len(classes))]  # as the programs of SBD do
+    numbered = list(map("class_{:03d}".format, range(1, len(classes) + 1)))  # as SBD's programs
     folders = [] if pred_dir is None else [Path(pred_dir)]
     for names in (numbered, classes) if pred_kind == "classes" else ():
         of_classes = [Path(pred_dir or "", name) for name in names]
@@ -296,7 +301,7 @@ def _depth(
     Raises PairingError where frames of sequences may as well be several files of an image.
     """
     pred, gt = sides
-    deepest = max(len(file.parts) for side in sides for file in side)
+    deepest = max(map(len, map(_PARTS, chain(*sides))))
     repeated = any(len({(f.root, f.parts[-1]) for f in side}) < len(side) for side in sides)
     for depth in range(2, deepest + 1) if repeated or sequences else ():
         paths = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
@@ -349,7 +354,7 @@ def _arrangements(
     """Return both sides' arrangements, those in which most ids are known or wanted."""
 
     def known(two: tuple[Arrangement, ...]) -> int:
-        pred, gt = (of_side[arrangement] for of_side, arrangement in zip(ids, two, strict=True))
+        pred, gt = map(getitem, ids, two)
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
     return max(product(*ids), key=known)
@@ -385,10 +390,10 @@ def _files_by_id(
         image_id = arrangement.id_in(file.parts)
         if wanted is None or image_id in wanted:
             groups.setdefault(image_id, []).append(file)
-    roots = [*dict.fromkeys(file.root for file in files)]
+    roots = [*dict.fromkeys(map(_ROOT, files))]
     several = {}
     for image_id, group in groups.items():
-        if [file.root for file in group] != roots:  # one file, or one for each class
+        if [*map(_ROOT, group)] != roots:  # one file, or one for each class
             several[image_id] = [_mark(image_id, file, arrangement) for file in group]
     numbers = [int(m.number) for marks in several.values() for m in marks if len(m.word) == 1]
     frames = is_truth and wanted is None and min(numbers, default=0) > 1
@@ -449,8 +454,7 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """
     names = glob("**/*", root_dir=folder, recursive=True)
     known = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
-    root = Path(folder)
-    return [root / name for name in sorted(known, key=natural)]
+    return list(map(Path(folder).joinpath, sorted(known, key=natural)))
 
 
 def natural(name: str) -> str:

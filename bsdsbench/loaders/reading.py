@@ -246,7 +246,7 @@ class Reading:
             words.append("inverted")
         words += [f"void {_listed(self.void)}"] if self.void and self.truth else []
         words += ["divided by their maximum"] if self.normalised else []
-        counts = {e.maps for e in images}
+        counts = set(map(attrgetter("maps"), images))
         if self.kind is Kind.BOUNDARIES and self.truth:
             span = f"{min(counts)}-{max(counts)}" if len(counts) > 1 else f"{max(counts)}"
             words.append(f"{span} annotator{'s' * (span != '1')} an image")
@@ -303,6 +303,8 @@ class Readings(NamedTuple):
                 warned.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
             raise DataError("", problems)
+        if not shown.values & Values.DARK:
+            return warned
         dark = [r.image_id for r in records if r.pred.values & Values.DARK]
         light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
         if len(dark) > light:
@@ -349,7 +351,8 @@ def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> lis
     warned, problems = dict[str, InputWarning](), dict[tuple[str, ...], Problem]()
     for of_metric in readings:
         try:
-            warned |= {str(warning): warning for warning in of_metric.verdict(records)}
+            for warning in of_metric.verdict(records):
+                warned[str(warning)] = warning
         except DataError as error:
             for problem in error.problems:
                 before = problems.setdefault((problem.file, problem.has, problem.expected), problem)

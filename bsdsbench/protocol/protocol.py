@@ -256,7 +256,7 @@ class Protocol:
         ),
         one_or_several,
         caption=lambda p: (
-            f"max_dist {', '.join(f'{v:g}' for v in p.tolerances)}"
+            f"max_dist {', '.join(map('{:g}'.format, p.tolerances))}"
             f" {'of the diagonal' if p.max_dist_px is None else 'px'}"
         ),
     )

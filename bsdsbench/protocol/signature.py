@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from operator import attrgetter
 from typing import Any
 
 from attrs import field, frozen
@@ -125,7 +126,7 @@ class Signature:
 
     def _every_text(self) -> dict[str, str]:
         """Return the texts of all words, also of those that the line leaves out."""
-        of_run = {key: str(getattr(self, key)) for key in NO_FIELDS}
+        of_run = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
         return of_run | _written(self.protocol, _base_of(self.protocol))
 
     @classmethod

@@ -263,7 +263,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
     # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
     order = recall.argsort(axis=1, kind="stable")
-    recall, precision = (np.take_along_axis(v, order, axis=1) for v in (recall, precision))
+    recall, precision = np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     firsts, at_levels = (
@@ -312,7 +312,7 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
         the curve lies below, 0. A curve that never falls to 0.5 has its recall at the lowest.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
-    i, recalls = np.arange(len(p)), {}
+    i, recalls, shape = np.arange(len(p)), dict[str, F8](), curve.precision.shape[:-1]
     first, target = (p >= 0.5).argmax(axis=1), np.maximum(0.5, p.min(axis=1, keepdims=True))
     # Of equal precisions the first row, as np.unique has it.
     below = np.where(p < target, p, -np.inf).argmax(axis=1)
@@ -324,9 +324,11 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
         p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
         rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
         value = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
-        recalls[name] = np.where(p1 >= level, value, none)
-    recalls["r50"][(first == 0) & (p[:, 0] > 0.5)] = np.nan
-    return {name: value.reshape(curve.precision.shape[:-1]) for name, value in recalls.items()}
+        value = np.where(p1 >= level, value, none)
+        if name == "r50":
+            value[(first == 0) & (p[:, 0] > 0.5)] = np.nan
+        recalls[name] = value.reshape(shape)
+    return recalls
 
 
 def curve_scores(

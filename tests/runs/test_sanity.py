@@ -9,7 +9,6 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
-from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
 from bsdsbench.runs.sources import folders
@@ -69,8 +68,8 @@ def looked_at(pred, gt=None, **changes):
     words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
     options = plan(RunKeywords(**given), **words)
     items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
-    metric = registry.get(options.metrics[0])
-    looks = [look_at(*item.load(metric, TEN), options.protocol) for item in items]
+    (alike,) = options.by_reading
+    looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items]
     return list(map(str, first_look(looks, options)))
 
 
