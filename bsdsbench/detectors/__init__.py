@@ -1,1 +1,1 @@
-"""Detectors that are run: a user's, built-in ones, and NMS of a folder of maps."""
+"""Run detectors, the user's or built-in ones, and apply NMS to a folder of maps."""

@@ -1,7 +1,8 @@
-"""scikit-image's detectors and segmenters, as baselines.
+"""Baselines: edge detectors and segmenters of scikit-image.
 
-Each takes an (H, W, 3) uint8 image. Edge detectors return a soft map, float64 (H, W) in [0, 1];
-segmenters return label maps, coarse to fine. An image of one colour gives zeros or one region.
+Every function takes an (H, W, 3) uint8 image. Edge detectors return a soft map, float64 (H, W) in
+[0, 1]; segmenters return label maps, coarse to fine. An image of one colour gives zeros or one
+region.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ Image = NDArray[np.uint8]
 
 
 def canny(image: Image) -> F8:
-    """Return the share of 24 thresholds at which Canny's detector (sigma 2) marks a pixel."""
+    """Return for each pixel the share of 24 thresholds at which Canny's detector marks it."""
     gray = color.rgb2gray(image)
-    highs = np.geomspace(0.03, 0.6, 24)
-    # scikit-image's successor takes the border for a copy of its pixels unless the mode is named
-    maps = [feature.canny(gray, 2.0, 0.4 * high, high, mode="constant") for high in highs]
+    high_thresholds = np.geomspace(0.03, 0.6, 24)
+    # The default of `mode` changes in the next version of scikit-image
+    maps = [
+        feature.canny(
+            gray, sigma=2.0, low_threshold=0.4 * high, high_threshold=high, mode="constant"
+        )
+        for high in high_thresholds
+    ]
     return np.mean(maps, axis=0)
 
 
@@ -43,26 +49,31 @@ def scharr(image: Image) -> F8:
 
 
 class _StructureTensorMaps(NamedTuple):
+    """An edge map before and after non-maximum suppression, each (H, W)."""
+
     raw: F8
     thinned: F8
 
 
 def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
-    """Return edge maps from the colour structure tensor, averaged over three scales.
+    """Return edge maps from the colour structure tensor, summed over three scales.
 
-    The strength is the root of the larger eigenvalue minus 0.9 times that of the smaller one, which
-    suppresses texture.
+    The strength is the root of the larger eigenvalue minus 0.9 times the root of the smaller one,
+    which suppresses texture.
     """
-    lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100
-    raw, tensor = np.zeros(lab.shape[1:]), np.zeros(lab.shape)
+    lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
+    raw = np.zeros(lab.shape[1:])
+    tensor = np.zeros(lab.shape)  # the entries yy, yx, xx, each (H, W)
     for scale in (1.2, 2.0, 3.4):
         gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
         gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
-        sums = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
-        a, b, d = local = ndi.gaussian_filter(sums, (0, scale, scale))
-        mean, spread = (a + d) / 2, np.hypot((a - d) / 2, b)
-        raw += np.sqrt(mean + spread) - 0.9 * np.sqrt(np.maximum(mean - spread, 0))
-        tensor += local
+        products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
+        smoothed = ndi.gaussian_filter(products, (0, scale, scale))
+        yy, yx, xx = smoothed
+        mean = (yy + xx) / 2
+        difference = np.hypot((yy - xx) / 2, yx)  # the eigenvalues are mean +- difference
+        raw += np.sqrt(mean + difference) - 0.9 * np.sqrt(np.maximum(mean - difference, 0))
+        tensor += smoothed
     angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])
     raw = 1 - np.exp(-raw / 0.35)
     return _StructureTensorMaps(raw, _thin_ridges(raw, np.sin(angle), np.cos(angle)))
@@ -95,23 +106,24 @@ def watershed(image: Image) -> list[NDArray[Any]]:
 
 
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
-    """Set the strength to 0 where a neighbour along the normal (ny, nx) is stronger.
+    """Return the strength with 0 at pixels that have a stronger neighbour along (ny, nx).
 
-    Four pixels along the border are faded. All arrays are float64 (H, W).
+    (ny, nx) is the normal of the edge at each pixel. The four pixels next to the border are faded
+    out. All arrays are float64 (H, W).
     """
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
     thinned = strength.copy()
     for step in (-1, 1):
-        places = (y + step * ny / length, x + step * nx / length)
-        neighbour = ndi.map_coordinates(strength, places, order=1, mode="nearest")
+        coordinates = (y + step * ny / length, x + step * nx / length)
+        neighbour = ndi.map_coordinates(strength, coordinates, order=1, mode="nearest")
         thinned[strength < neighbour] = 0
-    inset = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
-    return thinned * np.clip(inset / 4, 0, 1)
+    border_distance = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
+    return thinned * np.clip(border_distance / 4, 0, 1)
 
 
 def _thinned_gradient(gy: F8, gx: F8) -> F8:
-    """Return the magnitude of a gradient as a thinned soft map in [0, 1], weak edges cut off."""
+    """Return the thinned magnitude of a gradient as a soft map in [0, 1], without weak edges."""
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
@@ -128,7 +140,7 @@ BASELINES: dict[str, Callable[[Image], Any]] = {
 
 
 def baseline(name: str) -> Callable[[Image], Any]:
-    """Return the baseline of that name, one of `BASELINES`. Raises DataError for another name."""
+    """Return the baseline with this name. Raises DataError if `BASELINES` lacks the name."""
     if name not in BASELINES:
         raise DataError(
             f"detector {name!r}: expected one of {', '.join(BASELINES)}, or MODULE:FUNCTION "

@@ -1,8 +1,8 @@
-"""Call a detector on every picture, keep its maps, time it, evaluate it.
+"""Call a detector on every image of a folder, save its maps, time it and evaluate the maps.
 
-The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels. Its
-maps are written into OUT/maps, and run.json there says whose they are. A folder that holds maps is
-refused, unless the user says that they are kept (`resume`) or made again (`fresh`).
+The detector is any Python function from an (H, W, 3) uint8 image to a soft map or to labels. Its
+maps are written into OUT/maps, with a run.json that describes the detector. If the folder already
+holds maps, the user must choose to keep them (`resume`) or to make them again (`fresh`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bsdsbench.detectors.imported_functions import (
     reason_of,
     undisturbed,
 )
-from bsdsbench.detectors.map_files import MapsRecord, encoded, maps_in, open_maps
+from bsdsbench.detectors.map_files import MapsRecord, encode_map, maps_in, open_maps
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import locked, write_atomic
 from bsdsbench.loaders.formats.photos import find_photos, read_photo
@@ -45,31 +45,31 @@ from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 from bsdsbench.text import counted, listed, show, visible
 
-SAVE_SECONDS = 1.0  # between two writings of run.json
+_SAVE_INTERVAL = 1.0  # seconds between two writings of run.json
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DetectorRun(TabularResult):
-    """One run of a detector: its map folder, its times, its failures and, if evaluated, its scores.
+    """The result of running a detector: its maps, times, failures and, if evaluated, scores.
 
     Parameters
     ----------
     name : str
         The detector's name in tables.
     maps : Path
-        Folder of the maps, one file per picture.
+        Folder of the maps, one file per image.
     kind : str
         "soft", or "labels" for label maps.
     milliseconds : dict of str to float
-        Time of each call by image id; the warm-up call is not among them.
+        Time of each call by image id, without the warm-up call.
     machine : str
-        Processor, cores and Python that the times belong to.
+        Processor, cores and Python version on which the times were measured.
     failed : dict of str to str
-        Pictures the detector failed on, with the reason.
+        Reason of the failure for each image id on which the detector failed.
     evaluation : Evaluation or None
-        The scores, where ground truth was given.
+        The scores, or None without ground truth.
     kept : int
-        How many maps are of an earlier call.
+        Number of maps from an earlier call.
 
     Examples
     --------
@@ -92,20 +92,20 @@ class DetectorRun(TabularResult):
 
     @property
     def ms_per_image(self) -> float:
-        """Median milliseconds per picture; NaN if no call succeeded."""
+        """Return the median time per image in milliseconds, NaN if no call succeeded."""
         return float(np.median(list(self.milliseconds.values()) or [np.nan]))
 
     def __repr__(self) -> str:
-        """One line: name, pictures, time, the main scores."""
+        """Return one line: name, number of images, time and the main scores."""
         cost = f"{len(self.milliseconds)} pictures, {self.ms_per_image:.1f} ms per image"
         return f"<DetectorRun {self.name!r}, {cost}: {self.evaluation!r}>"
 
     def tables(self) -> list[Table]:
-        """Return the tables of scores, if there are scores, with a column of times."""
+        """Return the tables of scores with a column of times, or [] without scores."""
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values: name, times, failures and, if evaluated, the scores."""
+        """Return plain values for JSON: name, times, failures, and scores or None."""
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -128,38 +128,38 @@ def run(
     gt: StrPath | None = None,
     **options: Unpack[DetectorOptions],
 ) -> DetectorRun:
-    """Call a detector on every picture of a folder, time it, and evaluate its maps.
+    """Call a detector on every image of a folder, time it, and evaluate its maps.
 
-    It is called on one picture at a time, in this process, and may print and change the working
-    folder: neither does harm. Its maps are in OUT/maps, floats as 16-bit PNG, rounded to 1/65535,
-    and OUT/maps/run.json says whose they are.
+    The detector is called on one image at a time in this process. It may print, and may change the
+    working folder. The maps are written to OUT/maps, floats as 16-bit PNG rounded to 1/65535.
+    OUT/maps/run.json describes the detector.
 
     Parameters
     ----------
     function : callable or str
-        From an (H, W, 3) uint8 picture to a soft map (H, W) of bool, uint8, uint16 or floats in
-        [0, 1], to a label map (H, W) of any other integers, or to a list of label maps, coarse to
-        fine. "MODULE:FUNCTION" names one to import, the current folder is searched first; a name
-        alone is one of `bsdsbench.detectors.baselines`, such as "canny".
+        A function from an (H, W, 3) uint8 image to a soft map (H, W) of bool, uint8, uint16 or
+        floats in [0, 1], to a label map (H, W) of any other integers, or to a list of label maps,
+        coarse to fine. "MODULE:FUNCTION" is imported; the current folder is searched first. A name
+        such as "canny" is one of `bsdsbench.detectors.baselines`.
     images : path
-        Folder of pictures.
+        Folder of images.
     protocol, metrics
         As for `evaluate`.
     gt : path, optional
-        Ground-truth folder; without it there are no scores.
+        Ground-truth folder. Without it nothing is scored.
     **options : DetectorOptions
         Keywords of the run, see `runs.keywords.RunKeywords`; `on_error` is "skip" by default.
 
     Returns
     -------
     DetectorRun
-        Times and scores; the median leaves out a first call that only warms up.
+        Maps, times and scores. A first call that only warms up is not timed.
 
     Raises
     ------
     DataError
-        If the function cannot be imported, there are no pictures, the function failed on all, or
-        OUT holds maps and neither `resume` nor `fresh` is given.
+        If the function cannot be imported, there are no images, the function failed on all images,
+        or OUT holds maps and neither `resume` nor `fresh` is given.
 
     Examples
     --------
@@ -188,63 +188,87 @@ def run(
 def _run(
     detector: Detector, function: Detector | str, images: StrPath, gt: StrPath | None, plan: Plan
 ) -> DetectorRun:
-    """Call `detector`, which `function` is or names, with checked options; see `run`."""
-    wanted = None if plan.split_file is None else read_split(plan.split_file)
-    photos = {i: path.resolve() for i, path in find_photos(images, wanted).items()}
-    if lost := [image_id for image_id in wanted or () if image_id not in photos]:
-        raise DataError(f"{show(images)}: no picture for: {listed(lost)}")
+    """Run `detector` with a resolved plan, see `run`. `function` is the user's argument."""
+    wanted_ids = None if plan.split_file is None else read_split(plan.split_file)
+    photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
+    missing_ids = [image_id for image_id in wanted_ids or () if image_id not in photos]
+    if missing_ids:
+        raise DataError(f"{show(images)}: no picture for: {listed(missing_ids)}")
     if not photos:
         raise DataError(f"{show(images)}: no pictures, expected at least one")
     ids = sorted(photos)
-    share = ids[plan.shard[0] - 1 :: plan.shard[1]]
+    shard_number, n_shards = plan.shard
+    shard_ids = ids[shard_number - 1 :: n_shards]
     if gt is not None:
         gt = Path(gt).resolve()
         plan.refuse_out_in(gt=gt)
-        ground_truths(gt, ids)  # a missing one is refused before the detector is called
+        ground_truths(gt, ids)  # raises if one is missing, before the detector is called
     if plan.out is None:
         raise DataError("out: None, expected a folder for the maps")
-    record = _record_of(detector, function, plan)
+    record = _new_record(detector, function, plan)
     with locked(plan.out):
         maps = plan.out / "maps"
-        kept = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
+        kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:
             detector = plan.multi_scale.of(detector)
-        wanting = {image_id: photos[image_id] for image_id in share if image_id not in kept}
-        failed = _detect(detector, wanting, maps, record, plan)
-        if failed and (plan.on_error == "fail" or len(failed) == len(share)):
+        new_photos = {i: photos[i] for i in shard_ids if i not in kept_ids}
+        failed = _detect(detector, new_photos, maps, record, plan)
+        if failed and (plan.on_error == "fail" or len(failed) == len(shard_ids)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
             raise DataError("\n".join(lines), lines)
-        times = {i: record.milliseconds[i] for i in share if i in record.milliseconds}
-        kind, taken_over = record.kind or "soft", len(kept.intersection(share))
-        detected = DetectorRun(record.name, maps, kind, times, machine(), failed, kept=taken_over)
+        detected = DetectorRun(
+            name=record.name,
+            maps=maps,
+            kind=record.kind or "soft",
+            milliseconds={i: record.milliseconds[i] for i in shard_ids if i in record.milliseconds},
+            machine=machine(),
+            failed=failed,
+            kept=len(kept_ids.intersection(shard_ids)),
+        )
         if gt is None:
             return detected
-        plan = attrs.evolve(plan, name=record.name, pred_kind=kind, split_file=None)
-        whole = folders(maps, gt, attrs.evolve(plan, missing="zero"), ids)
-        items = [item for item in whole if item.image_id in share and item.pair.pred_paths]
-        speed = {
-            "ms_per_image": detected.ms_per_image,
-            "machine": detected.machine,
-            **record.detector(),
-            "taken_over": taken_over,
-        }
-        shard = None if plan.shard == (1, 1) else f"{plan.shard[0]}/{plan.shard[1]}"
-        header = folder_header(whole, plan, pred=maps, gt=gt)
-        header = header.with_provenance(detector=ReadOnlyDict(speed), shard=shard)
-        header = attrs.evolve(header, failed=failed)
-        scored = run_source(items, attrs.evolve(plan, shard=(1, 1)), header)
-        return replace(detected, evaluation=scored)
+        evaluation = _evaluate(detected, gt, ids, shard_ids, record, plan)
+        return replace(detected, evaluation=evaluation)
 
 
-def _record_of(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
-    """Return the record of a detector, which `function` is or names, before its first map."""
+def _evaluate(
+    detected: DetectorRun,
+    gt: Path,
+    ids: list[str],
+    shard_ids: list[str],
+    record: MapsRecord,
+    plan: Plan,
+) -> Evaluation:
+    """Score the maps of the shard's images against the ground truth in the folder `gt`.
+
+    Images on which the detector failed are left out. The header describes all images in `ids`.
+    """
+    plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
+    all_items = folders(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
+    items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
+    provenance = {
+        "ms_per_image": detected.ms_per_image,
+        "machine": detected.machine,
+        **record.detector(),
+        "taken_over": detected.kept,
+    }
+    shard = None if plan.shard == (1, 1) else f"{plan.shard[0]}/{plan.shard[1]}"
+    header = folder_header(all_items, plan, pred=detected.maps, gt=gt)
+    header = header.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
+    header = attrs.evolve(header, failed=detected.failed)
+    return run_source(items, attrs.evolve(plan, shard=(1, 1)), header)
+
+
+def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
+    """Return the record of a detector before its first map. `function` is the user's argument."""
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
+    is_imported = path == function and ":" in path
     return MapsRecord(
         function=path,
         name=plan.name or (named.__name__ if ":" in path else path),
         tag=plan.tag,
-        file=file_of(detector) if path == function and ":" in path else None,
+        file=file_of(detector) if is_imported else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
         scales=str(plan.multi_scale) if plan.multi_scale else None,
     )
@@ -253,46 +277,52 @@ def _record_of(detector: Detector, function: Detector | str, plan: Plan) -> Maps
 def _detect(
     detector: Detector, photos: dict[str, Path], maps: Path, record: MapsRecord, plan: Plan
 ) -> dict[str, str]:
-    """Write the map of every photo, note it in `record`, and return failures by id."""
+    """Call the detector on every photo, write its maps, and return failure reasons by image id.
+
+    `record` gets the time of each call and the kind of the maps. The first call warms up and is
+    repeated. Raises DataError if the detector returns soft maps and labels, and KeyboardInterrupt,
+    with advice how to go on, if the user interrupts.
+    """
     failed = {}
-    warm, saved = False, -SAVE_SECONDS
+    is_warm = False
+    last_save = -_SAVE_INTERVAL
     try:
         for done, (image_id, path) in enumerate(photos.items(), 1):
             try:
-                picture = read_photo(path)
+                image = read_photo(path)
                 with undisturbed():
-                    if not warm:  # imports and compilers are not the detector's speed
-                        detector(picture.copy())
-                    warm = True
-                    given = picture.copy()  # a function may write into its argument
+                    if not is_warm:  # importing and compiling must not count as detection time
+                        detector(image.copy())
+                    is_warm = True
+                    argument = image.copy()  # the detector may write into its argument
                     started = time.perf_counter()
-                    answer = detector(given)
-                    spent = time.perf_counter() - started
-                file = encoded(answer, picture.shape[:2])
+                    answer = detector(argument)
+                    seconds = time.perf_counter() - started
+                file = encode_map(answer, image.shape[:2])
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 failed[image_id] = reason_of(error)
             else:
                 record.kind = record.kind or file.kind
                 if file.kind != record.kind:
                     raise DataError("the function returned soft maps and labels, expected one")
-                if time.monotonic() - saved > SAVE_SECONDS:  # before the first map, too
+                if time.monotonic() - last_save > _SAVE_INTERVAL:  # also before the first map
                     record.save(maps)
-                    saved = time.monotonic()
+                    last_save = time.monotonic()
                 write_atomic(maps / f"{image_id}{file.suffix}", file.content, durable=False)
-                record.milliseconds[image_id] = round(1000 * spent, 3)
+                record.milliseconds[image_id] = round(1000 * seconds, 3)
             if plan.progress:
                 plan.progress(done, len(photos), image_id)
     except KeyboardInterrupt:
         fix = Setting("resume", True, "goes on with them")
-        kept = f"{len(maps_in(maps))} maps are kept in {show(maps)}"
-        raise KeyboardInterrupt(Problem(has=kept, fix=(fix,))) from None
+        advice = f"{len(maps_in(maps))} maps are kept in {show(maps)}"
+        raise KeyboardInterrupt(Problem(has=advice, fix=(fix,))) from None
     finally:
         record.save(maps)
     return failed
 
 
 def machine() -> str:
-    """Return processor, cores and Python in one line, to stand beside times."""
+    """Describe the processor, its cores, the system and Python in one line."""
     name = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text("utf-8", "replace")

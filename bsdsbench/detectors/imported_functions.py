@@ -20,63 +20,69 @@ from bsdsbench.transforms.multi_scale import Detector as Detector
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Send what a detector prints to standard error, and return to the working folder."""
-    here = os.getcwd()
+    """Redirect standard output to standard error, and restore the working folder at the end."""
+    working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        os.chdir(here)
+        os.chdir(working_folder)
 
 
 @contextlib.contextmanager
 def fresh_modules(name: str) -> Iterator[None]:
-    """Import the module `name` anew from its file, looking in the current folder first.
+    """Make imports in the `with` block load the module `name` from its current file.
 
-    Modules of the current folder that are imported meanwhile are forgotten in the end, and
-    `sys.path` and what was imported before are restored: another call, in another folder or after
-    an edit, gets what it asks for.
+    The current folder is searched first. At the end, modules imported from the current folder are
+    removed, and `sys.path` and the modules of before are restored, so that a later call loads a
+    module again after an edit or from another folder.
     """
-    here, package = Path.cwd(), name.partition(".")[0]
-    path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
-    local = (here / f"{package}.py").is_file() or (here / package).is_dir()
-    for module, loaded in before.items():
-        reloaded = module == name or (local and module.partition(".")[0] == package)
-        if reloaded and package != "bsdsbench" and not _is_installed(loaded):
-            del sys.modules[module]
-    sys.path.insert(0, str(here))
-    sys.dont_write_bytecode = True  # it cannot tell an edit within a second from what was there
+    folder = Path.cwd()
+    package = name.partition(".")[0]
+    old_path = list(sys.path)
+    old_dont_write_bytecode = sys.dont_write_bytecode
+    old_modules = dict(sys.modules)
+    is_local = (folder / f"{package}.py").is_file() or (folder / package).is_dir()
+    for module_name, module in old_modules.items():
+        is_wanted = module_name == name or (is_local and module_name.split(".")[0] == package)
+        if is_wanted and package != "bsdsbench" and not _is_installed(module):
+            del sys.modules[module_name]
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True  # bytecode misses edits within the same second
     invalidate_caches()
     try:
         yield
     finally:
-        sys.path[:], sys.dont_write_bytecode = path, bytecode
-        for module, loaded in list(sys.modules.items()):
-            if module not in before and _is_of(loaded, here):
-                del sys.modules[module]
-        sys.modules.update(before)
+        sys.path[:] = old_path
+        sys.dont_write_bytecode = old_dont_write_bytecode
+        for module_name, module in list(sys.modules.items()):
+            if module_name not in old_modules and _is_from(module, folder):
+                del sys.modules[module_name]
+        sys.modules.update(old_modules)
 
 
 def _is_installed(module: ModuleType) -> bool:
-    """Return whether a module is of Python or in site-packages, which nobody edits."""
-    file, places = getattr(module, "__file__", None) or "", sysconfig.get_paths()
-    return any(Path(file).is_relative_to(places[kind]) for kind in ("stdlib", "purelib", "platlib"))
+    """Return True for a module of the standard library or of site-packages."""
+    file = getattr(module, "__file__", None) or ""
+    paths = sysconfig.get_paths()
+    return any(Path(file).is_relative_to(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
 
 
-def _is_of(module: ModuleType, folder: Path) -> bool:
-    """Return whether a module was imported from the folder itself, not from packages below it."""
+def _is_from(module: ModuleType, folder: Path) -> bool:
+    """Return True if a module, or its top-level package, lies in this folder."""
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
-    files = [file] if file else list(getattr(module, "__path__", ()))  # of a folder of modules
+    # A namespace package has no file, only folders
+    files = [file] if file else list(getattr(module, "__path__", ()))
     return any(
-        Path(file) == place / f"{package}.py" or Path(file).is_relative_to(place / package)
-        for place in (folder, folder.resolve())
+        Path(file) == parent / f"{package}.py" or Path(file).is_relative_to(parent / package)
+        for parent in (folder, folder.resolve())
         for file in files
     )
 
 
 def file_of(detector: Detector) -> dict[str, str] | None:
-    """Return name and hash of the file that a function is from."""
+    """Return "name" and "blake2b" of the file that defines a function, or None if there is none."""
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None
@@ -85,7 +91,10 @@ def file_of(detector: Detector) -> dict[str, str] | None:
 
 
 def load_function(spec: str) -> Detector:
-    """Return the function that "MODULE:FUNCTION" names, or a baseline."""
+    """Import the function "MODULE:FUNCTION", or return the baseline with the name `spec`.
+
+    Raises DataError if the import fails or the module has no such function.
+    """
     if ":" not in spec:
         from bsdsbench.detectors.baselines import baseline
 

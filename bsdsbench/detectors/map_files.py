@@ -1,4 +1,4 @@
-"""The folder of a detector's maps: run.json, which says whose they are, and a file for each map."""
+"""The folder of a detector's maps: one file per map, and run.json, which describes the detector."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ class MapsRecord:
 
     Parameters
     ----------
-    function, name, tag : str
-        MODULE:FUNCTION or a baseline, the name in tables, the user's own mark (or None).
+    function, name : str
+        MODULE:FUNCTION or the name of a baseline, and the name in tables.
+    tag : str or None
+        The user's own label of the maps.
     file : dict or None
-        Name and hash of the file that holds the function.
+        Name and hash of the file that defines the function.
     versions : dict of str to str
-        Of bsdsbench and of Python.
+        The versions of "bsdsbench" and "python".
     made : str
-        When the first map was made.
+        Date and time of the first map.
     kind : str or None
         "soft" or "labels"; None before the first map.
     milliseconds : dict of str to float
         Time of each call by image id.
     scales : str or None
-        At which scales it was called for each map, as `MultiScale` writes it.
+        The scales of each map as `MultiScale` writes them, None for a single scale.
     """
 
     function: str
@@ -52,28 +54,30 @@ class MapsRecord:
     scales: str | None = None
 
     def detector(self) -> dict[str, object]:
-        """Return what identifies the detector, for the provenance of its scores."""
-        words = ("function", "name", "tag", "file", "versions", *["scales"] * bool(self.scales))
-        return {w: getattr(self, w) for w in words}
+        """Return the fields that identify the detector, for the provenance of its scores."""
+        names = ["function", "name", "tag", "file", "versions"]
+        if self.scales:
+            names.append("scales")
+        return {name: getattr(self, name) for name in names}
 
     def save(self, maps: Path) -> None:
-        """Write run.json."""
-        write_atomic(
-            maps / RUN_FILE,
-            as_json({k: v for k, v in asdict(self).items() if k not in ("kind", "scales") or v}),
-        )
+        """Write run.json into the folder `maps`, without a kind or scales that are None."""
+        optional = ("kind", "scales")
+        fields = {k: v for k, v in asdict(self).items() if v or k not in optional}
+        write_atomic(maps / RUN_FILE, as_json(fields))
 
 
 def maps_in(maps: Path) -> list[Path]:
-    """Return the files of a folder that are maps."""
+    """Return the files of a folder that have the suffix of a map."""
     return [path for path in maps.iterdir() if path.suffix in _SUFFIXES]
 
 
 def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> set[str]:
-    """Make the folder ready, and return the ids of maps that stay, which `record` then knows.
+    """Create the folder of maps, or prepare an existing one. Returns the ids of maps that are kept.
 
-    Maps that are not to stay are deleted. Raises DataError for maps without the user's word, of
-    another detector, or that bsdsbench did not write.
+    With `resume` the maps are kept, and `record` gets their kind, date and times. With `fresh` they
+    are deleted. Raises DataError if maps exist and neither is set, if bsdsbench did not write them,
+    or, with `resume`, if a different detector made them. Warns if its file has changed.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -88,28 +92,30 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
             path.unlink()
         return set()
     earlier = read_json(maps / RUN_FILE, "what a detector's run wrote")
-    words = ("function", "tag", "scales")
-    marks = [f"{word} {earlier[word]}" for word in words if earlier.get(word)]
-    holds += f" of {earlier.get('name')} ({', '.join(marks)}; {earlier.get('made')})"
+    identifying = ("function", "tag", "scales")
+    details = [f"{key} {earlier[key]}" for key in identifying if earlier.get(key)]
+    holds += f" of {earlier.get('name')} ({', '.join(details)}; {earlier.get('made')})"
     if not resume:
         fix = Setting("resume", True, "keeps them"), Setting("fresh", True, "makes them again")
         raise DataError(holds, fix=fix)
-    if other := [w for w in words if earlier.get(w) != getattr(record, w)]:
-        raise DataError(f"{holds}, expected maps of this {' and '.join(other)} to go on with")
+    different = [key for key in identifying if earlier.get(key) != getattr(record, key)]
+    if different:
+        raise DataError(f"{holds}, expected maps of this {' and '.join(different)} to go on with")
     if record.file and earlier.get("file") not in (None, record.file):
         edited = f"{holds}, made by another {record.file['name']} than this one"
         warn(InputWarning(edited, fix=Setting("fresh", True, "makes them again")))
-    kept = {path.stem for path in present}
-    record.made, record.kind = earlier.get("made", record.made), earlier.get("kind")
+    kept_ids = {path.stem for path in present}
+    record.made = earlier.get("made", record.made)
+    record.kind = earlier.get("kind")
     times = earlier.get("milliseconds", {})
-    record.milliseconds = {image_id: ms for image_id, ms in times.items() if image_id in kept}
-    return kept
+    record.milliseconds = {image_id: ms for image_id, ms in times.items() if image_id in kept_ids}
+    return kept_ids
 
 
 class MapFile(NamedTuple):
-    """A detector's answer as a file: its kind, "soft" or "labels", its suffix and its bytes.
+    """The file of a map: its kind ("soft" or "labels"), suffix and bytes.
 
-    A .mat file has kind "soft": that it holds label maps is in the file.
+    A .mat file of several label maps has the kind "soft", because its content shows what it holds.
     """
 
     kind: str
@@ -117,10 +123,11 @@ class MapFile(NamedTuple):
     content: bytes
 
 
-def encoded(answer: object, shape: tuple[int, ...]) -> MapFile:
-    """Return the file for a detector's answer to a picture of `shape` (H, W).
+def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
+    """Encode what a detector returned for an image of `shape` (H, W).
 
-    Raises DataError for another shape or type, NaN, and values out of range.
+    A list of label maps becomes a .mat file, one map a PNG. Raises DataError if the shape or type
+    is wrong, or if values are NaN or out of range.
     """
     if isinstance(answer, list | tuple):
         from scipy.io import savemat
@@ -129,13 +136,13 @@ def encoded(answer: object, shape: tuple[int, ...]) -> MapFile:
             raise DataError("returned an empty list, expected at least one label map")
         cell = np.empty((1, len(answer)), object)
         for level, labels in enumerate(answer):
-            cell[0, level] = _renumbered(np.asarray(labels), shape)
+            cell[0, level] = _renumber(np.asarray(labels), shape)
         stream = io.BytesIO()
         savemat(stream, {"segs": cell}, do_compression=True)
         return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
     if array.dtype.kind not in "fb" and array.dtype not in (np.uint8, np.uint16):
-        return MapFile("labels", ".png", png_bytes(_renumbered(array, shape)))
+        return MapFile("labels", ".png", png_bytes(_renumber(array, shape)))
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape}, expected {shape}")
     if array.dtype == np.bool_:
@@ -147,13 +154,16 @@ def encoded(answer: object, shape: tuple[int, ...]) -> MapFile:
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))
 
 
-def _renumbered(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return a label map with the numbers 1 .. n."""
+def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
+    """Return a label map with its labels replaced by 1 .. n, in their order.
+
+    Raises DataError if the shape or type is wrong, or if there are more than 65535 labels.
+    """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")
     if labels.dtype.kind not in "iub":
         raise DataError(f"returned dtype {labels.dtype}, expected integer labels")
-    values, positions = np.unique(labels, return_inverse=True)
+    values, indices = np.unique(labels, return_inverse=True)
     if values.size > 65535:
         raise DataError(f"returned {values.size} labels, expected at most 65535")
-    return (positions.reshape(labels.shape) + 1).astype(np.uint16)
+    return (indices.reshape(labels.shape) + 1).astype(np.uint16)

@@ -1,4 +1,4 @@
-"""A folder of raw maps to a folder of thin ones."""
+"""Apply non-maximum suppression to a folder of soft maps."""
 
 from __future__ import annotations
 
@@ -26,43 +26,48 @@ def nms_files(
     protocol: Protocol,
     progress: Progress | None = None,
 ) -> int:
-    """Write the NMS of every soft map in a folder as PNG into another; returns how many.
+    """Apply NMS to every soft map of a folder, and write the results as PNG into `target`.
 
-    Of several folders the mean of the maps of an image is taken. The other is made, and files of
-    the same name are replaced, each whole or not at all. The depth is nms_params.bits, 8 where that
-    is 0. Raises DataError with all faults together, for files that hold no soft map, two files of
-    one id, folders of other images or sizes, or a target that is a source.
+    With several folders, the maps of an image are averaged first. `target` is created if it is
+    missing, and files with the same names are replaced. The bit depth is nms_params.bits, or 8 if
+    that is 0. Returns the number of images.
+
+    Raises DataError if `target` is one of the sources or the folders hold different images. The
+    problems of single files are raised together at the end.
     """
-    sources = [Path(folder) for folder in _listed(source)]
-    target, faults = Path(target), list[DataError]()
-    folders = [_maps_by_id(folder, faults) for folder in sources]
+    sources = [Path(folder) for folder in _as_list(source)]
+    target = Path(target)
+    errors: list[DataError] = []
+    files_of_folders = [_maps_by_id(folder, errors) for folder in sources]
     if target.resolve() in [folder.resolve() for folder in sources]:
         raise DataError(f"{show(target)}: the same as the input, expected another folder")
-    for folder, files in zip(sources, folders, strict=True):
-        if other := sorted(files.keys() ^ folders[0].keys()):
-            lacking = folder if other[0] not in files else sources[0]
-            raise DataError(f"{show(lacking)}: no map of {listed(other)}")
+    ids = files_of_folders[0].keys()
+    for folder, files in zip(sources, files_of_folders, strict=True):
+        unpaired = sorted(files.keys() ^ ids)
+        if unpaired:
+            incomplete = sources[0] if unpaired[0] in files else folder
+            raise DataError(f"{show(incomplete)}: no map of {listed(unpaired)}")
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
-    for done, image_id in enumerate(folders[0], 1):
+    for done, image_id in enumerate(ids, 1):
         try:
-            soft = _mean_map([files[image_id] for files in folders])
+            soft = _mean_map([files[image_id] for files in files_of_folders])
             write_atomic(target / f"{image_id}.png", png_bytes(prepare(soft, protocol)))
         except DataError as error:
-            faults.append(error)
+            errors.append(error)
         if progress:
-            progress(done, len(folders[0]), image_id)
-    if faults:
-        raise DataError.collect(faults)
-    return len(folders[0])
+            progress(done, len(ids), image_id)
+    if errors:
+        raise DataError.collect(errors)
+    return len(ids)
 
 
-def _listed(source: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
-    """Return one folder or several as a sequence."""
+def _as_list(source: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
+    """Return one folder or several folders as a sequence."""
     return [source] if isinstance(source, str | os.PathLike) else source
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for a result holds maps, which may be meant as one more input."""
+    """Raise DataError if a folder for results holds maps, and so may be meant as an input."""
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -70,20 +75,26 @@ def refuse_maps_in(folder: StrPath) -> None:
         )
 
 
-def _maps_by_id(folder: Path, faults: list[DataError]) -> dict[str, Path]:
-    """Return the files of a folder by image id; two of one id are put to the faults."""
-    files = [p for p in find_files(folder, FORMATS) if p.parent == folder]
+def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
+    """Return the maps of a folder by image id, and append an error to `errors` for a repeated id.
+
+    Raises DataError if there are no maps.
+    """
+    files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
         raise DataError(f"{show(folder)}: no soft maps, expected a folder of them")
     by_id = dict[str, Path]()
     for path in files:
         if by_id.setdefault(id_of(path), path) is not path:
-            faults.append(DataError(f"{show(path)}: {by_id[id_of(path)].name} has the same id"))
+            errors.append(DataError(f"{show(path)}: {by_id[id_of(path)].name} has the same id"))
     return by_id
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Return the map of one file unchanged, or the mean of several maps of one size, in float64."""
+    """Return the map of a single file unchanged, or the mean of several maps as float64.
+
+    Raises DataError if the sizes differ.
+    """
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):
         if soft.shape != maps[0].shape:

@@ -1,4 +1,4 @@
-"""Pictures: Display objects over computed results. The only package that imports matplotlib."""
+"""Plots: displays of computed results. The only package that imports matplotlib."""
 
 from typing import TYPE_CHECKING
 
@@ -8,22 +8,22 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.displays import DETCurveDisplay as DETCurveDisplay
     from bsdsbench.plotting.displays import FThresholdDisplay as FThresholdDisplay
     from bsdsbench.plotting.displays import PRCurveDisplay as PRCurveDisplay
-    from bsdsbench.plotting.displays import ReliabilityDisplay as ReliabilityDisplay
     from bsdsbench.plotting.displays import ROCCurveDisplay as ROCCurveDisplay
     from bsdsbench.plotting.figures import plot_curves as plot_curves
     from bsdsbench.plotting.figures import plot_runs as plot_runs
     from bsdsbench.plotting.figures import plot_spaces as plot_spaces
     from bsdsbench.plotting.ranks import plot_ranks as plot_ranks
+    from bsdsbench.plotting.reliability_display import ReliabilityDisplay as ReliabilityDisplay
     from bsdsbench.plotting.slices import plot_slices as plot_slices
     from bsdsbench.plotting.tolerance_display import ToleranceDisplay as ToleranceDisplay
 
-# Imported when first used, so that matplotlib is loaded only for a picture.
+# Imported when first used, so that matplotlib is loaded only for a plot.
 _HOME = {
     "DETCurveDisplay": "plotting.displays",
     "FThresholdDisplay": "plotting.displays",
     "PRCurveDisplay": "plotting.displays",
     "ROCCurveDisplay": "plotting.displays",
-    "ReliabilityDisplay": "plotting.displays",
+    "ReliabilityDisplay": "plotting.reliability_display",
     "ToleranceDisplay": "plotting.tolerance_display",
     "plot_curves": "plotting.figures",
     "plot_ranks": "plotting.ranks",

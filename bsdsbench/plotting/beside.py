@@ -1,4 +1,4 @@
-"""The plots of a run, drawn by a second process that imports matplotlib during the counting."""
+"""Draw the plots of a run in a child process, which imports matplotlib while the run counts."""
 
 from __future__ import annotations
 
@@ -26,48 +26,55 @@ _CODE = "from bsdsbench.plotting.beside import _draw_named; _draw_named()"
 
 @contextmanager
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
-    """Give the function that begins to draw the run saved in OUT: pr.png and pr.svg.
+    """Yield a function that starts drawing pr.png and pr.svg of the run saved in `out`.
 
-    On leaving the block they are there; should the second process fail, they are drawn here.
-    Without OUT there are none.
+    The plots are complete when the `with` block ends. If the child process fails, they are drawn in
+    this process. If `out` is None, nothing is drawn.
     """
     if not out:
         yield lambda: None
         return
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    quiet = subprocess.DEVNULL
-    # -P: what lies in the current folder is not to be imported
-    words = [sys.executable, "-P", "-c", _CODE]
+    # -P: modules in the current folder must not be imported
+    command = [sys.executable, "-P", "-c", _CODE]
     with subprocess.Popen(
-        words, env=env, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet
-    ) as second:
-        saved = typing.cast(IO[bytes], second.stdin)
+        command,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as child:
+        child_stdin = typing.cast(IO[bytes], child.stdin)
 
-        def begin() -> None:
-            with suppress(BrokenPipeError), saved:
-                saved.write(os.fsencode(out))
+        def start_drawing() -> None:
+            with suppress(BrokenPipeError), child_stdin:
+                child_stdin.write(os.fsencode(out))
 
         try:
-            yield begin
+            yield start_drawing
         except BaseException:
-            if not saved.closed:
-                second.kill()
+            if not child_stdin.closed:
+                child.kill()
             raise
-    if second.returncode:
+    if child.returncode:
         _draw(out)
 
 
 def _draw_named() -> None:
-    """Import all that draws, then draw the run in the folder that standard input names."""
+    """Draw the run in the folder that standard input names. This is the child process.
+
+    The modules are imported first, while the parent process still counts.
+    """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:
         import_module(module)
 
     _draw(os.fsdecode(sys.stdin.buffer.read()))
-    os._exit(0)  # there is nothing to tidy up
+    os._exit(0)  # skips the cleanup of the interpreter, which takes time
 
 
 def _draw(out: str) -> None:
+    """Draw the plots of the run saved in the folder `out`."""
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.evaluation import Evaluation
 

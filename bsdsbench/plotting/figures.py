@@ -1,4 +1,4 @@
-"""Whole figures of runs, as `bsdsbench plot` writes them, and of several displays."""
+"""Draw figures of several runs, as `bsdsbench plot` does, or of several displays."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ from bsdsbench.plotting.displays import (
     DETCurveDisplay,
     FThresholdDisplay,
     PRCurveDisplay,
-    ReliabilityDisplay,
     ROCCurveDisplay,
     metric_with_curve,
 )
 from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, drawn_how, method_curve
+from bsdsbench.plotting.reliability_display import ReliabilityDisplay
 from bsdsbench.plotting.style import (
     HUMAN,
     curve_lines,
     draw_figure,
+    figure_notes,
     figure_width,
     font_size,
     legend,
     marker_scale,
     new_row,
     save,
-    signed,
     style,
 )
 from bsdsbench.plotting.tolerance_display import ToleranceDisplay
@@ -64,7 +64,7 @@ from bsdsbench.results.score_names import chosen_scores, score_name
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
-BOX = "box"
+_BOX = "box"
 _PAGE_HEIGHT = 9.0  # inches of text on a page
 Runs = Sequence[Evaluation | str | Path]
 DISPLAYS: dict[str, Any] = {
@@ -83,34 +83,33 @@ def plot_curves(
     ax: Axes | None = None,
     chance: bool = True,
 ) -> Figure:
-    """Return a figure with several displays of one kind, each its own colour, with a legend.
+    """Draw several displays of one kind on the same axes, with different colours and a legend.
 
-    path : also write it there, .pdf, .svg or .png
-    ax : draw on these axes, in place of a new figure
-    chance : draw the lines of random rankings
-    Raises DataError for no display or displays of different kinds.
+    path : also write the figure to this .pdf, .svg or .png file
+    ax : draw on these axes instead of a new figure
+    chance : also draw the lines of random rankings
+
+    Raises DataError if `displays` is empty, or if displays have different kinds.
     """
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
-    kinds, reach = dict[str, None](), 1.0
-    for display in displays:
-        kinds[f"{type(display).__name__} {display.kind}".strip()] = None
-        reach = min(reach, getattr(display, "lowest", reach))
+    kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    drawn = set()
+    # DET curves share the lower limit of the axes
+    lowest = min(getattr(display, "lowest", 1.0) for display in displays)
+    chance_levels = set()  # chance lines at the same level are drawn once
     with style(file=path is not None):
         for display in displays:
             level = getattr(display, "chance", None)
-            drawing: Any = copy(display)  # what is given keeps its own reach
+            drawn_copy: Any = copy(display)  # the display keeps its own lower limit
             if hasattr(display, "lowest"):
-                drawing.lowest = reach
-            # A chance line that they share is drawn once
-            ax = drawing.plot(ax, chance=chance and level not in drawn).ax_
+                drawn_copy.lowest = lowest
+            ax = drawn_copy.plot(ax, chance=chance and level not in chance_levels).ax_
             for artist in ARTISTS:
-                setattr(display, artist, getattr(drawing, artist))
-            drawn.add(level)
-        if len(displays) > 1:  # the title is of one curve
+                setattr(display, artist, getattr(drawn_copy, artist))
+            chance_levels.add(level)
+        if len(displays) > 1:  # a title names the areas of a single curve
             displays[0].ax_.set_title("")
     return save(displays[0].figure_, path)
 
@@ -127,20 +126,20 @@ def plot_spaces(
     scale: Literal["normal", "log"] = "normal",
     look: str | None = None,
 ) -> Figure:
-    """Return one figure with curves in each of several spaces, side by side.
+    """Draw the same curves in several spaces side by side, and return the figure.
 
     Parameters
     ----------
     curves : mapping
-        Names and curves, any of the package.
+        The curves by name. Any curve of the package is accepted.
     path : path, optional
-        Also write it there, .pdf, .svg or .png.
+        Also write the figure to this .pdf, .svg or .png file.
     spaces : sequence of str
         "roc", "pr" and "det", from left to right.
     hull : bool
-        Draw the hull of each curve too, dashed; in PR space it is the achievable curve.
+        Also draw the hull of each curve, dashed. In PR space it is the achievable curve.
     crossed : bool
-        Mark where two curves cross.
+        Mark the points at which two curves cross.
     chance : bool
         Draw the line of a random ranking.
     plot, scale : str
@@ -151,7 +150,7 @@ def plot_spaces(
     Raises
     ------
     DataError
-        For no curve, one that a space cannot show, another suffix.
+        If `curves` is empty, a space cannot show a curve, or the suffix of `path` is unknown.
 
     Examples
     --------
@@ -164,37 +163,40 @@ def plot_spaces(
         row = new_row(len(spaces))
         for ax, space in zip(row, spaces, strict=True):
             arguments: Any = {"roc": {"kind": plot}, "det": {"scale": scale}}.get(space, {})
-            shown = []
-            for name, curve in curves.items():
-                shown.append(_IN_SPACE[space].from_curve(curve, name, **arguments))
-            plot_curves(shown, ax=ax, chance=chance)
-            for display, curve in zip(shown, curves.values(), strict=True) if hull else ():
-                corners = points_of(curve).hull()
-                text = f"{display.name}: {'achievable' if space == 'pr' else 'hull'}"
-                dashed: Any = {"color": display.line_.get_color(), "linestyle": (0, (5, 2))}
-                above = _IN_SPACE[space].from_curve(corners, text, **arguments)
-                above.plot(ax, chance=False, **dashed)
-            marks = _crossing_marks(list(curves.values()), space, plot) if crossed else []
-            if marks:
+            make_display = _IN_SPACE[space].from_curve
+            displays = [make_display(curve, name, **arguments) for name, curve in curves.items()]
+            plot_curves(displays, ax=ax, chance=chance)
+            if hull:
+                for display, curve in zip(displays, curves.values(), strict=True):
+                    name = f"{display.name}: {'achievable' if space == 'pr' else 'hull'}"
+                    dashed: Any = {"color": display.line_.get_color(), "linestyle": (0, (5, 2))}
+                    hull_display = make_display(points_of(curve).hull(), name, **arguments)
+                    hull_display.plot(ax, chance=False, **dashed)
+            crossings = _crossings(list(curves.values()), space, plot) if crossed else []
+            if crossings:
                 black: Any = {"color": "black", "markersize": 7, "zorder": 4}
-                ax.plot(*zip(*marks, strict=True), "X", **black, label="crossing")
+                ax.plot(*zip(*crossings, strict=True), "X", **black, label="crossing")
             if hull or crossed:
                 legend(ax, ax.lines)
         return save(row[0].figure.figure, path)
 
 
-def _crossing_marks(
+def _crossings(
     curves: Sequence[AnyCurve], space: AxesKind, plot: Variant
 ) -> list[tuple[float, float]]:
-    """Return the places on the axes of a space at which any two curves cross."""
-    marks: list[tuple[float, float]] = []
+    """Return (x, y) of all points at which two of the curves cross, on the axes of a space."""
+    crossings: list[tuple[float, float]] = []
     for a, b in combinations(map(points_of, curves), 2):
-        places = meeting(a, b, space).places
-        rates = {"fp": places.fpr, "tp": places.tpr, "fn": places.fnr, "tn": 1 - places.fpr}
-        x, y = ("fp", "fn") if space == "det" else (plot[:2], plot[2:])
-        pair = (places.recall, places.precision) if space == "pr" else (rates[x], rates[y])
-        marks += zip(*pair, strict=True)
-    return marks
+        points = meeting(a, b, space).places
+        if space == "pr":
+            x, y = points.recall, points.precision
+        elif space == "det":
+            x, y = points.fpr, points.fnr
+        else:
+            rates = {"fp": points.fpr, "tp": points.tpr, "fn": points.fnr, "tn": 1 - points.fpr}
+            x, y = rates[plot[:2]], rates[plot[2:]]
+        crossings += zip(x, y, strict=True)
+    return crossings
 
 
 def plot_runs(
@@ -214,20 +216,21 @@ def plot_runs(
     spread: Spread | str = Spread.SD,
     each_run: bool = False,
 ) -> Figure:
-    """One figure with the curves of `runs` and `methods`, best first in the legend.
+    """Draw the curves of runs and methods in one figure. The legend lists the best curve first.
 
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        Runs, or their folders, or reference runs ("ref:cob"); with `published` none at all.
+        Runs, or their folders, or reference runs ("ref:cob"); may be empty if `published` is given.
     names : sequence of str, optional
-        One per run, in place of their own.
+        A name per run, instead of the runs' own names.
     human : bool or Evaluation, optional
-        Mark human agreement on BSDS500 (default where it fits), or that of this run.
+        Mark human agreement on BSDS500, or the agreement in this run. By default it is marked if
+        all runs are of the test images of BSDS500.
     published : sequence of str
         Keys of published methods with a stored curve, and "human".
     path : path, optional
-        Also write it there, .pdf, .svg or .png.
+        Also write the figure to this .pdf, .svg or .png file.
     kind : str
         "pr", with lines of equal F; "f", F over threshold; "tolerance", ODS over the tolerances
         that a run was counted at; "reliability", the bins of calibration; "box", the spread of the
@@ -237,175 +240,185 @@ def plot_runs(
     look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
-        Show AP in the legend, of published results where its rule is that of the runs.
+        Show AP in the legend. A published AP is shown if its rule is the AP rule of all runs.
     force : bool
-        Draw even if the runs' protocols differ or the published results are of other images.
+        Draw even if the protocols of runs differ or published results are of different images.
     labels : mapping
         Other names in the legend, by a run's name or folder or the key of a published result.
     methods : sequence of Method
-        Methods of one or more runs, each of which has one colour: the mean of their curves at equal
-        recall (or threshold) with a band as wide as `spread` says ("sd", "range", "se"), or with
-        `each_run` every run's own curve, thin. The legend says which.
+        Methods of one or more runs. Each has one colour: the mean of its curves at equal recall (or
+        threshold) with a band as wide as `spread` says ("sd", "range", "se"), or with `each_run`
+        every run's own curve, thin. The legend says which.
 
     Raises
     ------
     DataError
-        An unknown key or one without a curve, names that do not fit the runs, another suffix;
-        without `force` also other protocols and other images.
+        If a published key is unknown or has no curve, the names do not fit the runs, or the suffix
+        of `path` is unknown; without `force` also if protocols or images differ.
     """
-    if kind not in (*DISPLAYS, BOX):
-        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {BOX}")
-    runs, given = as_runs(runs, names), list(runs)
-    runs = labelled_runs(given, runs, labels, published)
-    every_run = as_runs([*runs, *runs_of(methods)])  # by rules in common
-    methods = [*(Method(run.name, [run]) for run in runs), *methods]
+    if kind not in (*DISPLAYS, _BOX):
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {_BOX}")
+    labelled = labelled_runs(list(runs), as_runs(runs, names), labels, published)
+    every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
+    methods = [*(Method(run.name, [run]) for run in labelled), *methods]
     methods = with_runs(methods, every_run)
-    extra = published_curves_of(published, labels) if published else []
-    if not (methods or extra):
+    rows = published_curves_of(published, labels) if published else []
+    if not (methods or rows):
         raise DataError("no runs given, expected at least one to plot")
-    _refuse_together(every_run, extra, human, force)
+    _check_comparable(every_run, rows, human, force)
     if any(method.n_runs > 1 for method in methods) and kind not in AVERAGED:
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
-    if kind == BOX:
+    if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
     spread = Spread(spread)
     with style(look, path is not None):
-        shown = [_curve_of(method, kind, metric, ap, spread, each_run) for method in methods]
-        beside = _published_displays(extra, {r.protocol.ap_rule for r in every_run}, ap)
-        figure = plot_curves([*(one.display for one in shown), *beside])
-        for one in shown:
-            one.draw_runs()
-        entries: list[Any] = [(one.f, one.display.line_) for one in shown]
-        entries += [(d.best.f if d.best is not None else 0.0, d.line_) for d in beside]
+        curves = [_method_curve(method, kind, metric, ap, spread, each_run) for method in methods]
+        published_displays = _published_displays(rows, {r.protocol.ap_rule for r in every_run}, ap)
+        figure = plot_curves([*(curve.display for curve in curves), *published_displays])
+        ax = figure.axes[0]
+        for curve in curves:
+            curve.draw_runs()
+        entries: list[_LegendEntry] = [_LegendEntry(c.f, c.display.line_) for c in curves]
+        for display in published_displays:
+            f = display.best.f if display.best is not None else 0.0
+            entries.append(_LegendEntry(f, display.line_))
         if human is None:
-            apart = [run for run in every_run if why_not_beside(run, HUMAN_TASK)]
-            human = "human" in published or (bool(every_run) and not apart)
+            is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
+            human = "human" in published or (bool(every_run) and is_human_task)
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
-            entries.append(_human_point(figure.axes[0], human))
+            entries.append(_draw_human_point(ax, human))
         entries.sort(key=itemgetter(0), reverse=True)
-        legend(figure.axes[0], [*(line for _, line in entries), *drawn_how(shown, kind, spread)])
-        notes = [
-            _signatures(every_run),
-            *(f"{r.label}: {r.curve.describe()}" for r in extra if r.curve),
-        ]
-        signed[figure] = "\n".join(filter(None, notes))
+        legend(ax, [*(entry.artist for entry in entries), *drawn_how(curves, kind, spread)])
+        notes = [_signatures(every_run)]
+        notes += [f"{row.label}: {row.curve.describe()}" for row in rows if row.curve]
+        figure_notes[figure] = "\n".join(filter(None, notes))
         return save(figure, path)
 
 
-def _refuse_together(
+class _LegendEntry(NamedTuple):
+    """An artist in a legend, and the F by which the entries are sorted."""
+
+    f: float
+    artist: Any
+
+
+def _check_comparable(
     runs: Sequence[Evaluation],
-    extra: Sequence[PublishedResult],
+    rows: Sequence[PublishedResult],
     human: bool | Evaluation | None,
     force: bool,
 ) -> None:
-    """Raise DataError for curves that are not comparable, unless `force` is set."""
-    beside, faults = dict[str, None](), forbidden(runs)
-    for row in extra:
-        beside[row.tasks[0]] = None
+    """Raise DataError if the runs and published results are not comparable, unless `force`."""
+    problems = forbidden(runs)
+    tasks = dict.fromkeys(row.tasks[0] for row in rows)
     if human is True:
-        beside[HUMAN_TASK] = None
-    if len(beside) > 1:
-        faults.append(f"published: curves of {' and of '.join(beside)}")
+        tasks[HUMAN_TASK] = None
+    if len(tasks) > 1:
+        problems.append(f"published: curves of {' and of '.join(tasks)}")
     for run in runs:
-        faults += [f"{run.name}: {why}" for task in beside if (why := why_not_beside(run, task))]
-    if faults and not force:
+        reasons = [why_not_beside(run, task) for task in tasks]
+        problems += [f"{run.name}: {reason}" for reason in reasons if reason]
+    if problems and not force:
         raise DataError(
-            problems=[f"{fault}; such curves are not comparable" for fault in faults],
+            problems=[f"{problem}; such curves are not comparable" for problem in problems],
             fix=Setting("force", True, "draws them"),
         )
 
 
-def _curve_of(
+def _method_curve(
     method: Method, kind: str, metric: str | None, ap: bool, spread: Spread, each_run: bool
 ) -> MethodCurve:
-    """Return the curve that is drawn for a method."""
-    shown = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
-    aps = [
-        float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
-        for run in method.runs
-        if ap
-    ]
-    return method_curve(method, shown, aps, spread, each_run)
+    """Return the curve of a method of one or more runs, with its AP in the legend if `ap`."""
+    displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
+    aps = []
+    if ap:
+        scores = [run.score(metric_with_curve(run, metric)) for run in method.runs]
+        aps = [float(score.get("ap", math.nan)) for score in scores]
+    return method_curve(method, displays, aps, spread, each_run)
 
 
 def _published_displays(
-    extra: Sequence[PublishedResult], rules: set[str], ap: bool
+    rows: Sequence[PublishedResult], ap_rules: set[str], ap: bool
 ) -> list[PRCurveDisplay]:
-    """Return the curves of published results; `rules` are the AP rules of the runs.
+    """Return the displays of published curves, with the AP in the name if `ap` is set.
 
-    An AP is shown of published results where its rule is the one of all runs.
+    An AP is shown only if its rule is the single rule in `ap_rules`, those of the runs. Without
+    runs it is shown if all published results have the same rule.
     """
-    rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
+    ap_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
     displays = []
-    for row in extra:
-        displays.append(PRCurveDisplay.from_published(row))
-        if ap and {row.ap_rule} == rules:
-            displays[-1].name += f", AP {short(row.boundary['ap'])}"
+    for row in rows:
+        display = PRCurveDisplay.from_published(row)
+        if ap and ap_rules == {row.ap_rule}:
+            display.name += f", AP {short(row.boundary['ap'])}"
+        displays.append(display)
     return displays
 
 
-def _human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
-    """Mark human agreement on the axes, and return its F and the drawn marker."""
-    f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
-    name = "Human (BSDS500 test)"
+def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _LegendEntry:
+    """Mark human agreement, that of BSDS500 test or of the run `human`, and return its entry."""
     if isinstance(human, Evaluation):
-        best, name = human.boundary_score().ods, "Human (each against the others)"
+        best = human.boundary_score().ods
+        name = "Human (each against the others)"
         f, recall, precision = best.f, best.recall, best.precision
-    point: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
-    point["label"] = f"[F={short(f)}] {name}"
-    (drawn,) = ax.plot([recall], [precision], "D", **point)
-    return f, drawn
+    else:
+        name = "Human (BSDS500 test)"
+        f = find_published(["human"])[0].boundary["ods"]
+        recall, precision = HUMAN_POINT
+    marker: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
+    marker["label"] = f"[F={short(f)}] {name}"
+    (artist,) = ax.plot([recall], [precision], "D", **marker)
+    return _LegendEntry(f, artist)
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
+    """Return the signatures of runs, a line each."""
     return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
 
 
 def _plot_boxes(
     runs: Sequence[Evaluation], metric: str | None, path: str | Path | None, look: str | None
 ) -> Figure:
-    """Draw the images' own scores of each run: a box from quartile to quartile, and every image."""
+    """Draw a box plot of the images' own scores for each run, with a dot per image.
+
+    `metric` is a metric, whose first score is drawn, or METRIC.SCORE. Raises DataError if not all
+    runs have the metric.
+    """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
-    name, _, key = (metric or (shared or [""])[0]).partition(".")
-    if name not in shared:
-        raise DataError(f"metric {name!r}: expected one that all runs have: {', '.join(shared)}")
-    scorer, scores = registry.get(name), []
+    metric_name, _, key = (metric or (shared or [""])[0]).partition(".")
+    if metric_name not in shared:
+        expected = f"expected one that all runs have: {', '.join(shared)}"
+        raise DataError(f"metric {metric_name!r}: {expected}")
+    scorer = registry.get(metric_name)
+    wanted = f"{metric_name}.{key or scorer.image_columns[0].key}"
+    values_of_runs = []
     for run in runs:
-        if run.records:
-            of_parts = run.image_values(name)
-        else:
-            rows = run.image_scores(name).values()
-            keys = dict.fromkeys(key for row in rows for key in row)
-            of_parts = {"": {k: [row.get(k, np.nan) for row in rows] for k in keys}}
-        known = {
-            ".".join(filter(None, (name, part, k))): values
-            for part, by_key in of_parts.items()
-            for k, values in by_key.items()
-        }
-        word = f"{name}.{key or scorer.image_columns[0].key}"
-        meant, *_ = chosen_scores([word], list(known))
-        values = np.array(known[meant], np.float64)
-        scores.append(values[np.isfinite(values)])
-    named, heading = score_name(meant), meant
-    if named:
-        heading = f"{named.part}: " * bool(named.part) + named.column.heading
+        values_by_score = _image_values(run, metric_name)
+        score, *_ = chosen_scores([wanted], list(values_by_score))
+        values = np.array(values_by_score[score], np.float64)
+        values_of_runs.append(values[np.isfinite(values)])
+    heading = score
+    if parsed := score_name(score):
+        heading = parsed.column.heading
+        if parsed.part:
+            heading = f"{parsed.part}: {heading}"
     label = f"{scorer.title}: {heading} of an image"
 
     def draw(ax: Axes) -> None:
-        size = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
         lines = curve_lines(len(runs))
-        for k, (values, (color, _)) in enumerate(zip(scores, lines, strict=True), 1):
-            # Images beside each other by the golden ratio: even, and the same each time
-            aside = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
+        for k, (values, (color, _)) in enumerate(zip(values_of_runs, lines, strict=True), 1):
+            # Offsets by the golden ratio spread the dots evenly, and the same each time
+            offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
             dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
-            ax.plot(k + aside, values, "o", color=color, zorder=1.5, **dots)
+            ax.plot(k + offsets, values, "o", color=color, zorder=1.5, **dots)
             box: Any = {"color": color, "linewidth": 1.4}
             ax.boxplot(
                 [values], positions=[k], widths=0.62, showfliers=False, showmeans=True,
                 boxprops=box, whiskerprops=box, capprops=box, medianprops={**box, "linewidth": 2.4},
                 meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": color},
             )  # fmt: skip
-        letters = max(int(size / (0.62 * font_size())), 6)
+        points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
+        letters = max(int(points_per_run / (0.62 * font_size())), 6)
         names = [textwrap.fill(run.name, letters) for run in runs]
         ax.set_xticks(range(1, len(runs) + 1), names, parse_math=False)
         ax.grid(axis="x", visible=False)
@@ -414,8 +427,21 @@ def _plot_boxes(
     return draw_figure(draw, path, look, note=_signatures(runs))
 
 
+def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
+    """Return the values of all images, NaN if undefined, by METRIC.SCORE or METRIC.PART.SCORE."""
+    if not run.records:  # such as a run of official files
+        rows = run.image_scores(metric).values()
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return {f"{metric}.{key}": [row.get(key, np.nan) for row in rows] for key in keys}
+    return {
+        ".".join(filter(None, (metric, part, key))): values
+        for part, values_by_key in run.image_values(metric).items()
+        for key, values in values_by_key.items()
+    }
+
+
 class PictureRow(NamedTuple):
-    """An image of a grid of pictures: its id, and each picture (H, W, 3) with the text under it."""
+    """A row of a grid: the image id, and (pixels, caption) pairs with pixels (H, W, 3)."""
 
     label: str
     pictures: Sequence[tuple[NDArray[np.uint8], str]]
@@ -424,60 +450,69 @@ class PictureRow(NamedTuple):
 def draw_grid(
     headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
 ) -> Figure:
-    """Write a grid of pictures that fits a page, or in the style "column" a column; text is text.
+    """Draw a grid of images with captions, and write it to `path`.
 
-    Pictures keep their pixels. Raises DataError as `save` does.
+    The grid fits a page, or a column if `look` is "column". Pixels are not resampled. Raises
+    DataError if the suffix of `path` is unknown or its folder is missing.
     """
     with style(look, file=True):
-        width, gap = figure_width(), font_size() / 72
-        left, below = 1.6 * gap, 1.5 * gap
-        cell = (width - left) / len(headings)
-        letters = max(int(cell / (0.62 * gap)), 4)
+        # All lengths are in inches
+        width = figure_width()
+        em = font_size() / 72
+        left_margin = 1.6 * em
+        caption_height = 1.5 * em
+        cell_width = (width - left_margin) / len(headings)
+        letters = max(int(cell_width / (0.62 * em)), 4)
         headings = [textwrap.fill(heading, letters) for heading in headings]
-        top = (1 + max(heading.count("\n") for heading in headings)) * 1.4 * gap
-        rest = _PAGE_HEIGHT - top
-        high = min(2 / 3 * cell, rest / len(rows) - below)  # of a picture
-        height = top + len(rows) * (high + below)
+        top_margin = (1 + max(heading.count("\n") for heading in headings)) * 1.4 * em
+        max_row_height = (_PAGE_HEIGHT - top_margin) / len(rows)
+        image_height = min(2 / 3 * cell_width, max_row_height - caption_height)
+        height = top_margin + len(rows) * (image_height + caption_height)
         figure = Figure((width, height))
         text: Any = {"parse_math": False, "ha": "center"}
         for k, heading in enumerate(headings):
-            x = (left + (k + 0.5) * cell) / width
-            figure.text(x, 1 - 0.2 * gap / height, heading, va="top", **text)
+            center = (left_margin + (k + 0.5) * cell_width) / width
+            figure.text(center, 1 - 0.2 * em / height, heading, va="top", **text)
         for j, row in enumerate(rows):
-            y = height - top - j * (high + below) - high
-            middle = (y + high / 2) / height
-            figure.text(0.7 * gap / width, middle, row.label, va="center", rotation=90, **text)
+            bottom = height - top_margin - j * (image_height + caption_height) - image_height
+            middle = (bottom + image_height / 2) / height
+            figure.text(0.7 * em / width, middle, row.label, va="center", rotation=90, **text)
             for k, (pixels, caption) in enumerate(row.pictures):
-                place = (left + k * cell + 0.03) / width, y / height
-                ax = figure.add_axes((*place, (cell - 0.06) / width, high / height))
+                left = left_margin + k * cell_width + 0.03
+                box = (left, bottom, cell_width - 0.06, image_height)
+                ax = figure.add_axes(
+                    (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
+                )
                 ax.imshow(pixels, interpolation="none")
                 ax.set_axis_off()
-                x = (left + (k + 0.5) * cell) / width
-                figure.text(
-                    x, (y - 0.15 * gap) / height, caption, va="top", fontsize="small", **text
-                )
+                center = (left_margin + (k + 0.5) * cell_width) / width
+                caption_top = (bottom - 0.15 * em) / height
+                figure.text(center, caption_top, caption, va="top", fontsize="small", **text)
         return save(figure, path)
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
-    """Write pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
+    """Write pr.png and pr.svg of a run into the folder `out` if it has a precision-recall curve."""
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
-        figure.set_layout_engine(None)  # which would draw it once more, and not move a thing
+        figure.set_layout_engine(None)  # the layout is final: a second one would only take time
         save(figure, out / "pr.svg")
 
 
 def published_curves_of(
     keys: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """The published results of these keys but "human". Raises DataError for one without curve."""
+    """Return the published results with these keys, without "human".
+
+    Raises DataError if a key is unknown or its result has no stored curve.
+    """
     rows = [row for row in find_published(keys, labels) if row.key != "human"]
-    known = ", ".join(published_curves())
-    faults = [
-        DataError(f"published {r.key!r}: no curve is stored, expected {known}")
-        for r in rows
-        if r.curve is None
+    expected = ", ".join(published_curves())
+    errors = [
+        DataError(f"published {row.key!r}: no curve is stored, expected {expected}")
+        for row in rows
+        if row.curve is None
     ]
-    if faults:
-        raise DataError.collect(faults)
+    if errors:
+        raise DataError.collect(errors)
     return rows

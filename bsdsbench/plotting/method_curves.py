@@ -1,8 +1,8 @@
-"""Curves of methods of several runs: their mean with a band, or every run's own.
+"""Curves of methods with several runs: the mean curve with a band, or every run's own curve.
 
 The mean is taken at equal recall (vertical averaging; Fawcett, An introduction to ROC analysis,
-Pattern Recognition Letters 2006), where all runs have a value; between its points the precision of
-a run is linear, as in the AP of the benchmark. F is averaged at equal thresholds.
+Pattern Recognition Letters 2006) if all runs have a value there. Between the points of a run the
+precision is linear, as in the AP of the benchmark. F is averaged at equal thresholds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bsdsbench.plotting.style import GREY
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.ratios import short
 
-# Kinds of curves that have a mean: of what, at equal what
+# Kinds of curves that have a mean -> (mean of what, at equal what)
 AVERAGED = {
     "pr": ("precision", "recall"),
     "f": ("F", "threshold"),
@@ -40,85 +40,118 @@ _BANDS = {
 
 
 class MethodCurve(NamedTuple):
-    """What is drawn of a method.
+    """The curve of a method.
 
-    The display is its run's curve, the mean of its runs' curves, or the first of them; of one run
-    alone `of_runs` has none. The band has the x, lower and upper ends around a mean.
+    display : the curve of its only run, the mean curve, or the curve of its first run
+    run_displays : the curves of all runs, [] if there is only one run
+    band : x, lower and upper ends of the band around a mean curve, else None
     """
 
     display: CurveDisplay
-    of_runs: list[CurveDisplay]
-    band: tuple[F8, F8, F8] | None
+    run_displays: list[CurveDisplay]
+    band: _Band | None
 
     @property
     def f(self) -> float:
-        """The mean of the largest F of the runs; 0 for curves without."""
-        best = [d.best.f for d in self.of_runs or [self.display] if d.best is not None]
+        """Return the mean over runs of the largest F, or 0 if the curves have no best point."""
+        displays = self.run_displays or [self.display]
+        best = [display.best.f for display in displays if display.best is not None]
         return sum(best) / len(best) if best else 0.0
 
     def draw_runs(self) -> None:
-        """Add the band, or the curves of the other runs, and every run's best point."""
-        ax, color = self.display.ax_, self.display.line_.get_color()
+        """Draw the band, or the curves of the remaining runs, and every run's best point.
+
+        `display` must have been drawn before.
+        """
+        ax = self.display.ax_
+        color = self.display.line_.get_color()
         if self.band is not None:
             ax.fill_between(*self.band, color=color, alpha=0.2, linewidth=0)
-        elif self.of_runs:
+        elif self.run_displays:
             width = 0.5 * self.display.line_.get_linewidth()
             self.display.line_.set_linewidth(width)
-            for other in self.of_runs[1:]:
-                x, y = _points(other)
+            for display in self.run_displays[1:]:
+                x, y = _points(display)
                 ax.plot(x, y, color=color, linewidth=width)
-        for one in self.of_runs:
-            if one.best is not None and one.arrays[0] == "recall":
-                best: Any = {"color": color, "marker": "o", "markersize": 2.5, "zorder": 3}
-                ax.plot([one.best.recall], [one.best.precision], linestyle="none", **best)
+        for display in self.run_displays:
+            if display.best is not None and display.arrays[0] == "recall":
+                dot: Any = {"color": color, "marker": "o", "markersize": 2.5, "zorder": 3}
+                ax.plot([display.best.recall], [display.best.precision], linestyle="none", **dot)
+
+
+class _Band(NamedTuple):
+    """The band around a mean curve, each (K,)."""
+
+    x: F8
+    low: F8
+    high: F8
 
 
 def method_curve(
-    method: Method, shown: list[CurveDisplay], aps: Sequence[float], spread: Spread, each_run: bool
+    method: Method,
+    displays: list[CurveDisplay],
+    aps: Sequence[float],
+    spread: Spread,
+    each_run: bool,
 ) -> MethodCurve:
-    """Return a method's mean curve or, with `each_run`, the curve of every run.
+    """Return a method's mean curve with a band or, with `each_run`, the curve of every run.
 
-    `aps` are the AP of each run for the legend; `spread` is the width of the band. Raises DataError
-    for runs of other images, and for curves whose points have no order, which have no mean.
+    displays : the curve of each run; a single one is renamed in place
+    aps : AP of each run for the legend, or () for none
+    spread : what the band shows
+
+    Raises DataError if the runs are of different images, or if a mean is asked for and the points
+    of a curve have no order.
     """
     ap = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
-        shown[0].name = method.name + ap
-        return MethodCurve(shown[0], [], None)
+        displays[0].name = method.name + ap
+        return MethodCurve(displays[0], [], None)
     comparable(as_runs(method.runs, method.labels))
-    if not (each_run or all(one.joined for one in shown)):
+    if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
-    drawn = copy(shown[0])
-    best = [one.best.f for one in shown if one.best is not None]
+    method_display = copy(displays[0])
+    best = [display.best.f for display in displays if display.best is not None]
     f = f"[F={_mean_text(best, spread)}] " if best else ""
-    drawn.name, drawn.best = f"{f}{method.name} ({method.n_runs} runs){ap}", None
+    method_display.name = f"{f}{method.name} ({method.n_runs} runs){ap}"
+    method_display.best = None
     if each_run:
-        return MethodCurve(drawn, shown, None)
-    curves = [_points(one) for one in shown]
-    x = np.unique(np.concatenate([of_run[0] for of_run in curves]))
-    values = np.array([_values_at(x, *of_run) for of_run in curves])
-    known = ~np.isnan(values).any(axis=0)
-    x, values = x[known], values[:, known]
-    first, beyond = values[0], values - values[0]  # of equal runs the mean is exactly theirs
-    mean = first + beyond.mean(axis=0)
-    for name, array in zip(drawn.arrays, (x, mean), strict=True):
-        setattr(drawn, name, array)
-    half = beyond.std(axis=0, ddof=1) / (method.n_runs**0.5 if spread is Spread.SE else 1)
-    low, high = mean - half, mean + half
+        return MethodCurve(method_display, displays, None)
+    mean, band = _mean_and_band([_points(display) for display in displays], spread)
+    x_name, y_name = method_display.arrays
+    setattr(method_display, x_name, band.x)
+    setattr(method_display, y_name, mean)
+    return MethodCurve(method_display, displays, band)
+
+
+def _mean_and_band(curves: Sequence[_Points], spread: Spread) -> tuple[F8, _Band]:
+    """Return the mean of two or more curves at each x that all of them reach, and its band."""
+    x = np.unique(np.concatenate([curve.x for curve in curves]))
+    values = np.array([_values_at(x, curve) for curve in curves])  # (runs, K)
+    is_defined = ~np.isnan(values).any(axis=0)
+    x, values = x[is_defined], values[:, is_defined]
+    # Relative to the first run, so that the mean of equal runs is exact
+    offsets = values - values[0]
+    mean = values[0] + offsets.mean(axis=0)
     if spread is Spread.RANGE:
-        low, high = values.min(axis=0), values.max(axis=0)
-    return MethodCurve(drawn, shown, (x, low, high))
+        return mean, _Band(x, values.min(axis=0), values.max(axis=0))
+    half_width = offsets.std(axis=0, ddof=1)
+    if spread is Spread.SE:
+        half_width = half_width / len(curves) ** 0.5
+    return mean, _Band(x, mean - half_width, mean + half_width)
 
 
 def drawn_how(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entries that explain curves of several runs; [] for single runs."""
+    """Return the legend entry that explains curves of several runs, or [] if there are none."""
     y, x = AVERAGED.get(kind, ("", ""))
-    if any(one.band for one in curves):
+    if any(curve.band for curve in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"
         return [Patch(facecolor=GREY, alpha=0.3, label=text)]
-    text = "of several runs: every run's own curve"
-    return [Line2D([], [], color=GREY, linewidth=0.6, label=text)] * any(c.of_runs for c in curves)
+    if any(curve.run_displays for curve in curves):
+        text = "of several runs: every run's own curve"
+        return [Line2D([], [], color=GREY, linewidth=0.6, label=text)]
+    return []
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
@@ -132,20 +165,23 @@ def _mean_text(values: Sequence[float], spread: Spread) -> str:
 
 
 class _Points(NamedTuple):
-    """The points of a curve."""
+    """The points of a curve, each (K,)."""
 
     x: F8
     y: F8
 
 
 def _points(display: CurveDisplay) -> _Points:
-    """Return the x and y of a curve, without points where nothing matches."""
+    """Return the points of a curve without those at (0, 0), which match no pixel."""
     x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
-    drawn = (x > 0) | (y > 0)
-    return _Points(x[drawn], y[drawn])
+    matched = (x > 0) | (y > 0)
+    return _Points(x[matched], y[matched])
 
 
-def _values_at(levels: F8, x: F8, y: F8) -> F8:
-    """Return a curve at these x, NaN beyond its ends; of points with one x the first counts."""
-    firsts, places = np.unique(x, return_index=True)
-    return np.interp(levels, firsts, y[places], left=np.nan, right=np.nan)
+def _values_at(x: F8, curve: _Points) -> F8:
+    """Interpolate a curve at each x. Beyond its ends the value is NaN.
+
+    Of several points with the same x the first one is used.
+    """
+    unique_x, indices = np.unique(curve.x, return_index=True)
+    return np.interp(x, unique_x, curve.y[indices], left=np.nan, right=np.nan)

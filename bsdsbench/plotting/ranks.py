@@ -1,4 +1,4 @@
-"""A picture of ranks over bootstrap samples, and of the methods that cannot be separated."""
+"""Plot the ranks of methods over bootstrap samples, and which methods cannot be separated."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import joined
 from bsdsbench.errors import DataError
-from bsdsbench.plotting.style import PALETTE, figure_width, font_size, new_axes, save, signed, style
+from bsdsbench.plotting.style import (
+    PALETTE,
+    figure_notes,
+    figure_width,
+    font_size,
+    new_axes,
+    save,
+    style,
+)
 from bsdsbench.results.score_names import full_name, unknown_score
 from bsdsbench.scores.ratios import short
 
-_ROW, _LABELS = 2.2, 0.5  # height of a row in heights of its text; widest label, of the width
+_ROW_HEIGHT = 2.2  # in heights of the text
+_MAX_LABEL_WIDTH = 0.5  # as a fraction of the figure's width
 
 
 def plot_ranks(
@@ -31,26 +40,26 @@ def plot_ranks(
 ) -> Figure:
     """Draw how often each method has each rank over bootstrap samples, the best method first.
 
-    The area of a blob is the share of samples, a cross the median, a line the interval (the blob
-    plot of challengeR, see `bsdsbench.comparison.ranks`). Lines at the right join methods of which
-    no two can be separated.
+    The area of a blob is a share of samples, a cross is the median, and a line is the interval (the
+    blob plot of challengeR, see `bsdsbench.comparison.ranks`). Lines at the right join methods of
+    which no two can be separated.
 
     Parameters
     ----------
     compared : Comparison, MethodComparison or mapping
-        Of at least two runs or methods; or of several groups of images by their names, as
-        `compare_slices` gives, each of which is drawn below the one before.
+        A comparison of at least two runs or methods, or comparisons by the name of a slice, as
+        `compare_slices` returns. Slices are drawn below each other.
     score : str, optional
-        METRIC.SCORE, "ods", or a metric, whose first it is; default: the first.
+        METRIC.SCORE, "ods", or a metric for its first score; default: the first score.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
-        Also write it there, .pdf, .svg or .png.
+        Also write the figure to this .pdf, .svg or .png file.
 
     Raises
     ------
     DataError
-        For one run alone, and a score that was not compared or is undefined for all.
+        If there is only one run, or if the score was not compared or is undefined for all runs.
 
     Examples
     --------
@@ -60,74 +69,92 @@ def plot_ranks(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['1  ref:hed 0.780', '2  ref:se 0.740']
     """
-    parts = dict(compared) if isinstance(compared, Mapping) else {"": compared}
-    first = next(iter(parts.values()))
-    known = [*first.shown, *first.scores]
-    of_metric = [one for one in known if score in (None, one.partition(".")[0])]
-    shown = of_metric[0] if of_metric else full_name(str(score), first.scores)
-    if shown not in first.scores:
-        raise unknown_score(score, first.scores)
-    if len(first.names) < 2:
-        raise DataError(f"{first.names[0]}: one run alone has no rank, expected several to rank")
-    parts = {name: part for name, part in parts.items() if part.ranks[shown].names}
-    if not parts:
-        raise DataError(f"score {shown}: undefined for all runs, expected one to rank by")
+    comparisons = dict(compared) if isinstance(compared, Mapping) else {"": compared}
+    main = next(iter(comparisons.values()))
+    ranked_score = _score_to_rank_by(main, score)
+    if len(main.names) < 2:
+        raise DataError(f"{main.names[0]}: one run alone has no rank, expected several to rank")
+    comparisons = {k: v for k, v in comparisons.items() if v.ranks[ranked_score].names}
+    if not comparisons:
+        raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
     with style(look, path is not None):
-        row = _ROW * font_size() / 72
-        height = row * sum(len(part.ranks[shown].names) + 3 for part in parts.values()) + 4 * row
+        row_height = _ROW_HEIGHT * font_size() / 72
+        n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
+        height = row_height * n_rows
         figure = new_axes(height, figure_width() / height).figure.figure
         figure.clear()
         if look != "slide":
             figure.set_size_inches(figure_width(), height)
-        squeezed = figure.get_size_inches()[1] / height
-        column = figure.subplots(len(parts), 1, squeeze=False)[:, 0]
-        for ax, (name, part) in zip(column, parts.items(), strict=True):
-            _draw_ranks(ax, part, shown, squeezed)
+        row_scale = figure.get_size_inches()[1] / height
+        column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
+        for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
+            _draw_ranks(ax, comparison, ranked_score, row_scale)
             if name:
-                ax.set_title(f"{name} ({part.n_images} images)", parse_math=False)
-        units = f"clusters ({first.cluster})" if first.cluster else "images"
-        units += " and runs" * isinstance(first, MethodComparison)
-        apart = f"p ({1 - first.level:.2g}, Holm)"
-        if isinstance(first, MethodComparison):
-            apart += ", or by an interval without 0 where runs are too few for it"
-        caption = (
-            f"Blobs: share of {first.n_boot:,} samples of {units} with that rank; cross: median; "
-            f"line: {100 * first.level:g} % interval. Lines at the right join methods that cannot "
-            f"be separated by {apart}."
-        )
+                ax.set_title(f"{name} ({comparison.n_images} images)", parse_math=False)
+        caption = _caption(main)
         letters = int(figure.get_size_inches()[0] * 72 / (0.58 * font_size()))
-        lines = [f"Rank by {heading(shown)}", *textwrap.wrap(caption, letters)]
+        lines = [f"Rank by {heading(ranked_score)}", *textwrap.wrap(caption, letters)]
         figure.supxlabel("\n".join(lines), fontsize=font_size(), parse_math=False)
-        signed[figure] = caption
+        figure_notes[figure] = caption
         return save(figure, path)
 
 
+def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
+    """Return METRIC.SCORE of `score`, see `plot_ranks`. Raises DataError if it is not compared."""
+    for candidate in (*comparison.shown, *comparison.scores):
+        if score in (None, candidate.partition(".")[0]):
+            return candidate
+    name = full_name(str(score), comparison.scores)
+    if name not in comparison.scores:
+        raise unknown_score(score, comparison.scores)
+    return name
+
+
+def _caption(comparison: Comparison | MethodComparison) -> str:
+    """Explain the blobs, crosses and lines of the plot."""
+    units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
+    criterion = f"p ({1 - comparison.level:.2g}, Holm)"
+    if isinstance(comparison, MethodComparison):
+        units += " and runs"
+        criterion += ", or by an interval without 0 where runs are too few for it"
+    return (
+        f"Blobs: share of {comparison.n_boot:,} samples of {units} with that rank; cross: median; "
+        f"line: {100 * comparison.level:g} % interval. Lines at the right join methods that cannot "
+        f"be separated by {criterion}."
+    )
+
+
 def _draw_ranks(
-    ax: Axes, compared: Comparison | MethodComparison, score: str, squeezed: float
+    ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of one comparison; `squeezed` is the height of its rows in usual heights."""
-    ranks, spans = compared.ranks[score], joined(compared, score)
+    """Draw the ranks of one comparison, a row per method.
+
+    `row_scale` is the height of a row relative to the height that its text needs.
+    """
+    ranks = comparison.ranks[score]
+    groups = joined(comparison, score)  # (first row, last row) of methods not separated
     n = len(ranks.names)
-    width = figure_width() * 72 * 0.7 / (n + 0.4 * len(spans))
-    largest = (0.9 * min(_ROW * squeezed * font_size(), width)) ** 2
+    rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
+    max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):
-        kept = [(rank, share) for rank, share in enumerate(shares, 1) if share]
-        x, areas = zip(*kept, strict=True)
+        share_of_rank = {rank: share for rank, share in enumerate(shares, 1) if share}
+        areas = [max_area * share for share in share_of_rank.values()]
         blobs: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
-        ax.scatter(x, [k] * len(x), [largest * share for share in areas], **blobs)
+        ax.scatter(list(share_of_rank), [k] * len(areas), areas, **blobs)
         ax.plot([ranks.low[k], ranks.high[k]], [k, k], color="black", linewidth=1)
         ax.plot([ranks.median[k]], [k], "x", color="black", markersize=0.6 * font_size())
-    for place, (above, below) in enumerate(spans):
-        right = n + 0.7 + 0.4 * place
-        ax.plot([right, right], [above - 0.25, below + 0.25], color="black", linewidth=2)
-    values = {i.run: i.value for i in compared.intervals if i.score == score}
-    letters = int(_LABELS * figure_width() * 72 / (0.58 * font_size()))
+    for k, (top_row, bottom_row) in enumerate(groups):
+        x = n + 0.7 + 0.4 * k
+        ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
+    values = {i.run: i.value for i in comparison.intervals if i.score == score}
+    letters = int(_MAX_LABEL_WIDTH * figure_width() * 72 / (0.58 * font_size()))
     labels = [
         textwrap.fill(f"{rank}  {name} {short(values[name])}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
     ]
-    most_lines = 1 + max(label.count("\n") for label in labels)
-    size = font_size() * min(1, 2 * squeezed / most_lines)
-    ax.set_yticks(range(n), labels, parse_math=False, fontsize=size)
-    ax.set_xticks(range(1, n + 1, 1 + (n > 9)))
-    ax.set(xlim=(0.4, n + 0.6 + 0.4 * len(spans)), ylim=(n - 0.4, -0.6))
+    max_lines = 1 + max(label.count("\n") for label in labels)
+    label_size = font_size() * min(1, 2 * row_scale / max_lines)
+    ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
+    ax.set_xticks(range(1, n + 1, 2 if n > 9 else 1))
+    groups_width = 0.4 * len(groups)
+    ax.set(xlim=(0.4, n + 0.6 + groups_width), ylim=(n - 0.4, -0.6))

@@ -1,4 +1,4 @@
-"""A picture of slices: the score of each group of images with its interval."""
+"""Plot the score of each slice, a group of images, with its interval."""
 
 from __future__ import annotations
 
@@ -26,51 +26,60 @@ def plot_slices(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw a score of runs in each slice, with 95 % intervals; a line is all images of a run.
+    """Draw a score of runs in each slice with 95 % intervals.
+
+    A dotted line is the score on all images of a run.
 
     Parameters
     ----------
     runs : sequence of Evaluation or path
         Runs whose images have groups, or their folders.
     by : str
-        The column of groups, as `slices_of` takes it.
+        The column of groups, in the form that `slices_of` takes.
     metric, score : str, optional
         What to draw; default: the first score of the first metric that all runs have.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
-        Also write it there, .pdf, .svg or .png.
+        Also write the figure to this .pdf, .svg or .png file.
 
     Raises
     ------
     DataError
-        For a column or score that a run does not have.
+        If a run lacks the column or the score.
     """
-    given = as_runs(runs)
-    slices = [slices_of(run, by) for run in given]
-    shown = score_drawn(given, slices, metric, score)
-    names = list(dict.fromkeys(name for one in slices for name in one.parts.names))
-    places = {name: len(names) - k for k, name in enumerate(names)}
+    evaluations = as_runs(runs)
+    slices_of_runs = [slices_of(run, by) for run in evaluations]
+    drawn_score = score_drawn(evaluations, slices_of_runs, metric, score)
+    names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
+    row_of = {name: len(names) - k for k, name in enumerate(names)}
+    n_runs = len(evaluations)
     with style(look, path is not None):
-        ax = new_axes(1.2 + 0.3 * len(names) * max(1, 0.6 * len(given)), 1.6)
+        ax = new_axes(1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs), 1.6)
         ax.set_box_aspect(None)
-        entries, figure = [], ax.figure.figure
-        steps = np.linspace(0.25, -0.25, len(given)) if len(given) > 1 else [0.0]
-        for one, step, line in zip(slices, steps, curve_lines(len(given)), strict=True):
-            for name, scored in zip(one.parts.names, one.scores[shown], strict=True):
-                height, (value, low, high) = places[name] + step, scored.score
-                ax.plot([low, high], [height, height], "-", color=line.color, linewidth=1.2)
-                (dot,) = ax.plot([value], [height], "o", color=line.color, markersize=4.5)
-            dot.set_label(one.name)
-            entries.append(dot)
-            ax.axvline(one.whole[shown], color=line.color, linewidth=0.9, linestyle=":")
-        sizes = dict(zip(slices[0].parts.names, slices[0].sizes, strict=True))
-        labels = [f"{name} ({sizes[name]})" if name in sizes else name for name in names]
-        ax.set_yticks([places[name] for name in names], labels, parse_math=False)
-        ax.set(ylim=(0.4, len(names) + 0.6), xlabel=heading(shown))
-        ax.set_title(f"{slices[0].parts.column} (images); dotted: all images", parse_math=False)
-        if len(entries) > 1:
-            place: Any = {"loc": "outside lower center", "ncols": min(4, len(entries))}
+        entries = []
+        offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
+        for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
+            label: str | None = slices.name  # only the first dot of a run is in the legend
+            for name, scored in zip(slices.parts.names, slices.scores[drawn_score], strict=True):
+                y = row_of[name] + offset
+                value, low, high = scored.score
+                ax.plot([low, high], [y, y], "-", color=line.color, linewidth=1.2)
+                (dot,) = ax.plot([value], [y], "o", color=line.color, markersize=4.5)
+                if label is not None:
+                    dot.set_label(label)
+                    entries.append(dot)
+                    label = None
+            ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
+        n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))
+        tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]
+        ax.set_yticks([row_of[name] for name in names], tick_labels, parse_math=False)
+        ax.set(ylim=(0.4, len(names) + 0.6), xlabel=heading(drawn_score))
+        column = slices_of_runs[0].parts.column
+        ax.set_title(f"{column} (images); dotted: all images", parse_math=False)
+        figure = ax.figure.figure
+        if n_runs > 1:
+            place: Any = {"loc": "outside lower center", "ncols": min(4, n_runs)}
             figure.legend(handles=entries, frameon=False, **place)
         return save(figure, path)
 
@@ -81,13 +90,16 @@ def score_drawn(
     metric: str | None = None,
     score: str | None = None,
 ) -> str:
-    """Return METRIC.SCORE of the score that is meant. Raises DataError for an unknown one."""
-    known = [name for name in slices[0].scores if all(name in one.scores for one in slices)]
+    """Return METRIC.SCORE of `score`, by default the first usual score of `metric`.
+
+    Raises DataError if not all slices have this score.
+    """
+    shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     if score is not None:
-        meant = full_name(score, known)
+        name = full_name(score, shared)
     else:
-        shown = usual_scores(runs[0], known)
-        meant = next((s for s in shown if metric in (None, s.partition(".")[0])), "")
-    if meant not in known:
-        raise unknown_score(score or metric, known)
-    return meant
+        candidates = usual_scores(runs[0], shared)
+        name = next((c for c in candidates if metric in (None, c.partition(".")[0])), "")
+    if name not in shared:
+        raise unknown_score(score or metric, shared)
+    return name

@@ -1,4 +1,4 @@
-"""The picture of ODS over the tolerance of matching."""
+"""The plot of ODS over the tolerance of matching."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bsdsbench.results.evaluation import Evaluation
 
 @dataclass(eq=False, repr=False)
 class ToleranceDisplay(CurveDisplay):
-    """ODS over the tolerance of matching.
+    """A curve of ODS over the tolerance of matching.
 
-    tolerances, f : (D,)
-    unit : what tolerances are, "fraction of the diagonal" or "pixels"
+    tolerances, f : (D,), sorted by tolerance when the display is made
+    unit : the unit of the tolerances, "fraction of the diagonal" or "pixels"
     """
 
     arrays = ("tolerances", "f")
@@ -31,18 +31,21 @@ class ToleranceDisplay(CurveDisplay):
     unit: str = "fraction of the diagonal"
 
     def __post_init__(self) -> None:
+        """Check the arrays, sort them by tolerance, and label the axes with the unit."""
         super().__post_init__()
         order = np.argsort(self.tolerances)
         self.tolerances, self.f = self.tolerances[order], self.f[order]
-        self.axes, self.kind = (f"Tolerance ({self.unit})", "ODS"), self.unit
+        self.axes = f"Tolerance ({self.unit})", "ODS"
+        self.kind = self.unit
 
     @classmethod
     def of_run(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> ToleranceDisplay:
-        """Return the display of a run that was counted at several tolerances.
+        """Return the display of a run that was evaluated at several tolerances.
 
-        `metric` is by default the run's first that has them. Raises DataError if there is none.
+        `metric` is by default the run's first metric with several tolerances. Raises DataError if
+        no metric has several.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -51,14 +54,16 @@ class ToleranceDisplay(CurveDisplay):
             if score.keys() >= set(keys):
                 f = [score[key].f for key in keys]
                 return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
-        counted = ", ".join(run.protocol.tolerance_names)
+        tolerances = ", ".join(run.protocol.tolerance_names)
         expected = "expected several, such as max_dist = .0075,.00375"
-        raise DataError(f"{run.name}: counted at the tolerance {counted} alone, {expected}")
+        raise DataError(f"{run.name}: counted at the tolerance {tolerances} alone, {expected}")
 
     def _drawing(self) -> Drawing:
+        """Return the curve alone."""
         return Drawing(self.tolerances, self.f, None, None)
 
     def _prepare(self, ax: Axes) -> None:
+        """Set the limits of F."""
         ax.set_ylim(0, 1)
 
     def plot(

@@ -11,7 +11,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import BASELINES, baseline
 from bsdsbench.detectors.imported_functions import fresh_modules, load_function
-from bsdsbench.detectors.map_files import encoded
+from bsdsbench.detectors.map_files import encode_map
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import sample_images
 from tests.helpers.runs import call, command, refused
@@ -120,7 +120,7 @@ def test_some_pictures_and_arguments_that_are_wrong(three, tmp_path):
     ],
 )
 def test_wrong_results_are_named(result, fault):
-    refused(fault, encoded, result, (4, 5))
+    refused(fault, encode_map, result, (4, 5))
 
 
 def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
@@ -129,7 +129,7 @@ def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
         (labels, ("labels", ".png")),
         ([labels, labels * 0], ("soft", ".mat")),
     ):
-        *about, data = encoded(result, (4, 5))
+        *about, data = encode_map(result, (4, 5))
         assert tuple(about) == expected
         path = tmp_path / f"a{about[1]}"
         path.write_bytes(data)
