@@ -1,4 +1,4 @@
-"""Checks of arguments to public functions: a wrong kind of value gives a one-line error."""
+"""Checks of arguments to public functions. A wrong kind of value gives a one-line error."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
 from bsdsbench.text import clip, visible
 
-MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
+MAX_GIVEN = 10**9  # values of an array; np.broadcast_to makes huge arrays of few bytes
 
 
 def _refuse_mask(value: object, what: str) -> None:
-    """Raise DataError for a masked array: its mask would be lost."""
+    """Raise DataError for a masked array, whose mask would be lost."""
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
 
 
 def given_array(value: object, what: str) -> NDArray[Any]:
-    """Return an array or a tensor as real numbers or bool in the byte order of this machine."""
+    """Convert an array or a tensor to real numbers or bool in the byte order of this machine.
+
+    `what` is the name of the array in errors. Raises DataError if the value is no such array.
+    """
     _refuse_mask(value, what)
     try:
         tensor: Any = value
@@ -44,8 +47,12 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def given_floats(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Return numbers or arrays of numbers as one dtype; none is cut to a whole one."""
+def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """Convert a value to an array of `dtype`. Fractions are never truncated.
+
+    `what` is the name of the value in errors. Raises DataError for a value that is not numeric or,
+    with an integer dtype, not whole.
+    """
     _refuse_mask(value, what)
     try:
         given = np.asarray(value)
@@ -57,13 +64,17 @@ def given_floats(value: object, what: str, dtype: DTypeLike = np.float64) -> NDA
     except (TypeError, ValueError, OverflowError):
         kind = kind_of_value(value)
         raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
-    if numbers.dtype.kind == "i" and given.dtype.kind == "f" and not np.array_equal(numbers, given):
+    if (
+        numbers.dtype.kind in "iu"
+        and given.dtype.kind == "f"
+        and not np.array_equal(numbers, given)
+    ):
         raise DataError(f"{what}: {given[numbers != given].flat[0]:g}, expected whole numbers")
     return numbers
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Return the items of any iterable but text."""
+    """Return the items of any iterable but text. Raises DataError for text and other values."""
     _refuse_mask(value, what)
     items: Any = value
     with suppress(TypeError):
@@ -73,7 +84,9 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Return a number in low .. high as float, or as int where it has to be whole."""
+    """Check that a number lies in low .. high. Return a float, or an int with `whole`. Raises
+    DataError.
+    """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
         expected = f"a {'whole ' * whole}number from {low:g} to {high:g}"
@@ -82,7 +95,7 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Return a path from text or a path object."""
+    """Convert text or a path object to a Path. Raises DataError for other values."""
     path: Any = value
     try:
         return Path(path)
@@ -91,14 +104,14 @@ def given_path(value: object, what: str) -> Path:
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:
-    """Return one of the words."""
+    """Check that a value is one of the allowed words. Raises DataError otherwise."""
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value
 
 
 def kind_of_value(value: object) -> str:
-    """Return a value as errors name it: its type, and itself where it is short."""
+    """Describe a value for an error message: its type or, if it is short, the value."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
     if value is None or isinstance(value, bool | int | float | str):

@@ -13,7 +13,7 @@ from bsdsbench.images import (
     Prediction,
     annotated_maps,
     binary_map,
-    soft_map,
+    check_soft_map,
     whole_labels,
 )
 from bsdsbench.loaders.pairing import Pair
@@ -125,11 +125,11 @@ def test_inputs_are_frozen_and_travel():
 )  # fmt: skip
 def test_types_of_soft_maps(given, read):
     values = np.array([[0, 1, 1], [1, 0, 0]], given)
-    found = soft_map(values)
+    found = check_soft_map(values)
     assert (found.dtype, found.dtype.isnative) == (np.dtype(read), True)
     assert found.tolist() == values.tolist()
     assert np.shares_memory(found, values) or given != read
-    assert soft_map(values[:0]).shape == (0, 3)
+    assert check_soft_map(values[:0]).shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_types_of_soft_maps(given, read):
     ],
 )
 def test_what_is_no_soft_map(values, words):
-    refused(rf"^mine: .*{words}", soft_map, values, "mine")
+    refused(rf"^mine: .*{words}", check_soft_map, values, "mine")
 
 
 # --- binary maps

@@ -39,7 +39,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.engine import available_cores, run_source
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
-from bsdsbench.runs.sources import folder_header, folders
+from bsdsbench.runs.sources import folder_header, list_items
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
@@ -244,7 +244,7 @@ def _evaluate(
     Images on which the detector failed are left out. The header describes all images in `ids`.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
-    all_items = folders(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
+    all_items = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
     provenance = {
         "ms_per_image": detected.ms_per_image,

@@ -41,7 +41,7 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_of
 from bsdsbench.runs.engine import evidence_of
 from bsdsbench.runs.keywords import Plan, RunKeywords, plan
-from bsdsbench.runs.sanity import Thumbnail, look_at, position, swaps, thickness, thumbnail
+from bsdsbench.runs.sanity import Thumbnail, find_swaps, look_at, position, thickness, thumbnail
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve
@@ -461,7 +461,7 @@ def _check_places(examination: _Examination) -> None:
         examination.name("mirrored", [image for image in placed if image.way == way], way=way)
     by_id = {image.image_id: image for image in placed}
     thumbnails = [(i.image_id, *i.thumbnails) for i in placed if i.thumbnails]
-    if swapped := dict(swaps(thumbnails)):
+    if swapped := dict(find_swaps(thumbnails)):
         a, b = next(iter(swapped.items()))
         examination.name("exchanged", [by_id[image_id] for image_id in swapped], a=a, b=b)
 

@@ -33,7 +33,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import named_scores
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.streaming import image_items, image_record, numbered_id, with_groups
+from bsdsbench.runs.streaming import add_groups, image_items, image_record, numbered_id
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -87,7 +87,7 @@ class BenchmarkMetric(Metric):
         """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
         counts; the same image with the same name counts once. Raises DataError for another."""
         items = image_items(pred, gts, image_id, 0)
-        counted = with_groups([image_record(*item, self.plan) for item in items], groups)
+        counted = add_groups([image_record(*item, self.plan) for item in items], groups)
         records, seen = list(filter(None, counted)), dict(self._seen)
         for record in records if image_id is not None else ():
             if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:

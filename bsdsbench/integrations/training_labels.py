@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import given_array, given_floats, given_number, given_word
+from bsdsbench.arguments import as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, same_shape
 from bsdsbench.metrics.boundary import Match
@@ -97,7 +97,7 @@ def assign(
     same_shape(bmap.shape, truth.shape[-2:])
     value = np.zeros(bmap.shape)
     if pred_value is not None:
-        value = factor * given_floats(pred_value, "pred_value")
+        value = factor * as_numbers(pred_value, "pred_value")
         same_shape(value.shape, bmap.shape, "pred_value")
         if not (np.abs(value) <= _LARGEST_VALUE).all():
             raise DataError(

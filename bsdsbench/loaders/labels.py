@@ -1,4 +1,4 @@
-"""Label maps: their boundaries, and what they show about the meaning of their numbers."""
+"""Label maps: their boundaries, and evidence about the meaning of their numbers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ WHITE_FOR_CLASSES = (
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     """Return the boundary pixels of a label map, at image size.
 
-    A pixel is boundary where its label differs from the pixel below, to the right or diagonally
-    below-right; neighbours outside the image count as equal, and so do void ones.
+    A pixel is boundary if its label differs from that of the pixel below, to the right or
+    diagonally below-right. Neighbours that are outside the image or void count as equal.
 
     Parameters
     ----------
     labels : array
         (H, W), any integer or bool dtype; the values only need to differ between regions.
     valid : array or None
-        (H, W) bool, False where pixels are void, which are no boundary; default: none is.
+        (H, W) bool, False for void pixels, which are never boundary. None: no pixel is void.
 
     Returns
     -------
@@ -69,46 +69,50 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return what a label map shows: one of 0 and 255, where 255 is no class, is white.
+    """Return WHITE_LABELS if a map holds 0 and 255 alone and 255 is no class, or LABELS otherwise.
 
-    One image may hold nothing but 0 and a label to ignore, a whole set does not.
+    One image may hold nothing but 0 and an ignored label; a whole set does not. `known` are the
+    labels of the classes.
     """
-    white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
-    return Values.WHITE_LABELS if white else Values.LABELS
+    is_white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
+    return Values.WHITE_LABELS if is_white else Values.LABELS
 
 
 def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError for labels of 0 and 255 beside others, but where 255 is from these."""
-    labels = (gt != 0) & (gt != 255)
-    white = label_evidence(pred, known) is Values.WHITE_LABELS
-    if white and labels.any() and (pred[gt != 255] != 0).any():
+    """Raise DataError if a prediction has 0 and 255 alone, but the ground truth has other labels.
+
+    `known` are the labels of the classes; a class 255 is allowed.
+    """
+    has_label = (gt != 0) & (gt != 255)
+    is_white = label_evidence(pred, known) is Values.WHITE_LABELS
+    if is_white and has_label.any() and (pred[gt != 255] != 0).any():
         raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return whether a map of instances has several numbers, or one for several pieces.
+    """Return whether a map of instances has several numbers, or one number in several pieces.
 
-    `by_number` is True where an object keeps its number, and may have pieces.
+    `by_number` is True if an object keeps its number, and may have several pieces.
     """
-    drawn = (numbers > 0) & ~np.isin(numbers, list(void))
-    number = numbers.max(initial=0, where=drawn)
+    is_object = (numbers > 0) & ~np.isin(numbers, list(void))
+    number = numbers.max(initial=0, where=is_object)
     if not number:
         return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
-    if (numbers != number)[drawn].any():
+    if (numbers != number)[is_object].any():
         return Evidence(Values.NUMBERS)
     if by_number:
         return Evidence(levels=(float(number),))
     from scipy.ndimage import label
 
-    several = label(drawn, np.ones((3, 3)))[1] > 1
-    return Evidence(Values.PIECES if several else Values.NOTHING, (float(number),))
+    has_pieces = label(is_object, np.ones((3, 3)))[1] > 1
+    return Evidence(Values.PIECES if has_pieces else Values.NOTHING, (float(number),))
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return whether labels are train ids where the ids of the classes, which have gaps, are meant.
+    """Return whether the labels are train ids or label ids, which have gaps.
 
-    A set of label ids has one above the number of classes somewhere; train ids have labels below it
-    that are no id.
+    A set with label ids has an id that is not below the number of classes. Train ids include labels
+    below that number that are no id.
     """
     present = np.setdiff1d(labels, [0, *ignored])
     if np.isin(present[present >= len(ids)], ids).any():
@@ -118,6 +122,6 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 
 
 def train_id_options(metric: str) -> Setting:
-    """Return the options by which a metric reads train ids where it has the ids of the classes."""
+    """Return the setting with which a metric reads train ids instead of label ids."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)

@@ -3,20 +3,21 @@
 The image id is the file's name without its suffix, in any folder below the given one. Several files
 may belong to one image, as annotators or as predicted label maps, in these arrangements only:
 
-| arrangement | what says so |
+| arrangement | recognised by |
 |---|---|
 | ID_1.png, ID_2.png (also ID-1, ID.1, ID_0, ID_01) | the ids of the other side or of a split |
 | ID_gt1.png, ID_annotator2.png: a word and a number | the same |
 | ID/NAME.png | the same |
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
-Of frames (folders ID/NAME with numbers from 0 or with zeros before them; ID_001; numbers that start
-above 1) only a split says that they are annotators. A side has the arrangement in which most of its
-ids are known from the other side, or from the split. An id is refused whose files are of several
-arrangements, or that would be read in part: what is left over may be another annotator.
+A side has the arrangement in which most ids are known from the other side, or from the split.
+Numbered files may also be the frames of a video: numbers from 0 in folders ID/NAME or with zeros
+before them, ID_001, numbers that start above 1. Such files are annotators only if a split names
+their ids. An id is refused if its files have several arrangements, or if it would be read in part,
+because a file left over may be another annotator.
 
-Where names repeat over folders that both sides have, the images are frames of sequences, and the
-id is the path SEQUENCE/FRAME. A split file lists such ids, or sequences.
+If names repeat over folders that both sides have, the images are frames of sequences, and the id is
+the path SEQUENCE/FRAME. A split file lists such ids, or sequences.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 
 
 class Arrangement(Enum):
-    """The part of a file's path that is the image id; the first of several that fit is meant."""
+    """The part of a file's path that is the image id. If several members fit, the first applies."""
 
     ONE = "ID"
     NUMBERED = "ID_1"
@@ -58,7 +59,7 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the id of a file, given the names of its folders and its own."""
+        """Return the image id of a file, from the names of its folders and its file name."""
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
         if self is Arrangement.ONE:
@@ -69,10 +70,10 @@ class Arrangement(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The way in which the files of one side became images.
+    """How the files of one side form images.
 
-    An image has `least` to `most` files; where there are several they are called `first` to `last`.
-    `sequences` are folders of frames, where ids are SEQUENCE/FRAME; else 0.
+    An image has `least` to `most` files. Several files of an image are named `first` to `last`.
+    `sequences` is the number of sequences if ids are SEQUENCE/FRAME, else 0.
     """
 
     least: int = 1
@@ -82,7 +83,7 @@ class Layout:
     sequences: int = 0
 
     def describe(self) -> str:
-        """Return in words what is not one file an image with the id as its name; else "".
+        """Describe the layout in words. Return "" for one file per image with the id as its name.
 
         >>> Layout().describe()
         ''
@@ -98,43 +99,43 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Return how the files of a side became images: the files of each id, of some one or more.
-
-        An id with "/" in it is SEQUENCE/FRAME.
+        """Derive the layout from the files of each image id. An id with a slash is
+        SEQUENCE/FRAME.
         """
-        sizes, sequences = list[int](), set[str]()
-        for image_id, paths in files.items():
-            if paths:
-                sizes.append(len(paths))
-                sequences |= {image_id.rpartition("/")[0]} if "/" in image_id else set()
-        if max(sizes, default=1) == 1:
+        n_files = [len(paths) for paths in files.values() if paths]
+        sequences = {i.rpartition("/")[0] for i, paths in files.items() if paths and "/" in i}
+        if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))
         examples = []
         for path in (files[image_id][0], files[image_id][-1]):
             name, folder = id_of(path), show(path.parent.name)
             if name == image_id:
-                name = f"{folder}/ID"
+                examples.append(f"{folder}/ID")
+            elif folder == image_id:
+                examples.append(f"ID/{name}")
             else:
-                name = f"ID/{name}" if folder == image_id else name.replace(image_id, "ID", 1)
-            examples.append(name)
-        return cls(min(sizes), max(sizes), examples[0], examples[1], len(sequences))
+                examples.append(name.replace(image_id, "ID", 1))
+        return cls(min(n_files), max(n_files), examples[0], examples[1], len(sequences))
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Return the layout that `dataclasses.asdict` wrote; None for anything else."""
+        """Rebuild a layout from `dataclasses.asdict`, or return None for any other value."""
         if not isinstance(values, Mapping):
             return None
         numbers = [values.get(name) for name in ("least", "most", "sequences")]
         names = [values.get(name) for name in ("first", "last")]
-        sound = all(isinstance(n, int) for n in numbers) and all(isinstance(n, str) for n in names)
-        return cls(**{f.name: values[f.name] for f in fields(cls)}) if sound else None
+        if not all(isinstance(n, int) for n in numbers):
+            return None
+        if not all(isinstance(n, str) for n in names):
+            return None
+        return cls(**{f.name: values[f.name] for f in fields(cls)})
 
 
 class FilesOfSide(NamedTuple):
     """The files of predictions, or of ground truth, by image id.
 
-    doubled : ids that have several files without being of one arrangement
+    `doubled` are the ids of several files that have no common arrangement.
     """
 
     files: Files
@@ -143,7 +144,7 @@ class FilesOfSide(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """Both sides, and the ids that count; wanted is None where all do."""
+    """The files of both sides, and the wanted ids: None if all ids are wanted."""
 
     wanted: set[str] | None
     pred: FilesOfSide
@@ -152,10 +153,10 @@ class Grouping(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """One image: its id, its prediction's files (none where missing counts as zero), its truth's.
+    """The files of one image.
 
-    Several prediction files are label maps, several ground-truth files are annotators, in natural
-    order of their names.
+    `pred_paths` is empty if a missing prediction counts as zero. Several prediction files are label
+    maps, several ground-truth files are annotators, in natural order of their names.
     """
 
     image_id: str
@@ -164,7 +165,9 @@ class Pair:
 
 
 class _File(NamedTuple):
-    """A file below one of its side's folders; parts are the names of its folders and its own."""
+    """A file below one of its side's folders. `parts` are the names of its folders, then its
+    own.
+    """
 
     path: Path
     root: Path
@@ -183,33 +186,32 @@ def pair(
 ) -> list[Pair]:
     """Pair every image's prediction with its ground truth, sorted by id.
 
-    missing : a ground truth without prediction is an "error", a pair without pred_paths ("zero"),
-              or left out ("skip")
-    kinds   : pred_kind, gt_kind, classes and sequences, as for `group_files`
-
-    Raises PairingError that lists every missing, extra and doubled id.
+    A ground truth without prediction is an error, gives a pair without `pred_paths`
+    (missing="zero"), or is left out (missing="skip"). `kinds` are pred_kind, gt_kind, classes and
+    sequences of `group_files`. Raises PairingError that lists every missing, extra and doubled id.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
-    both, problems = gts.keys() & preds.keys(), []
-    needed = pred_dir and (missing == "error" or not both)
-    for folder, fault, names in (
+    shared = gts.keys() & preds.keys()
+    needs_all = pred_dir and (missing == "error" or not shared)
+    problems = []
+    for folder, fault, ids in (
         (pred_dir, SEVERAL, pred.doubled),
         (gt_dir, SEVERAL, gt.doubled),
-        (pred_dir, "no prediction for: {}", gts.keys() - both if needed else ()),
+        (pred_dir, "no prediction for: {}", gts.keys() - shared if needs_all else ()),
         (gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()),
     ):
-        if names:
-            ids = f"{listed(sorted(names))} ({len(names)} in all)"
-            problems.append(f"{show(folder)}: {fault.format(ids)}")
+        if ids:
+            examples = f"{listed(sorted(ids))} ({len(ids)} in all)"
+            problems.append(f"{show(folder)}: {fault.format(examples)}")
     if problems:
         raise PairingError("", problems)
-    chosen = gts if missing == "zero" else both
+    chosen = gts if missing == "zero" else shared
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in sorted(chosen)]
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
-    """Every image of a ground-truth folder as a pair without prediction; see `pair`."""
+    """List the images of a ground-truth folder as pairs without prediction; see `pair`."""
     return pair(None, gt_dir, split, "zero")
 
 
@@ -227,90 +229,95 @@ def group_files(
     Parameters
     ----------
     pred_dir, gt_dir : path
-        The folders; no `pred_dir` for the ground truth alone.
+        The folders. `pred_dir` is None for the ground truth alone.
     split : path, collection of str or None
-        The images that count, ids or a file of them; without it every ground truth needs a
+        Ids of the wanted images, or a file that lists them. None: every ground truth needs a
         prediction and every prediction a ground truth.
     pred_kind : str
-        "soft"; "labels", where several files may belong to one image; or "classes", where
-        `classes` may each have a folder, of its name or class_001, class_002 ..
+        "soft", "labels" (several files may belong to one image) or "classes" (each class may have
+        a folder of its name, or class_001, class_002 ..).
     gt_kind : str
-        "annotators", where several files may belong to one image, or one of one file each.
+        "annotators" (several files may belong to one image), or a kind with one file per image.
+    classes : sequence of str
+        Names of the classes.
     sequences : bool
-        Folders are sequences also where no name repeats.
+        Treat folders as sequences even if no file name repeats.
     """
     roots = _prediction_folders(pred_dir, pred_kind, classes), [Path(gt_dir)]
     sides = [list(chain(*map(_files_below, side))) for side in roots]
-    from_file = isinstance(split, str | os.PathLike)
-    lines = _lines_of(split) if isinstance(split, str | os.PathLike) else split
+    is_file = isinstance(split, str | os.PathLike)
+    lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
     several = pred_kind == "labels", gt_kind == "annotators"
-    depth = _depth(sides, lines, several, sequences)
-    if depth > 1:
+    depth = _find_depth(sides, lines, several, sequences)
+    if depth > 1:  # the id is the path SEQUENCE/FRAME, and each frame has one file
         several = False, False
         sides = [[f._replace(parts=("/".join(f.parts[-depth:]),)) for f in s] for s in sides]
-    ids: list[dict[Arrangement, set[str]]] = []
-    for side, may_be in zip(sides, several, strict=True):
-        fitting = Arrangement if may_be else (Arrangement.ONE,)
+    ids: list[dict[Arrangement, set[str]]] = []  # of each side: arrangement -> its ids
+    for side, may_be_several in zip(sides, several, strict=True):
+        fitting = Arrangement if may_be_several else (Arrangement.ONE,)
         parts = list(map(_PARTS, side))
         ids.append({a: set(map(a.id_in, parts)) for a in fitting})
-    names = [side[Arrangement.ONE] for side in ids]
+    names = [side_ids[Arrangement.ONE] for side_ids in ids]
     wanted = None
     if lines is not None and depth > 1:
-        wanted = _wanted_paths(lines, names[0] | names[1])
+        wanted = _resolve_split(lines, names[0] | names[1])
     elif lines is not None:
-        wanted = {id_of(line) if from_file else line for line in lines}
-    chosen = _arrangements(ids, wanted)
-    made = []
+        wanted = {id_of(line) if is_file else line for line in lines}
+    chosen = _best_arrangements(ids, wanted)
+    grouped = []
     for k, side in enumerate(sides):
-        known = ids[1 - k][chosen[1 - k]] if wanted is None else wanted
-        doubtful = _doubtful(side, chosen[k], known, names[1 - k]) if several[k] else set()
-        made.append(_files_by_id(side, chosen[k], wanted, doubtful, is_truth=k == 1))
-    return Grouping(wanted, *made)
+        other = 1 - k
+        known = ids[other][chosen[other]] if wanted is None else wanted
+        doubtful = _find_doubtful_ids(side, chosen[k], known, names[other]) if several[k] else set()
+        grouped.append(_group_by_id(side, chosen[k], wanted, doubtful, is_truth=k == 1))
+    return Grouping(wanted, *grouped)
 
 
 def _prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
-    """Return the prediction folder, or the folders of its classes if each class has its own."""
-    numbered = list(map("class_{:03d}".format, range(1, len(classes) + 1)))  # as SBD's programs
+    """Return the prediction folder, or the folders of the classes if each class has a folder."""
+    # As SBD's programs name the folders of classes
+    numbered = list(map("class_{:03d}".format, range(1, len(classes) + 1)))
     folders = [] if pred_dir is None else [Path(pred_dir)]
     for names in (numbered, classes) if pred_kind == "classes" else ():
-        of_classes = [Path(pred_dir or "", name) for name in names]
-        if of_classes and all(map(Path.is_dir, of_classes)):
-            folders = of_classes
+        class_folders = [Path(pred_dir or "", name) for name in names]
+        if class_folders and all(map(Path.is_dir, class_folders)):
+            folders = class_folders
     return folders
 
 
 def _files_below(root: Path) -> list[_File]:
-    """Return the files of a folder. Raises PairingError if it has none."""
+    """List the files of a folder. Raises PairingError if there are none."""
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
-    above = len(root.parts)
-    return [_File(p, root, (*map(show, p.parts[above:-1]), id_of(p))) for p in paths]
+    n_above = len(root.parts)
+    return [_File(p, root, (*map(show, p.parts[n_above:-1]), id_of(p))) for p in paths]
 
 
-def _depth(
+def _find_depth(
     sides: Sequence[Sequence[_File]],
     lines: Collection[str] | None,
     several: tuple[bool, bool],
     sequences: bool,
 ) -> int:
-    """Return how many of the last parts of a path are the id: more than one for sequences.
+    """Return how many parts at the end of a path form the id: more than one for sequences.
 
-    Raises PairingError where frames of sequences may as well be several files of an image.
+    `lines` are the lines of a split, `several` tells for each side whether an image may have
+    several files. Raises PairingError if frames of sequences may also be several files of an image.
     """
     pred, gt = sides
     deepest = max(map(len, map(_PARTS, chain(*sides))))
-    repeated = any(len({(f.root, f.parts[-1]) for f in side}) < len(side) for side in sides)
-    for depth in range(2, deepest + 1) if repeated or sequences else ():
+    names_repeat = any(len({(f.root, f.parts[-1]) for f in side}) < len(side) for side in sides)
+    for depth in range(2, deepest + 1) if names_repeat or sequences else ():
         paths = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
         if [*map(len, paths)] != [*map(len, sides)]:
             continue
-        in_pred, in_gt = ({path for _, path in side if "/" in path} for side in paths)
-        by_path = in_gt & _wanted_paths(lines or (), in_gt, of_folders=False)
-        shared = in_pred & in_gt if pred else by_path
-        if shared and (by_path or not all(several)):
+        pred_frames, gt_frames = ({path for _, path in side if "/" in path} for side in paths)
+        split_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
+        shared = pred_frames & gt_frames if pred else split_frames
+        if shared and (split_frames or not all(several)):
             return depth
         if shared and lines is None:
             frame = min(shared)
@@ -327,45 +334,48 @@ def _depth(
     return 1
 
 
-def _wanted_paths(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
-    """Return the ids SEQUENCE/FRAME that lines of a split mean, and the lines that mean none.
+def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
+    """Return the ids SEQUENCE/FRAME that the lines of a split name, and the lines that name none.
 
-    A line is an id with any folders before it, or, with `of_folders`, a sequence.
+    A line is an id with any folders before it or, with `of_folders`, a sequence.
     """
-    meant: dict[str, set[str]] = {}
+    ids_of_path: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
         for k in range(len(parts) - 1):
-            meant.setdefault("/".join(parts[k:]), set()).add(image_id)
+            ids_of_path.setdefault("/".join(parts[k:]), set()).add(image_id)
             if of_folders:
-                meant.setdefault("/".join(parts[k:-1]), set()).add(image_id)
+                ids_of_path.setdefault("/".join(parts[k:-1]), set()).add(image_id)
     wanted = set[str]()
     for line in lines:
-        *above, name = line.replace("\\", "/").rstrip("/").split("/")
-        parts = [*(show(part) for part in above if part not in ("", ".")), id_of(name)]
+        *folders, name = line.replace("\\", "/").rstrip("/").split("/")
+        parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
         tails = ("/".join(parts[k:]) for k in range(len(parts)))
-        wanted |= next((meant[tail] for tail in tails if tail in meant), {"/".join(parts)})
+        matches = (ids_of_path[tail] for tail in tails if tail in ids_of_path)
+        wanted |= next(matches, {"/".join(parts)})
     return wanted
 
 
-def _arrangements(
+def _best_arrangements(
     ids: Sequence[dict[Arrangement, set[str]]], wanted: set[str] | None
 ) -> tuple[Arrangement, ...]:
-    """Return both sides' arrangements, those in which most ids are known or wanted."""
+    """Return both sides' arrangements, chosen so that most ids are wanted, or known to both
+    sides.
+    """
 
-    def known(two: tuple[Arrangement, ...]) -> int:
-        pred, gt = map(getitem, ids, two)
+    def n_known(arrangements: tuple[Arrangement, ...]) -> int:
+        pred, gt = map(getitem, ids, arrangements)
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
-    return max(product(*ids), key=known)
+    return max(product(*ids), key=n_known)
 
 
-def _doubtful(
+def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], others: set[str]
 ) -> set[str]:
-    """Return the known ids that may be read in part, because a file left over could be theirs.
+    """Return the known ids that may lack a file, because an unused file may belong to them.
 
-    others : names of files on the other side, which are images of their own
+    `others` are the file names of the other side, which are images of their own.
     """
     ids = set[str]()
     for file in files:
@@ -377,86 +387,100 @@ def _doubtful(
     return ids & known
 
 
-def _files_by_id(
+def _group_by_id(
     files: Sequence[_File],
     arrangement: Arrangement,
     wanted: set[str] | None,
     doubtful: set[str],
     is_truth: bool,
 ) -> FilesOfSide:
-    """Return the files of a side by id; ids of different images, or doubtful ones, are doubled."""
+    """Group the files of a side by image id.
+
+    Ids whose files belong to different images are doubled, and so are `doubtful` ids.
+    """
     groups: dict[str, list[_File]] = {}
     for file in files:
         image_id = arrangement.id_in(file.parts)
         if wanted is None or image_id in wanted:
             groups.setdefault(image_id, []).append(file)
     roots = [*dict.fromkeys(map(_ROOT, files))]
-    several = {}
+    marks_by_id = {}  # of the ids that have not just one file, or one file for each class
     for image_id, group in groups.items():
-        if [*map(_ROOT, group)] != roots:  # one file, or one for each class
-            several[image_id] = [_mark(image_id, file, arrangement) for file in group]
-    numbers = [int(m.number) for marks in several.values() for m in marks if len(m.word) == 1]
-    frames = is_truth and wanted is None and min(numbers, default=0) > 1
+        if [*map(_ROOT, group)] != roots:
+            marks_by_id[image_id] = [_parse_mark(image_id, file, arrangement) for file in group]
+    all_marks = chain.from_iterable(marks_by_id.values())
+    numbers = [int(mark.number) for mark in all_marks if len(mark.word) == 1]
+    may_be_frames = is_truth and wanted is None
+    start_above_1 = min(numbers, default=0) > 1
     doubled = set()
-    for image_id, marks in several.items():
+    for image_id, marks in marks_by_id.items():
         paths = [file.path for file in groups[image_id]]
-        by_annotator = arrangement is Arrangement.ONE  # ANNOTATOR/ID.seg
-        folders = {path.parent.parent if by_annotator else path.parent for path in paths}
-        formats = {path.suffix.lower() for path in paths}
-        alike = len(folders) == len(formats) == len({mark.word for mark in marks}) == 1
-        alike &= not by_annotator or formats == {".seg"}
-        of_frames = is_truth and wanted is None and any(mark.is_frame for mark in marks)
-        if frames or of_frames or not alike:
+        are_frames = may_be_frames and (start_above_1 or any(mark.is_frame for mark in marks))
+        if are_frames or not _is_one_image(paths, marks, arrangement):
             doubled.add(image_id)
     by_id = {image_id: [file.path for file in group] for image_id, group in groups.items()}
     return FilesOfSide(by_id, doubled | doubtful & by_id.keys(), Layout.of_files(by_id))
 
 
+def _is_one_image(paths: Sequence[Path], marks: Sequence[_Mark], arrangement: Arrangement) -> bool:
+    """Return True if the files share folder, format and word, as the files of one image do."""
+    formats = {path.suffix.lower() for path in paths}
+    folders = {path.parent for path in paths}
+    if arrangement is Arrangement.ONE:  # ANNOTATOR/ID.seg
+        if formats != {".seg"}:
+            return False
+        folders = {folder.parent for folder in folders}
+    return len(folders) == len(formats) == len({mark.word for mark in marks}) == 1
+
+
 class _Mark(NamedTuple):
-    """The part of a file name after the id, such as "_gt" and "1"; empty inside of folders."""
+    """The end of a file name after the id, such as "_gt" and "1". Empty for files in a folder
+    ID.
+    """
 
     word: str
     number: str
     is_frame: bool
 
 
-def _mark(image_id: str, file: _File, arrangement: Arrangement) -> _Mark:
+def _parse_mark(image_id: str, file: _File, arrangement: Arrangement) -> _Mark:
+    """Parse the end of a file name after the image id."""
     name = file.parts[-1]
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Mark("", "", _FRAME_IN_FOLDER.search(name) is not None)
-    rest = name.removeprefix(image_id)
-    word = rest.rstrip("0123456789")
-    return _Mark(word, rest[len(word) :], _FRAME_BESIDE.search(rest) is not None)
+    ending = name.removeprefix(image_id)
+    word = ending.rstrip("0123456789")
+    return _Mark(word, ending[len(word) :], _FRAME_BESIDE.search(ending) is not None)
 
 
 def read_split(path: PathLike) -> list[str]:
-    """Return the image ids of a split file, in its order, each once. Raises DataError.
+    """Return the image ids of a split file, in its order and without repetition. Raises DataError.
 
-    One id or file name per line; empty lines and lines that start with # are passed over.
+    The file has one id or file name per line. Empty lines and lines that start with # are ignored.
     """
-    return list(dict.fromkeys(map(id_of, _lines_of(path))))
+    return list(dict.fromkeys(map(id_of, _read_lines(path))))
 
 
-def _lines_of(path: PathLike) -> list[str]:
+def _read_lines(path: PathLike) -> list[str]:
     """Return the lines of a split file that name images or sequences. Raises DataError."""
     with reading(path, "one id per line"):
         lines = map(str.strip, read_bytes(path).decode("utf-8-sig").splitlines())
-    named = [line for line in lines if line and line[0] != "#"]
-    if not named:
+    entries = [line for line in lines if line and line[0] != "#"]
+    if not entries:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")
-    return named
+    return entries
 
 
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
-    """Return every file below `folder` with one of `suffixes` (any case), in natural order.
+    """List the files below `folder` with one of `suffixes` (any case), in natural order.
 
-    Hidden names are passed over, links followed.
+    Hidden files are ignored, links are followed.
     """
     names = glob("**/*", root_dir=folder, recursive=True)
-    known = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
-    return list(map(Path(folder).joinpath, sorted(known, key=natural)))
+    matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
+    return list(map(Path(folder).joinpath, sorted(matching, key=natural)))
 
 
 def natural(name: str) -> str:
-    """Return a key that sorts names with their numbers by value: ID_2 before ID_10."""
+    """Return a sort key that orders the numbers in names by value: ID_2 before ID_10."""
     return re.sub(r"\d+", lambda number: number[0].zfill(20), name)

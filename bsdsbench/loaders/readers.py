@@ -1,18 +1,18 @@
-"""The files of one image as a Prediction or a GroundTruth.
+"""Reading the files of one image into a Prediction or a GroundTruth.
 
-| kind | what the files of a prediction hold |
+| kind | files of a prediction |
 |---|---|
 | soft    | boundary strengths; or ucm2, segs in .mat and .npz |
 | labels  | label maps, one per file or several in a file |
 | classes | (H, W) class labels, (C, H, W) maps, or one soft map per class |
 
-| kind | what the files of a ground truth hold |
+| kind | files of a ground truth |
 |---|---|
-| annotators | boundaries of every annotator, and segmentations where there are any |
+| annotators | boundaries of every annotator, and segmentations if there are any |
 | classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
 | mask       | one mask; gray above 128 of 255, or half of floats, is foreground |
 
-Lines, oriented edges and depth maps of both sides are in line_files.py and depth_files.py.
+Lines and oriented edges are read in line_files.py, depth maps in depth_files.py.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values
 from bsdsbench.text import listed, show
 
-MOST_ANNOTATORS = 16  # more of them than this, of smaller images, nobody has
-# where a file holds several maps, the one of such a name is meant
+MOST_ANNOTATORS = 16  # a longer last axis is a side of the image, not the annotators
+# Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
-READERS = {  # kind -> the parts that the arrays of a prediction's and of a truth's file are
+READERS = {  # kind -> functions from a file's arrays to parts: of a prediction, of a ground truth
     "lines": (predicted_lines, annotated_lines),
     "oriented": (predicted_edges, annotated_edges),
     "depth-map": (predicted_depth, annotated_depth),
@@ -81,17 +81,17 @@ def load_prediction(
 ) -> Prediction:
     """Read one image's prediction.
 
-    Soft maps come as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1].
-    bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are dropped. An
-    all-zero map is fine.
+    A soft map is returned as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in
+    [0, 1]. Bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are dropped. An
+    all-zero map is accepted.
 
     Parameters
     ----------
     path : pathLike or sequence of pathLike
-        PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat; several paths are the label
+        PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat. Several paths are the label
         maps of one image, one per threshold.
     image_id : str or None
-        Taken from the first file's name where None.
+        None takes the id from the first file's name.
     kind : str
         "soft" (boundary strengths) or "labels" (integer regions) for files that could be either.
         In .mat and .npz the variable is `ucm2`, `segs`, the only 2-D array, or one of SOFT_NAMES.
@@ -99,14 +99,14 @@ def load_prediction(
     Returns
     -------
     Prediction
-        The image's prediction in the form that was found.
+        The image's prediction, in the form of the file.
 
     Raises
     ------
     FileFormatError
-        One line: file, what it has, what was expected.
+        If a file is not such a prediction, or no path is given.
     DataError
-        For no path or an unknown `kind`.
+        If `kind` is unknown, or a path is not a path.
 
     Examples
     --------
@@ -125,51 +125,63 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read the soft map or the label maps of an image, as `load_prediction` does."""
+    """Read the soft map or the label maps of an image, as `load_prediction` does.
+
+    The id is by default that of the first file.
+    """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
-    segs = []
+    segs: list[Map] = []
     budget = Budget()
     for file in paths:
         arrays = read_arrays(file, indices=kind == "labels", what="a prediction", read=read)
         with faults_of(file, "a prediction"):
             if "ucm2" in arrays:
-                return Prediction(image_id, file, ucm2=_ucm2(arrays["ucm2"]))
-            likely = {"segs": arrays["segs"]} if "segs" in arrays else maps_of(arrays)
-            chosen = [*likely] if len(likely) == 1 else [k for k in SOFT_NAMES if k in likely]
-            if not chosen:
-                names = listed(sorted(arrays)) or "nothing"
-                expected = "expected ucm2, segs or one 2-D numeric array"
-                raise FaultError(f"has variables {names}, {expected}")
-            value: Any = likely[chosen[0]]
+                return Prediction(image_id, file, ucm2=_check_ucm2(arrays["ucm2"]))
+            value = _chosen_variable(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(value, list):
                 soft = np.ascontiguousarray(plane(value, "soft map"))
                 soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
                 return Prediction(image_id, file, soft=soft)
-            several = isinstance(value, list) or np.ndim(value) == 3
-            for labels in value if several else [value]:
+            has_several = isinstance(value, list) or np.ndim(value) == 3
+            for labels in value if has_several else [value]:
                 segs.append(label_map(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
+            # Checked after each file, so that the error names that file
             refuse_channels(segs, "", "label maps, each of all regions")
-            made = Prediction(image_id, paths[0], segs=tuple(segs))
-    return made
+            prediction = Prediction(image_id, paths[0], segs=tuple(segs))
+    return prediction
+
+
+def _chosen_variable(arrays: dict[str, Any]) -> Any:
+    """Return the array of a prediction: `segs`, the only map, or the map of a name in SOFT_NAMES.
+
+    Raises FaultError if the file has none of these.
+    """
+    maps = {"segs": arrays["segs"]} if "segs" in arrays else maps_of(arrays)
+    names = [*maps] if len(maps) == 1 else [name for name in SOFT_NAMES if name in maps]
+    if not names:
+        variables = listed(sorted(arrays)) or "nothing"
+        expected = "expected ucm2, segs or one 2-D numeric array"
+        raise FaultError(f"has variables {variables}, {expected}")
+    return maps[names[0]]
 
 
 def _given_paths(given: PathLike | Sequence[PathLike], what: str) -> list[Path]:
-    """Return the files of an image, one or several; `what` names them in an error."""
-    several = [given] if isinstance(given, str | os.PathLike) else given
+    """Return the files of an image, given as one path or several. `what` is used in errors."""
+    values = [given] if isinstance(given, str | os.PathLike) else given
     paths = []
-    for path in given_list(several, "path", "a path or several"):
+    for path in given_list(values, "path", "a path or several"):
         paths.append(given_path(path, "path"))
     if not paths:
         raise FileFormatError(f"{show(what)}: no files, expected at least one")
     return paths
 
 
-def _ucm2(array: object) -> F8:
-    """Return a contour map of double size, checked."""
+def _check_ucm2(array: object) -> F8:
+    """Check a contour map of double size and return it as float64. Raises FaultError."""
     array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
@@ -190,32 +202,23 @@ def read_prediction(
     reading: Reading | None = None,
     read: ReadBytes = read_bytes,
 ) -> Prediction:
-    """Read an image's prediction of a kind; where it has no files, nothing is predicted.
+    """Read an image's prediction of a kind. An image without files gets an empty prediction.
 
-    `shape` is that of its ground truth. Nothing consists of `n_maps` classes or label maps; of 0
-    label maps it is contours. `reading` says what the values of masks mean; without it they are
-    labels; `read` is called for the bytes. Raises FileFormatError.
+    `shape` is the shape of its ground truth. An empty prediction consists of `n_maps` classes or
+    label maps; if that is 0, of contours. `reading` is the meaning of mask values; without it the
+    values are labels. `read` reads the bytes of a file. Raises FileFormatError.
     """
-    name, paths = pair.image_id, pair.pred_paths
+    image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
-        zeros = np.zeros(shape)
-        nothing: dict[str, dict[str, Any]] = {
-            "classes": {"classes": np.zeros((n_maps, *shape), bool)},
-            "labels": {"segs": (zeros.astype(np.int32),) * n_maps},  # one region each
-            "depth-map": {"depth": zeros},
-            "lines": {"soft": zeros, "lines": NO_LINES},
-            "oriented": {"soft": zeros.astype(np.uint8), "angles": zeros},
-        }
-        soft = {"soft": zeros.astype(np.uint8)}
-        return Prediction(name, **(nothing.get(kind, soft) if n_maps else soft))
+        return _empty_prediction(image_id, kind, shape, n_maps)
     if kind in READERS:
         arrays = read_arrays(paths[0], what=kind, read=read)
         with faults_of(paths[0], kind):
             parts: dict[str, Any] = READERS[kind][0](arrays, shape)
-            return Prediction(name, paths[0], **parts)
+            return Prediction(image_id, paths[0], **parts)
     if kind != "classes":
-        return _read_map(name, paths, kind, read)
-    maps = []
+        return _read_map(image_id, paths, kind, read)
+    maps: list[Map] = []
     for path in paths:
         maps.append(only_array(read_arrays(path, indices=True, read=read), path))
         with faults_of(path, "a label map"):
@@ -223,21 +226,38 @@ def read_prediction(
                 raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
     with faults_of(paths[0], "a label map"):
         if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
-            cut = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
-            return Prediction(name, paths[0], classes=cut.mask, evidence=cut.evidence)
-        return Prediction(name, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
+            binarised = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
+            mask, evidence = binarised.mask, binarised.evidence
+            return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
+        classes = maps[0] if len(maps) == 1 else np.stack(maps)
+        return Prediction(image_id, paths[0], classes=classes)
 
 
-def n_levels(pairs: Sequence[Pair]) -> int:
-    """Return how many label maps stand for a missing prediction: as many as the first one has.
+def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
+    """Return a prediction of nothing, in the form of a kind; without maps (`n_maps` 0) contours."""
+    zeros = np.zeros(shape)
+    contours = {"soft": zeros.astype(np.uint8)}
+    parts_by_kind: dict[str, dict[str, Any]] = {
+        "classes": {"classes": np.zeros((n_maps, *shape), bool)},
+        "labels": {"segs": (zeros.astype(np.int32),) * n_maps},  # one region each
+        "depth-map": {"depth": zeros},
+        "lines": {"soft": zeros, "lines": NO_LINES},
+        "oriented": {**contours, "angles": zeros},
+    }
+    return Prediction(image_id, **(parts_by_kind.get(kind, contours) if n_maps else contours))
 
-    0 where it is no label map; 1 if none is missing, or the first cannot be read.
+
+def n_placeholder_maps(pairs: Sequence[Pair]) -> int:
+    """Return how many label maps to put in place of a missing prediction.
+
+    They are as many as the first prediction has. Returns 0 if that is not a set of label maps, and
+    1 if no prediction is missing, all are missing, or the first cannot be read.
     """
-    given = [pair for pair in pairs if pair.pred_paths]
-    if 0 < len(given) < len(pairs):
-        with suppress(DataError):  # the run says so in its turn
-            first = read_prediction(given[0], "labels", (1, 1))
-            return len(first.segs) if first.kind == "segs" else 0
+    predicted = [pair for pair in pairs if pair.pred_paths]
+    if 0 < len(predicted) < len(pairs):
+        with suppress(DataError):  # the run reports an unreadable file when it reaches the image
+            prediction = read_prediction(predicted[0], "labels", (1, 1))
+            return len(prediction.segs) if prediction.kind == "segs" else 0
     return 1
 
 
@@ -249,9 +269,9 @@ def load_ground_truth(
     gt_threshold: float | None = None,
     empty: bool = False,
 ) -> GroundTruth:
-    """Read every annotator of one image.
+    """Read the annotations of one image.
 
-    One annotator may be empty; none at all, or without `empty` all empty, raises.
+    Some annotations may be empty. Raises FileFormatError if all are, unless `empty` is True.
 
     Parameters
     ----------
@@ -259,18 +279,18 @@ def load_ground_truth(
         One file with all annotators, or several files of one annotator each, in order: BSDS .mat
         (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or (A, H, W), BSDS300 .seg.
     image_id : str or None
-        Taken from the first file's name where None.
+        None takes the id from the first file's name.
     gt_invert : bool
-        Pictures and arrays are dark boundaries on bright ground.
+        Image files and arrays are dark boundaries on bright ground.
     kind : str
         "boundaries" (two values: 0 and 1, 0 and 255 or 0 and 65535) or "labels" (region labels,
-        turned into boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and .seg say it
-        themselves.
+        turned into boundaries by `seg2bdry`) for image files and arrays. BSDS .mat and .seg files
+        name their content.
     gt_threshold : float or None
-        For gray maps, boundary where value/255 of uint8, value/65535 of uint16, or a float in
-        [0, 1] >= gt_threshold, whatever the values of one map; None refuses gray.
+        Gray values from gt_threshold on are boundary: value/255 of uint8, value/65535 of uint16,
+        or floats in [0, 1]. None refuses gray maps.
     empty : bool
-        True takes annotations without a boundary pixel.
+        Accept annotations without any boundary pixel.
 
     Returns
     -------
@@ -280,9 +300,9 @@ def load_ground_truth(
     Raises
     ------
     FileFormatError
-        One line: file, what it has, what was expected.
+        If a file is not such a ground truth.
     DataError
-        For an unknown `kind`.
+        If `kind` is unknown.
 
     Examples
     --------
@@ -294,39 +314,51 @@ def load_ground_truth(
     """
     given_word(kind, "kind", ("boundaries", "labels"))
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
-    means = Reading(holds, gt_threshold, (), gt_invert)
+    reading = Reading(holds, gt_threshold, (), gt_invert)
     paths = _given_paths(path, image_id or "ground truth")
-    return _read_annotators(image_id, paths, means, empty, read_bytes)
+    return _read_annotators(image_id, paths, reading, empty, read_bytes)
 
 
 def _read_annotators(
-    image_id: str | None, paths: Sequence[Path], reading: Reading, empty: bool, read: ReadBytes
+    image_id: str | None,
+    paths: Sequence[Path],
+    reading: Reading,
+    allow_empty: bool,
+    read: ReadBytes,
 ) -> GroundTruth:
-    """Read every annotator of one image, as `load_ground_truth` does. Raises as it does."""
+    """Read all annotations of one image from its ground-truth files.
+
+    The id is by default that of the first file. `allow_empty` accepts annotations without any
+    boundary. Raises DataError for a file without annotation, for several annotations in one of
+    several files, and for empty annotations.
+    """
     image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
-    for one in paths:
-        budget, before = Budget(), len(annotations)
-        with faults_of(one, "ground truth"):
-            for annotation in _annotations(one, reading, read):
+    for path in paths:
+        budget = Budget()
+        n_before = len(annotations)
+        with faults_of(path, "ground truth"):
+            for annotation in _annotations(path, reading, read):
                 budget.spend(annotation.edges.nbytes)
                 budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
                 annotations.append(annotation)
-            if len(annotations) == before:
+            if len(annotations) == n_before:
                 raise FaultError("no annotators, expected at least one annotation")
-            if len(annotations) > before + 1 and len(paths) > 1:
+            if len(annotations) > n_before + 1 and len(paths) > 1:
                 raise FaultError("several annotators, expected one in each of several files")
-            gt = truth_of(image_id, paths[0], annotations)
-    if not (empty or any(map(np.any, gt.boundaries))):
-        faint = bool(gt.evidence.values & Values.FAINT)
-        raise empty_truth(paths[0], len(annotations), faint)
+            # Built after each file, so that the error names that file
+            gt = join_annotations(image_id, paths[0], annotations)
+    if not (allow_empty or any(map(np.any, gt.boundaries))):
+        is_faint = bool(gt.evidence.values & Values.FAINT)
+        raise empty_truth_error(paths[0], len(annotations), is_faint)
     return gt
 
 
 class Annotation(NamedTuple):
-    """One annotator's boundaries, regions and pixels that are not void (None: unknown, all).
+    """One annotator's boundaries `edges`, regions `labels` and `valid` pixels.
 
-    mask : of crack sets, whose boundaries are the outline of a mask
+    `labels` is None if there are no regions, `valid` is None if no pixel is void. `mask` is the
+    object of a crack set, whose boundaries are its outline.
     """
 
     edges: Map
@@ -336,23 +368,30 @@ class Annotation(NamedTuple):
     mask: Map | None = None
 
 
-def truth_of(image_id: str, path: Path | None, annotations: Sequence[Annotation]) -> GroundTruth:
-    """Return the ground truth of all annotators of an image. Raises DataError for a one-hot one."""
+def join_annotations(
+    image_id: str, path: Path | None, annotations: Sequence[Annotation]
+) -> GroundTruth:
+    """Build the ground truth of an image from all its annotations.
+
+    Raises DataError if the boundaries look like the channels of classes.
+    """
     edges, labels, valid, evidence, masks = zip(*annotations, strict=True)
     what = "" if path else f"{image_id}: "
     refuse_channels(edges, what, "the boundaries of annotators")
-    # segmentations only where every annotator has one: region scores need all of them
-    whole = () if any(regions is None for regions in labels) else labels
-    known = [array for array in valid if array is not None]
-    parts = {"valid": np.logical_and.reduce(known)} if known else {}
+    # Region scores need the segmentation of every annotator
+    segmentations = () if any(regions is None for regions in labels) else labels
+    not_void = [array for array in valid if array is not None]
+    parts = {"valid": np.logical_and.reduce(not_void)} if not_void else {}
     parts |= {"mask": masks[0]} if len(masks) == 1 else {}
-    return GroundTruth(image_id, edges, whole, path, evidence=reduce(or_, evidence), **parts)
+    return GroundTruth(
+        image_id, edges, segmentations, path, evidence=reduce(or_, evidence), **parts
+    )
 
 
-def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """Return the fault of an image that nobody drew a boundary in.
+def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
+    """Return the error for an image in which nobody drew a boundary.
 
-    `faint` is True where all values are below gt_threshold.
+    `faint` is True if all values are below gt_threshold.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
@@ -367,7 +406,7 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
 
 
 def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Annotation]:
-    """Yield what each annotator of a file drew."""
+    """Yield the annotations in a file."""
     labelled = reading.kind is Kind.REGIONS
     arrays = read_arrays(path, labelled, "ground truth", read)
     suffix = path.suffix.lower()
@@ -389,43 +428,48 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
         what = f"annotation {number}"
         if not is_bsds:
             regions = labelled or suffix == ".seg"
-            yield annotation_of(item, reading, what, path.name, regions)
+            yield parse_annotation(item, reading, what, path.name, regions)
             continue
         parts = item if isinstance(item, dict) else {}
         drawn, labels = parts.get("Boundaries"), parts.get("Segmentation")
         if drawn is None and labels is None:
             raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
         if drawn is None:
-            yield annotation_of(labels, reading, what, path.name, regions=True)
+            yield parse_annotation(labels, reading, what, path.name, regions=True)
             continue
         binary = is_binary(plane(drawn, what))  # a struct says itself that it holds boundaries
         struct = evolve(reading, cut=None) if binary and reading.cut is not None else reading
-        annotation = annotation_of(drawn, struct, what, path.name)
-        none = labels is None or (isinstance(labels, np.ndarray) and not labels.size)  # or []
-        labels = None if none else label_map(labels)
+        annotation = parse_annotation(drawn, struct, what, path.name)
+        is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
+        labels = None if is_absent else label_map(labels)
         evidence = Evidence(maps=1, file=path.name) if binary else annotation.evidence
         yield annotation._replace(labels=labels, evidence=evidence, mask=mask)
 
 
-def annotation_of(
+def parse_annotation(
     array: object, reading: Reading, what: str, file: str, regions: bool = False
 ) -> Annotation:
-    """Return what one array of an annotator means: boundaries, or regions and theirs."""
+    """Convert one annotator's array to boundaries, or to regions and the boundaries between them.
+
+    `what` is its name in errors, `regions` is True for region labels. Raises DataError.
+    """
     if regions:
-        none = Setting("gt_invert", False), Setting("gt_threshold", "none")
-        for setting, used in zip(none, (reading.inverted, reading.cut), strict=True):
-            if used:
+        unset = Setting("gt_invert", False), Setting("gt_threshold", "none")
+        for setting, is_set in zip(unset, (reading.inverted, reading.cut), strict=True):
+            if is_set:
                 has = f"{what} holds region labels, for which {setting.name} means nothing"
                 raise FaultError(has, fix=setting)
         labels = label_map(array)
         return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
-    drawn = reading.boundary(plane(array, what), what, file)
-    # MATLAB's columns into rows, once: counting runs along rows.
-    return Annotation(np.ascontiguousarray(drawn.mask), None, drawn.valid, drawn.evidence)
+    binarised = reading.boundary(plane(array, what), what, file)
+    # MATLAB stores columns; counting is faster along rows
+    return Annotation(
+        np.ascontiguousarray(binarised.mask), None, binarised.valid, binarised.evidence
+    )
 
 
 def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError for maps that lie along the last axis of an array, (H, W, N)."""
+    """Raise FaultError if the annotators lie along the last axis of an array (H, W, N)."""
     rows, cols, n = array.shape
     if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
         raise FaultError(
@@ -442,10 +486,10 @@ def read_truth(
     reading: Reading | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
-    """Read an image's ground truth of a kind, of classes with `instances` also these.
+    """Read an image's ground truth of a kind. `instances` adds the instances to classes.
 
-    `reading` says what its values mean; without it the protocol does. `read` is called for the
-    bytes. Raises DataError.
+    `reading` is the meaning of the values, by default that of the protocol. `read` reads the bytes
+    of a file. Raises DataError.
     """
     if reading is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -453,8 +497,8 @@ def read_truth(
             holds = Kind.REGIONS
         reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
     if kind == "annotators":
-        empty = protocol.empty_gt != "error"
-        return _read_annotators(pair.image_id, pair.gt_paths, reading, empty, read)
+        allow_empty = protocol.empty_gt != "error"
+        return _read_annotators(pair.image_id, pair.gt_paths, reading, allow_empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     (path,) = pair.gt_paths
@@ -468,20 +512,22 @@ def read_truth(
             parts = mask_parts(array, reading, path.name)
         else:
             parts = _class_parts(arrays, path, instances, read)
-        given: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
-        return GroundTruth(pair.image_id, path=path, **given)
+        arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
+        return GroundTruth(pair.image_id, path=path, **arguments)
 
 
 def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, object]:
-    """Return the parts of a ground truth that a mask gives. Raises DataError."""
-    cut = reading.mask(plane(array, what), what, file)
-    return {"mask": cut.mask, "valid": cut.valid, "evidence": cut.evidence}
+    """Return the mask, valid pixels and evidence that a ground-truth mask gives. Raises
+    DataError.
+    """
+    binarised = reading.mask(plane(array, what), what, file)
+    return {"mask": binarised.mask, "valid": binarised.valid, "evidence": binarised.evidence}
 
 
 def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read a field of view of an image of that shape: False where nothing counts.
+    """Read the field of view of an image: bool (H, W), False for pixels that are never counted.
 
-    Raises FileFormatError for what is no mask of two values, or of another shape.
+    Raises FileFormatError if the file is no mask of two values, or has another shape.
     """
     array = only_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
@@ -493,16 +539,15 @@ def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
 def _class_parts(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
-    """Return class labels; of SBD's struct GTcls also boundaries, and `instances` if asked for.
+    """Return the class labels or class boundaries of a ground-truth file, by the name of the part.
 
-    The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
-    annotations, take the place of those of the classes, as in SEAL's program.
+    SBD's struct GTcls holds both. With `instances` the instance file beside `path` is read too.
     """
     parts: dict[str, object]
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
-        drawn: Any = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
-        parts = {"labels": struct["Segmentation"], "class_boundaries": drawn}
+        boundaries = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
+        parts = {"labels": struct["Segmentation"], "class_boundaries": boundaries}
     else:
         cracks = crack_mask(arrays)
         array = only_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
@@ -510,26 +555,36 @@ def _class_parts(
             array = plane(array, "label map")
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
     if "labels" in parts and instances and (file := instances_beside(path)):
-        arrays = read_arrays(file, indices=True, read=read)
-        with faults_of(file, "instances"):
-            struct = arrays.get("GTinst")
-            parts["instances"] = struct["Segmentation"] if struct else only_array(arrays, file)
-            drawn = parts.get("class_boundaries")
-            if struct and drawn is not None:
-                outlines, classes = struct["Boundaries"], np.ravel(struct["Categories"])
-                known = np.arange(1, len(drawn) + 1)
-                if len(outlines) == len(known) != classes.size:
-                    classes = known
-                if len(outlines) != classes.size or not np.isin(classes, known).all():
-                    fault = f"{len(outlines)} Boundaries and {classes.size} Categories"
-                    raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(known)}")
-                drawn[:] = False
-                for category, outline in zip(classes, outlines, strict=True):
-                    drawn[int(category) - 1] |= np.asarray(outline) != 0
+        _add_instances(parts, file, read)
     return parts
 
 
+def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
+    """Add the instance map of a file to the parts of a ground truth.
+
+    The outlines in SBD's struct GTinst replace the class boundaries, as in SEAL's program. There is
+    one outline per instance or, in the refined annotations, one per class.
+    """
+    arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
+    with faults_of(file, "instances"):
+        struct = arrays.get("GTinst")
+        parts["instances"] = struct["Segmentation"] if struct else only_array(arrays, file)
+        boundaries = parts.get("class_boundaries")
+        if not struct or boundaries is None:
+            return
+        outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
+        classes = np.arange(1, len(boundaries) + 1)
+        if len(outlines) == len(classes) != categories.size:
+            categories = classes
+        if len(outlines) != categories.size or not np.isin(categories, classes).all():
+            fault = f"{len(outlines)} Boundaries and {categories.size} Categories"
+            raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(classes)}")
+        boundaries[:] = False
+        for category, outline in zip(categories, outlines, strict=True):
+            boundaries[int(category) - 1] |= np.asarray(outline) != 0
+
+
 def instances_beside(path: Path) -> Path | None:
-    """Return the file of the same name in the folder inst (SBD) or instances beside, or None."""
+    """Return the file of the same name in the sibling folder inst (SBD) or instances, or None."""
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)

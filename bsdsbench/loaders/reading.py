@@ -1,17 +1,17 @@
-"""Readings: what the values of one side's files mean, for a whole set and not image by image.
+"""Readings: the meaning of the values in one side's files, for a whole set at once.
 
-Each side of a run, its truth and its predictions, has one `Reading`. Options say it, or it is
-inferred where a single meaning is in use for what the files hold. For masks:
+Each side of a run, its ground truth and its predictions, has one `Reading`. Options set the
+reading; without an option it is inferred if only one meaning is in use for such files. For masks:
 
 | values of a mask | meaning |
 |---|---|
-| 0 and one of 1, 255, 65535, in any type | what is not 0 is the object |
+| 0 and one of 1, 255, 65535, in any type | the object is not 0 |
 | many, from 0 to white | gray, as resizing and JPEG make masks: the object is above one half, or from `gt_threshold` on |
-| three; or more with areas of one value between | two meanings, a void or gray: refused, unless an option says one, or other files of the side are gray |
+| three, or more with uniform areas of a middle value | two meanings, void or gray: refused, unless an option chooses, or other files of the side are gray |
 
-An image is read once, by itself: what options and its values imply is applied, and the `Evidence` is
-kept in its record. `verdict` joins the evidence of all images where the whole set is known: at the
-end of a run that is no shard, when shards are merged, and when a stream is computed.
+Each image is read by itself: the options are applied, and the properties of its values are kept as
+`Evidence` in its record. `verdict` joins the evidence of all images once the whole set is known: at
+the end of a run that is no shard, when shards are merged, and when a stream is computed.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -29,24 +29,21 @@ from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.images import (
     Map,
-    Prediction,
     described,
-    few_lines,
     is_binary,
     one_map,
-    unit,
 )
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
+from bsdsbench.loaders.soft_evidence import faint_problem
 from bsdsbench.protocol.fields import tidy
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
 Cut = float | tuple[float, float, float] | None
 WHITE = {"u1": 255, "u2": 65535}
-LOSSY = (".jpg", ".jpeg", ".webp")  # a file of these holds no exact values
-FORM_WORDS = {  # of predictions, in words
+LOSSY = (".jpg", ".jpeg", ".webp")  # formats that do not keep exact values
+FORM_WORDS = {  # form of a prediction -> words
     "soft8": "soft 8-bit maps",
     "soft16": "soft 16-bit maps",
     "float": "soft float maps",
@@ -54,16 +51,12 @@ FORM_WORDS = {  # of predictions, in words
     "ucm2": "contour maps of double size (ucm2)",
     "segs": "segmentations",
 }
-# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
-# One may be an image without boundaries; a set of them alone is a fault of its form.
-# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
-SMALL = {1: 9, 2: 255}
 SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
 
 
 class Kind(Enum):
-    """What the files of a side hold."""
+    """The content of the files of a side."""
 
     SOFT = "soft maps"
     MASK = "masks"
@@ -77,7 +70,7 @@ class Kind(Enum):
 
 
 class MaskRead(NamedTuple):
-    """A mask, the pixels of it that are not void (None: all), and what its values show."""
+    """A mask, its pixels that are not void (None: all), and the properties of its values."""
 
     mask: Bool
     valid: Bool | None
@@ -86,25 +79,27 @@ class MaskRead(NamedTuple):
 
 @frozen
 class Reading:
-    """What options say of one side's files.
+    """The meaning of one side's files, as the options set it.
 
     Parameters
     ----------
     kind : Kind
-        What they hold.
+        The content of the files.
     cut : float or None
-        The share of white from which gray is object; None: above one half.
+        The fraction of white from which gray is object. None: gray above one half.
     void : tuple of float
-        Values of truth that are counted nowhere. In a prediction, where they are a third value,
-        they are no object.
-    inverted, normalised : bool
-        The object is dark; each map is divided by its largest value. Inversion comes last.
+        Ground-truth values that are counted nowhere. In a prediction with a third value the pixels
+        of these values are no object.
+    inverted : bool
+        The object is dark. Maps are inverted last.
+    normalised : bool
+        Each map is divided by its largest value.
     truth : bool
-        True for the side of the ground truth.
+        True for the ground truth, False for the predictions.
     void_option : str
-        The option that names the void, such as "saliency.ignore"; "" where the metric has none.
+        The option that sets `void`, such as "saliency.ignore"; "" if the metric has none.
     metric : str
-        The name of the metric, whose options are proposed.
+        The name of the metric whose options errors suggest.
     layout : Layout
         How the files became images.
     """
@@ -120,61 +115,75 @@ class Reading:
     layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Return a map of this side as the mask that it means. Raises DataError, ShapeError.
+        """Binarise a map with the options of this side. Raises DataError and ShapeError.
 
         Parameters
         ----------
         values : array
             (H, W) of any numbers.
         what : str
-            Its name in errors.
+            Name of the map in errors.
         file : str
-            The name of its file; one of JPEG is always gray.
+            Name of its file. In lossy formats such as JPEG a third value has no meaning.
+
+        Returns
+        -------
+        MaskRead
+            Its valid pixels are None for predictions, and if no value is void.
         """
-        values, valid = one_map(values, what), None
+        values = one_map(values, what)
+        valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
             valid = ~_is_any(values, self.void)
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and (top := values.max(initial=0)) > 0:
             values = values / top
-        exact = not self.normalised and not file.lower().endswith(LOSSY)
-        evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
-        # A preset's cut just above 0 says what is not the object, not what a third value is.
-        if exact and self.cut is not None and self.cut < 1 / 255 and not is_binary(values):
-            levels = _third_values(values)
-            few = evidence.values | Values.FEW
-            evidence = evolve(evidence, values=few, levels=levels) if levels else evidence
+        evidence = self._evidence_of(values, file)
         try:
             mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
         except DataError as error:
-            ways = tuple(self.ways(_levels_of(values), values))
-            raise DataError(str(error), fix=ways) from None
+            fixes = tuple(self.suggest_fixes(_levels_of(values), values))
+            raise DataError(str(error), fix=fixes) from None
         mask = ~mask if self.inverted else mask
-        if valid is not None and not (values.any() or valid.all()):
+        if valid is None:
+            return MaskRead(mask, None, evidence)
+        if not (values.any() or valid.all()):
             evidence = evidence | VOID_EVIDENCE
-        mask = mask if valid is None else mask & valid
-        return MaskRead(mask, valid if self.truth else None, evidence)
+        return MaskRead(mask & valid, valid if self.truth else None, evidence)
+
+    def _evidence_of(self, values: Map, file: str) -> Evidence:
+        """Return the properties of a mask's values, void excluded, before it is binarised."""
+        exact = not self.normalised and not file.lower().endswith(LOSSY)
+        evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
+        # A preset's threshold just above 0 cannot tell what a third gray level means, so keep it
+        is_tiny = self.cut is not None and self.cut < 1 / 255
+        if exact and is_tiny and not is_binary(values) and (levels := _third_values(values)):
+            evidence = evolve(evidence, values=evidence.values | Values.FEW, levels=levels)
+        return evidence
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Return an annotator's map as `mask` does, but refuse gray without a threshold."""
+        """Binarise an annotator's map as `mask` does, but refuse gray maps if there is no
+        threshold.
+        """
         values = one_map(values, what)
-        known = values[~_is_any(values, self.void)] if self.void else values
-        if self.cut is None and not is_binary(known):
-            levels = _levels_of(known)
+        not_void = values[~_is_any(values, self.void)] if self.void else values
+        if self.cut is None and not is_binary(not_void):
+            levels = _levels_of(not_void)
             has = f"values {_listed(levels)}" if levels else "gray values"
             raise DataError(
                 f"{what}: {has}, {described(values)}, expected boundaries of 0 and 1 or 0 and 255",
-                fix=tuple(self.ways(levels, values)),
+                fix=tuple(self.suggest_fixes(levels, values)),
             )
         return self.mask(values, what, file)
 
-    def ways(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield the options under which a map has one meaning, each only where it leaves an object.
+    def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
+        """Yield the options under which a map has a single meaning and still holds an object.
 
-        `levels` are the values of the map, where they are few.
+        `levels` are the distinct values of the map, or () if there are many.
         """
-        top, void = float(values.max(initial=0)), self.void_option and _void_levels(levels)
+        top = float(values.max(initial=0))
         white = next((white for white in (1, 255, 65535) if top <= white), 0)
+        void = _void_levels(levels) if self.void_option else ()
         if void:
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
@@ -186,83 +195,103 @@ class Reading:
             yield Setting("gt_kind", "labels", "for region labels")
             yield "metric contour for classes"
 
-    def faults(self, images: Sequence[Evidence], shown: Values) -> Iterator[Problem]:
-        """Yield what keeps the files of a side from having one reading.
+    def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
+        """Yield the problems that keep the files of a side from having one meaning.
 
-        `shown` is what they show together.
+        `values` are the properties of all images together.
         """
         side = SIDE_NAMES[self.truth]
-        if shown & Values.FEW and not shown & Values.GRAY:
-            few = _first(images, Values.FEW)
-            has = f"{side} of the values {_listed(few.levels)}"
-            ways = tuple(self.ways(few.levels, np.array(few.levels)))
-            yield Problem(few.file, has, "a mask of two values, or gray", ways)
-        elif shown & Values.UNIT and shown & (Values.WHITE | Values.GRAY):
-            white = _first(images, Values.WHITE | Values.GRAY).file
-            has = f"{side} has values up to 1, that of {white} up to white"
-            apart = (Setting("gt_threshold", 0.5, "takes gray ones apart"),) * self.truth
-            yield Problem(_first(images, Values.UNIT).file, has, "one scale in a set", apart)
-        if self.truth and shown & Values.FAINT and not shown & Values.STRONG:
-            least, ways = "one half", ()
-            if self.cut is not None:
-                least = f"gt_threshold = {self.cut}"
-                ways = (Setting("gt_threshold", "none", "for masks of 0 and 1"),)
-            has = f"all values of {side}, and of all others, are below {least}"
-            yield Problem(_first(images, Values.FAINT).file, has, "values up to white", ways)
+        if values & Values.FEW and not values & Values.GRAY:
+            example = _first(images, Values.FEW)
+            has = f"{side} of the values {_listed(example.levels)}"
+            fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
+            yield Problem(example.file, has, "a mask of two values, or gray", fixes)
+        elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
+            white_file = _first(images, Values.WHITE | Values.GRAY).file
+            has = f"{side} has values up to 1, that of {white_file} up to white"
+            fix = Setting("gt_threshold", 0.5, "takes gray ones apart")
+            file = _first(images, Values.UNIT).file
+            yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
+        if self.truth and values & Values.FAINT and not values & Values.STRONG:
+            limit = "one half" if self.cut is None else f"gt_threshold = {self.cut}"
+            has = f"all values of {side}, and of all others, are below {limit}"
+            fix = Setting("gt_threshold", "none", "for masks of 0 and 1")
+            file = _first(images, Values.FAINT).file
+            yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
-    def label_faults(self, images: Sequence[Evidence], shown: Values) -> Iterator[Problem]:
-        """Yield what keeps the labels of a side from being those that are meant."""
+    def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
+        """Yield the problems that suggest that the labels of a side have another meaning.
+
+        `values` are the properties of all images together.
+        """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
-        if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
+        if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first(images, Values.WHITE_LABELS).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        if len(images) > 1 and shown == Values.VOID_ALONE and not _numbers_of(images):
-            none = (Setting(self.void_option, -1, "where that is the object"),)
-            yield Problem(_first(images, shown).file, f"{side} nothing but void", "an object", none)
-        if shown & Values.PIECES and len(_numbers_of(images)) == 1:
-            pieces, option = _first(images, Values.PIECES), f"{self.metric}.components"
-            has = f"{side} one number, {_listed(pieces.levels)}, and that in several pieces"
-            fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")
-            yield Problem(pieces.file, has, "a number for each instance", fix)
-        if shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
-            has, ids = f"{side} train ids (0, 1, ..)", train_id_options(self.metric)
-            yield Problem(_first(images, Values.TRAIN_IDS).file, has, "label ids", (ids,))
+        numbers = _numbers_of(images)
+        if len(images) > 1 and values == Values.VOID_ALONE and not numbers:
+            fix = Setting(self.void_option, -1, "where that is the object")
+            yield Problem(
+                _first(images, values).file, f"{side} nothing but void", "an object", (fix,)
+            )
+        if values & Values.PIECES and len(numbers) == 1:
+            example = _first(images, Values.PIECES)
+            has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
+            option = f"{self.metric}.components"
+            fixes = (
+                Setting(option, 8, "numbers them"),
+                Setting(option, 0, "takes them as one object"),
+            )
+            yield Problem(example.file, has, "a number for each instance", fixes)
+        if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
+            file = _first(images, Values.TRAIN_IDS).file
+            fix = train_id_options(self.metric)
+            yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
-        """Return the reading in words, with what the files show and how many there are."""
-        shown, holds = reduce(or_, images, NO_EVIDENCE).values, self.kind.value
-        if self.kind is Kind.SOFT:
-            holds = " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
-        elif self.kind is Kind.MASK:
-            white = Values.WHITE | Values.GRAY
-            holds += f" ({'white' if shown & white else '1' if shown & Values.UNIT else 'not 0'}"
-            if self.cut is not None:
-                holds = f"masks (from {self.cut:g} of white on"
-            elif shown & Values.GRAY:
-                holds = "masks (gray above one half"
-            holds += " is no object)" if self.inverted else " is the object)"
-        words = [holds]
+        """Describe the reading in words, with the properties and the number of the files.
+
+        `forms` are the forms of the predictions, for soft maps.
+        """
+        phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
-            words.append("inverted")
-        words += [f"void {_listed(self.void)}"] if self.void and self.truth else []
-        words += ["divided by their maximum"] if self.normalised else []
-        counts = set(map(attrgetter("maps"), images))
+            phrases.append("inverted")
+        if self.void and self.truth:
+            phrases.append(f"void {_listed(self.void)}")
+        if self.normalised:
+            phrases.append("divided by their maximum")
+        n_maps = list(map(attrgetter("maps"), images))
         if self.kind is Kind.BOUNDARIES and self.truth:
-            span = f"{min(counts)}-{max(counts)}" if len(counts) > 1 else f"{max(counts)}"
-            words.append(f"{span} annotator{'s' * (span != '1')} an image")
+            low, high = min(n_maps), max(n_maps)
+            span = f"{low}-{high}" if low < high else f"{high}"
+            phrases.append(f"{span} annotator{'' if span == '1' else 's'} an image")
         else:
-            words.append(counted(len(images), "file"))
-        arranged = self.layout.describe()
-        return ", ".join(words) + f" ({arranged})" * bool(arranged)
+            phrases.append(counted(len(images), "file"))
+        layout = self.layout.describe()
+        return ", ".join(phrases) + (f" ({layout})" if layout else "")
+
+    def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
+        """Describe the content of the files, whose values together have these properties."""
+        if self.kind is Kind.SOFT:
+            return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
+        if self.kind is not Kind.MASK:
+            return self.kind.value
+        verb = "is no object" if self.inverted else "is the object"
+        if self.cut is not None:
+            return f"masks (from {self.cut:g} of white on {verb})"
+        if values & Values.GRAY:
+            return f"masks (gray above one half {verb})"
+        object_value = "1" if values & Values.UNIT else "not 0"
+        return f"masks ({'white' if values & Values.WHITE else object_value} {verb})"
 
 
 def _first(images: Sequence[Evidence], sign: Values) -> Evidence:
-    """Return what the first file shows, by its name, of those that show a sign."""
+    """Return the evidence of the first file, by name, that shows a sign."""
     return min((e for e in images if e.values & sign), key=lambda e: e.file)
 
 
 def _numbers_of(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the numbers of instances where no map has more than one, else none."""
+    """Return the object numbers in use if no map has several numbers, or an empty set otherwise."""
     if any(e.values & Values.NUMBERS for e in images):
         return set()
     return {e.levels for e in images if e.levels}
@@ -275,103 +304,118 @@ class Readings(NamedTuple):
     gt: Reading
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
-        """Return the readings of files in these layouts."""
+        """Return the readings with the layouts of the files of both sides."""
         none = Layout()
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
     def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Return what looks wrong with a whole set. Raises DataError where it has no one reading.
+        """Return warnings about a whole set. Raises DataError if the set has no single meaning.
 
-        Only what is true of all its images together is a verdict, so that it does not depend on
-        shards, workers or order.
+        Only properties of all images together decide, so that shards, workers and order do not
+        matter.
         """
-        both = [record.shown_to(self.gt.metric) for record in records]
-        preds, gts = zip(*both, strict=True) if both else ((), ())
-        shown, of_truth = reduce(or_, preds, NO_EVIDENCE), reduce(or_, gts, NO_EVIDENCE)
-        problems, warned = [*self.number_faults(preds, gts)], list[InputWarning]()
-        for reading, images, values in (
-            (self.pred, preds, shown.values),
-            (self.gt, gts, of_truth.values),
-        ):
-            problems += reading.faults(images, values)
-            problems += reading.label_faults(images, values)
-        if shown.values & Values.FAINT and not shown.values & Values.STRONG:
-            if shown.strongest:
-                top = max(records, key=lambda r: r.pred.strongest)
-                problems.append(_faint_problem(top.form, shown.strongest))
+        sides = [record.evidence_for(self.gt.metric) for record in records]
+        preds = [side.pred for side in sides]
+        gts = [side.gt for side in sides]
+        pred_values = reduce(or_, preds, NO_EVIDENCE).values
+        gt_values = reduce(or_, gts, NO_EVIDENCE).values
+        problems = [
+            *self.number_problems(preds, gts),
+            *self.pred.value_problems(preds, pred_values),
+            *self.pred.label_problems(preds, pred_values),
+            *self.gt.value_problems(gts, gt_values),
+            *self.gt.label_problems(gts, gt_values),
+        ]
+        warnings = list[InputWarning]()
+        if pred_values & Values.FAINT and not pred_values & Values.STRONG:
+            strongest = max(records, key=lambda record: record.pred.strongest)
+            top = reduce(or_, preds).strongest
+            if top:
+                problems.append(faint_problem(strongest.form, top))
             else:
-                warned.append(InputWarning("every map is zero everywhere: nothing is predicted"))
+                warnings.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
             raise DataError("", problems)
-        if not shown.values & Values.DARK:
-            return warned
+        if not pred_values & Values.DARK:
+            return warnings
         dark = [r.image_id for r in records if r.pred.values & Values.DARK]
-        light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
-        if len(dark) > light:
-            has = f"{len(dark)} of {len(dark) + light} maps {DARKER} [{listed(dark, 3)}]"
-            warned.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
-        return warned
+        n_light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
+        if len(dark) > n_light:
+            has = f"{len(dark)} of {len(dark) + n_light} maps {DARKER} [{listed(dark, 3)}]"
+            warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
+        return warnings
 
-    def number_faults(
+    def number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a fault if the only object has another number on each side, one of them white."""
+        """Yield a problem if the only object has a different number on each side, one of them
+        white.
+        """
         if self.gt.kind is not Kind.OBJECTS:
             return
-        true, predicted = _numbers_of(gts), _numbers_of(preds)
-        white = (true | predicted) & {(255.0,), (65535.0,)}
-        if white and len(true) == len(predicted) == 1 and true != predicted:
-            (number,), (true_number,) = *predicted, *true
-            has = f"{SIDE_NAMES[False]}, as all others, has one number, {number:g}"
-            expected = f"that of the truth, {true_number:g}: objects are paired by their number"
+        gt_numbers, pred_numbers = _numbers_of(gts), _numbers_of(preds)
+        white = (gt_numbers | pred_numbers) & {(255.0,), (65535.0,)}
+        if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
+            (pred_number,), (gt_number,) = *pred_numbers, *gt_numbers
+            has = f"{SIDE_NAMES[False]}, as all others, has one number, {pred_number:g}"
+            expected = f"that of the truth, {gt_number:g}: objects are paired by their number"
             file = min(e.file for e in preds if e.levels)
             yield Problem(file, has, expected, ("save the object as 1",))
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
-        """Return both readings in a line; "" where it is not known what the files showed."""
-        preds, gts, forms = list[Evidence](), list[Evidence](), list[str]()
+        """Describe both readings in one line. Return "" if the evidence of a file is not known."""
+        preds = list[Evidence]()
+        gts = list[Evidence]()
+        forms = list[str]()
         for record in records:
-            shown = record.shown_to(self.gt.metric)
-            gts.append(shown.gt)
+            sides = record.evidence_for(self.gt.metric)
+            gts.append(sides.gt)
             if record.form not in ("none", "humans"):
-                preds.append(shown.pred)
+                preds.append(sides.pred)
                 forms.append(record.form)
         if not all(map(attrgetter("maps"), gts)) or not gts:
             return ""
-        sides = [f"predictions {self.pred.describe(preds, forms)}"] * bool(preds)
-        return f"Read as: {'; '.join([*sides, f'truth {self.gt.describe(gts)}'])}"
+        phrases = [f"truth {self.gt.describe(gts)}"]
+        if preds:
+            phrases.insert(0, f"predictions {self.pred.describe(preds, forms)}")
+        return f"Read as: {'; '.join(phrases)}"
 
 
 def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:
-    """Return what looks wrong with a whole set to any of its metrics, each with its readings.
+    """Return warnings about a whole set from the readings of all its metrics.
 
-    Raises DataError as `Readings.verdict`; what several metrics refuse is one problem, with the
-    options of each.
+    Raises DataError as `Readings.verdict` does. A problem of several metrics is listed once, with
+    the options of each metric.
     """
-    warned, problems = dict[str, InputWarning](), dict[tuple[str, ...], Problem]()
-    for of_metric in readings:
+    warnings: dict[str, InputWarning] = {}
+    problems: dict[tuple[str, ...], Problem] = {}
+    for metric_readings in readings:
         try:
-            for warning in of_metric.verdict(records):
-                warned[str(warning)] = warning
+            for warning in metric_readings.verdict(records):
+                warnings[str(warning)] = warning
         except DataError as error:
             for problem in error.problems:
-                before = problems.setdefault((problem.file, problem.has, problem.expected), problem)
-                more = [fix for fix in problem.fix if fix not in before.fix]
-                both = evolve(before, fix=(*before.fix, *more))
-                problems[problem.file, problem.has, problem.expected] = both
+                key = problem.file, problem.has, problem.expected
+                known = problems.setdefault(key, problem)
+                new_fixes = [fix for fix in problem.fix if fix not in known.fix]
+                problems[key] = evolve(known, fix=(*known.fix, *new_fixes))
     if problems:
         raise DataError("", list(problems.values()))
-    return list(warned.values())
+    return list(warnings.values())
 
 
 def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
-    """Return the readings of a run in a line; those of metrics that read otherwise come last."""
-    lines = dict[str, list[str]]()
-    for of_metric in readings:
-        lines.setdefault(of_metric.describe(records), []).append(of_metric.gt.metric)
-    first, *others = lines or [""]
-    further = [f"by {', '.join(lines[line])} {line[9:]}" for line in others]
-    return "; ".join([first, *further])
+    """Describe the readings of a run in one line. Readings that differ from the first come last."""
+    metrics_by_line: dict[str, list[str]] = {}
+    for metric_readings in readings:
+        line = metric_readings.describe(records)
+        metrics_by_line.setdefault(line, []).append(metric_readings.gt.metric)
+    first_line, *other_lines = metrics_by_line or [""]
+    further = [
+        f"by {', '.join(metrics_by_line[line])} {line.removeprefix('Read as: ')}"
+        for line in other_lines
+    ]
+    return "; ".join([first_line, *further])
 
 
 # ---- masks ---------------------------------------------------------------------------------------
@@ -382,23 +426,24 @@ def _listed(levels: Sequence[float]) -> str:
 
 
 def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
-    """Return a mask that may be gray, (H, W), as bool: the one rule for them. Raises DataError.
+    """Convert a mask (H, W), which may be gray, to bool. All masks are converted here.
 
-    bool and two values as in `binary_map` need no cut. uint8 and uint16 go up to 255 and 65535,
-    floats to 1, whatever the values of one image. Without `inclusive`, integers none of which is
-    above the cut are of no known scale, an error.
+    Masks that are bool or have two values, as in `binary_map`, need no cut. White is 255 in uint8,
+    65535 in uint16 and 1 in floats, whatever the values of one image. Raises DataError for values
+    beyond white or below 0. Without `inclusive` an integer map with no value above the cut is
+    refused too, because its scale is not known.
 
     Parameters
     ----------
     values : array
         (H, W) of any numbers.
     cut : float, tuple of float or None
-        A share of white, or the values for uint8, uint16 and floats; what is above them is on.
-        None: above 128 of 255, as masks are often resized or saved as JPEG, or half of floats.
+        A fraction of white, or three values for uint8, uint16 and floats. Larger values are on.
+        None: 128 of 255 (masks are often resized or saved as JPEG), or half of 1 for floats.
     what : str
-        Its name in errors.
+        Name of the mask in errors.
     inclusive : bool
-        On is also what is equal to the cut, and 0 and 1 in uint8 and uint16 are gray too.
+        Values equal to the cut are on too, and 0 and 1 in uint8 and uint16 count as gray levels.
     """
     if values.dtype == bool:
         return values
@@ -410,8 +455,8 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     if is_binary(values) and not (inclusive and top == 1 and white > 1):
         return np.asarray(values != 0)
     level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
-    sound = values.min(initial=0) >= 0 and top <= white
-    if not sound or (not inclusive and white > 1 and top <= level):
+    in_range = values.min(initial=0) >= 0 and top <= white
+    if not in_range or (not inclusive and white > 1 and top <= level):
         raise DataError(
             f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
             "or floats from 0 to 1"
@@ -420,10 +465,11 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 
 
 def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
-    """Return what the values of a mask show: of a cut, or of two, few or many values.
+    """Return the properties of a mask's values: whether they reach the cut or, without a cut, how
+    many they are.
 
-    Integers wider than 16 bits have no white, so that 0 and 1 cannot be the noise of a gray map.
-    `exact` is False for values that are none of the mask's own, as those of JPEG.
+    Integers wider than 16 bits have no white, so that their 0 and 1 cannot be the noise of a gray
+    map. `exact` is False if the values were changed after drawing, as by JPEG.
     """
     if values.dtype == bool or not (top := values.max(initial=0)):
         return Evidence(maps=1)
@@ -434,23 +480,24 @@ def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) ->
         sign = Values.STRONG if strong else Values.FAINT
         return Evidence(sign if white else Values.NOTHING, maps=1)
     if binary:
-        shows = Values.UNIT if top == 1 else Values.WHITE
-        return Evidence(shows if white > 1 else Values.STRONG, maps=1)
+        properties = Values.UNIT if top == 1 else Values.WHITE
+        return Evidence(properties if white > 1 else Values.STRONG, maps=1)
     levels = _third_values(values) if exact else ()
-    shows = Values.FEW if levels else Values.GRAY
+    properties = Values.FEW if levels else Values.GRAY
     if white == 1:
-        shows |= Values.STRONG if top > 0.5 else Values.FAINT
-    if len(_levels_of(values)) == 2:  # as 0 and 200: neither a third value nor gray
-        shows &= ~Values.GRAY
-    return Evidence(shows, levels, maps=1)
+        properties |= Values.STRONG if top > 0.5 else Values.FAINT
+    if len(_levels_of(values)) == 2:  # for example 0 and 200: neither a third value nor gray
+        properties &= ~Values.GRAY
+    return Evidence(properties, levels, maps=1)
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the levels of a mask that has more than object and background; () for gray maps.
+    """Return the distinct values of a mask with a third meaning beside object and background.
 
-    Resizing and JPEG give many values between, in seams. So three values have two meanings, and
-    more of them where one between fills an area of 3 x 3 pixels, unless they are many and some lie
-    between one half and white, as where the masks of several people are averaged.
+    Return () for gray maps: resizing and JPEG make many middle values, but only in seams. A mask
+    with exactly three values has a third meaning. A mask with more values has one if a middle value
+    fills an area of 3 x 3 pixels, unless there are more than LEVELS values and some lie between one
+    half and white, as in an average of several people's masks.
     """
     levels = _levels_of(values)
     if len(levels) == 2:
@@ -468,7 +515,7 @@ def _third_values(values: Map) -> tuple[float, ...]:
 
 
 def _has_areas(values: Map, low: float, top: float) -> bool:
-    """Return True if 3 x 3 pixels have one value between `low` and `top`, both excluded."""
+    """Return True if 3 x 3 pixels share one value strictly between `low` and `top`."""
     inner = values[1:-1, 1:-1]
     flat = (inner > low) & (inner < top)
     for row, col in np.ndindex(3, 3):
@@ -477,7 +524,7 @@ def _has_areas(values: Map, low: float, top: float) -> bool:
 
 
 def _levels_of(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a map, ascending; () where they are more than `LEVELS`.
+    """Return the distinct values of a map, ascending, or () if there are more than `LEVELS`.
 
     >>> _levels_of(np.array([[0, 255, 1]]))
     (0.0, 1.0, 255.0)
@@ -490,12 +537,14 @@ def _levels_of(values: Map) -> tuple[float, ...]:
 
 
 def _is_any(values: Map, levels: Sequence[float]) -> Bool:
-    """Return a mask of the pixels that have one of the levels, in the map's own precision."""
+    """Return a mask of the pixels with one of the levels, compared in the map's precision."""
     return np.isin(values, np.array(levels, values.dtype) if values.dtype.kind == "f" else levels)
 
 
 def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the values without which a map of these levels is a mask; () where none are.
+    """Return the levels to declare void so that only 0 and white remain.
+
+    White is 1, 255 or 65535. Return () if 0 or white is absent.
 
     >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
     ((255,), (127,), (0.5,))
@@ -504,53 +553,3 @@ def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
     if 0 not in levels or white not in (1, 255, 65535):
         return ()
     return tuple(tidy(level) for level in levels if level not in (0, white))
-
-
-# ---- soft maps -----------------------------------------------------------------------------------
-
-
-def _is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
-    """Return True if nothing of a map reaches the lowest threshold, or it holds small integers.
-
-    `curve` is False for metrics without thresholds.
-    """
-    if protocol.normalise or soft.dtype == bool:
-        return False
-    small = SMALL[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
-    least = min(filter(None, protocol.thresholds)) if curve else 0
-    for part in (few_lines(soft), soft):  # a few are enough for most maps
-        top = part.max(initial=0)
-        if not (top <= small or float(unit(np.asarray(top))) < least):
-            return False
-    return True
-
-
-def soft_evidence(pred: Prediction, protocol: Protocol, curve: bool) -> Evidence:
-    """Return what a prediction shows: whether any value of a soft map counts.
-
-    `curve` is False for metrics without thresholds. Arrays are faint as small integers only: a
-    network that is still trained may give any numbers.
-    """
-    evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
-    if pred.kind not in ("soft", "ucm2"):
-        return evidence
-    soft = pred.parts[pred.kind]
-    if _is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
-        return evolve(evidence, values=Values.FAINT, strongest=float(soft.max(initial=0)))
-    return evolve(evidence, values=Values.STRONG)
-
-
-def _faint_problem(form: str, top: float) -> Problem:
-    """Return the fault of a set whose maps are all faint, with its strongest value."""
-    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    labels = (Setting("pred_kind", "labels", "reads region labels"),) * (full > 1 < top)
-    return Problem(
-        has=f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or "
-        "labels saved as 8 bit, 8 bit saved as 16, divided by 255 twice?)",
-        expected=f"strengths from 0 to {full}",
-        fix=(
-            Setting("normalise", True, "takes each map's largest value as 1"),
-            *labels,
-            "metric contour for masks and classes",
-        ),
-    )

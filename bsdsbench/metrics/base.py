@@ -39,7 +39,7 @@ from bsdsbench.scores.counts import (
     Stack,
     part_of,
     sample_scores,
-    stacked,
+    stack_counts,
     value_at,
 )
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
@@ -462,7 +462,7 @@ class Metric(ABC, Generic[Opt]):
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Return the counts of N images by name, (N, ...). Raises ShapeError if they differ."""
-        return stacked(images, self.shared, self.ragged)
+        return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """Return the score of a data set: `scores` with weights of one.

@@ -1,14 +1,14 @@
-"""Build the fields of protocols and of metrics' options, and read what their classes declare.
+"""Building the fields of protocols and of metrics' options, and reading their declarations.
 
-Protocols and options are attrs classes. The converter of a field turns what users write into a
-value, the validator says which values are accepted, and `metadata` holds
+Protocols and options are attrs classes. The converter of a field converts what users write, the
+validator accepts or refuses a value, and `metadata` holds
 
-    help    : the meaning of the field, a sentence
-    caption : the text of captions: a format, used if the value is not the default; a text for each
-              value; or a function of the whole record. "" is not printed
-    others  : values in use -> the programs that use them, of metrics that in_use.toml does not have
-    usual   : the default in words, if it depends on the fields before (an attrs.Factory)
-    signed  : True for an option that signatures name even if it has its default
+- help: a sentence with the meaning of the field
+- caption: the text of captions. It is a format (used if the value is not the default), a text for
+  each value, or a function of the whole record. An empty text is not printed.
+- others: value -> the programs that use it, for metrics that are not in in_use.toml
+- usual: the default in words, if it depends on the fields before (an attrs.Factory)
+- signed: True for an option that signatures name even if it has its default
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from bsdsbench.io import MAX_TOML_BYTES, PathLike, parse_toml, read_bytes, readi
 from bsdsbench.text import clip, did_you_mean, is_text
 
 MAX_TEXT = 200
-HOME_MADE = "home-made scripts"  # in in_use.toml: a value that no known program uses
+HOME_MADE = "home-made scripts"  # marks values in in_use.toml that no known program uses
 MAX_CLASSES = 65_536
 MAX_LIST = 64
 MAX_SEVERAL = 16
-DEFAULT = "default"  # an option that is not given
+DEFAULT = "default"  # stands for an option that is not given
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 Validator = Callable[[Any, Any, Any], None]
@@ -36,24 +36,24 @@ _T = TypeVar("_T")
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer; True and False are not."""
+    """Return True for an integer that is not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return whether a value is an integer or a float; True and False are not."""
+    """Return True for an integer or a float that is not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def clipped(value: object) -> str:
-    """Return the value as Python writes it, cut to 60 characters."""
+    """Return the repr of a value, cut to 60 characters."""
     return clip(repr(value), 60)
 
 
 def tidy(value: object) -> Any:
-    """Return a value with floats that are whole numbers as integers, so that 2.0 is written as 2.
+    """Convert whole floats to integers, so that 2.0 is written as 2.
 
-    Tuples and lists become lists.
+    Tuples become lists, and their items are converted.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -67,7 +67,7 @@ def number_text(value: float) -> str:
 
 
 def abbreviated(value: object) -> str:
-    """Return a value as text for one line: of a long list its length and ends."""
+    """Return a value as text for one line. A long list is replaced by its length and its ends."""
     if isinstance(value, list | tuple) and len(value) > 4:
         first, last = (f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1]))
         return f"{len(value)} of {first} .. {last}"
@@ -75,14 +75,14 @@ def abbreviated(value: object) -> str:
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """Return the content of a TOML file that lies beside this module."""
+    """Return the content of a TOML file beside this module."""
     return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file; `what` names it in an error.
+    """Return the content of a TOML file. `what` is its name in an error.
 
-    Raises FileFormatError if it is not TOML.
+    Raises FileFormatError if the file is not TOML.
     """
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
@@ -90,12 +90,13 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return a validator for the values that `accepts` returns True for.
+    """Return a validator that accepts the values for which `accepts` returns True.
 
-    Its error names the field, the value and what was expected.
+    Its error names the field, the value and the expected values.
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        """Raise ProtocolError if the value is not accepted."""
         if not accepts(value):
             raise ProtocolError(f"{attribute.name} {clipped(value)}: expected {expected}")
 
@@ -103,7 +104,7 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from low to high."""
+    """Return a validator for integers from `low` to `high`."""
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
@@ -117,7 +118,7 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values, all of them accepted."""
+    """Return a validator for tuples of `least` to `most` values, each of which is accepted."""
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -130,33 +131,36 @@ def some_of(*choices: str, least: int = 0) -> Validator:
 
 
 def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for tuples of 1 to MAX_LIST numbers, all of them accepted."""
+    """Return a validator for tuples of 1 to MAX_LIST numbers, each of which is accepted."""
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
 def one_or_several(given: object) -> object:
-    """Return one number, or several as a tuple, as files and the command line write them."""
+    """Convert a number, or a list of numbers, as files and the command line write them.
+
+    A list of one number becomes that number, a longer list a tuple, and "none" becomes None.
+    """
     if isinstance(given, list | tuple):
-        several = tuple(map(one_or_several, given))
-        return several[0] if len(several) == 1 else several
+        values = tuple(map(one_or_several, given))
+        return values[0] if len(values) == 1 else values
     if str(given).lower() == "none":
         return None
     return float(given) if is_number(given) and abs(given) < 1e300 else given
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for an accepted number, or several different ones."""
+    """Return a validator for an accepted number, or for several different ones."""
 
     def accepted(value: object) -> bool:
-        several = value if isinstance(value, tuple) else (value,)
-        known = all(is_number(v) and accepts(v) for v in several)
-        return known and 1 <= len(set(several)) == len(several) <= MAX_SEVERAL
+        numbers = value if isinstance(value, tuple) else (value,)
+        are_accepted = all(is_number(v) and accepts(v) for v in numbers)
+        return are_accepted and 1 <= len(set(numbers)) == len(numbers) <= MAX_SEVERAL
 
     return accepting(accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
 
 
 def _is_text(value: object) -> bool:
-    """Return whether a value is printable text of 1 to MAX_TEXT characters."""
+    """Return True for printable text of 1 to MAX_TEXT characters."""
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
@@ -181,11 +185,11 @@ def option(
     converter: Callable[[Any], Any] | None = None,
     **metadata: Any,
 ) -> Any:
-    """Return an attrs field with a default, a help sentence and further metadata (see above).
+    """Build an attrs field from a default, a help sentence and further metadata (see above).
 
-    Unless there is a converter, values take the form of the default: numbers become floats if it
-    has floats (2 and 2.0 are one value), and if it is a tuple, lists become tuples and a single
-    value a tuple of one. The text "none" is None if that is the default.
+    Without a converter a value is converted to the type of the default. Numbers become floats if
+    the default has floats, so that 2 and 2.0 are equal. For a tuple, lists become tuples and a
+    single value a tuple of one. The text "none" becomes None if that is the default.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
@@ -211,15 +215,15 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Return one value or several as a tuple; -1 stands for none."""
-    listed = tuple(values) if isinstance(values, list | tuple) else (values,)
-    return () if listed == (-1,) else listed
+    """Return one value or several as a tuple. The value -1 gives an empty tuple."""
+    items = tuple(values) if isinstance(values, list | tuple) else (values,)
+    return () if items == (-1,) else items
 
 
 def check_names(kind: type, values: Mapping[str, Any], what: str) -> None:
-    """Raise ProtocolError if a key of `values` is not the name of a field of the attrs class.
+    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
 
-    `what` names the values in the error.
+    `what` is the name of the values in the error.
     """
     known = attrs.fields_dict(kind)
     for name in values:
@@ -231,21 +235,22 @@ def check_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
-    """Return an instance of the attrs class `kind` with these field values.
+    """Build an instance of the attrs class `kind` from field values.
 
-    Raises ProtocolError for other names and values; `what` names the values in the error.
+    Raises ProtocolError for unknown names and wrong values. `what` is the name of the values in the
+    error.
     """
     check_names(kind, values, what)
     try:
         return kind(**values)
-    except (TypeError, ValueError) as error:  # also of attrs' own validators
+    except (TypeError, ValueError) as error:  # validators of attrs raise these
         raise ProtocolError(f"{what} {error.args[0]}") from None
 
 
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield the name of a field, a value that is in use, and the programs that use it.
+    """Yield each (field name, value in use, programs that use the value) of an attrs class.
 
-    `table` is the name of the options in in_use.toml: that of a metric, or "protocol".
+    `table` is the name of the options in in_use.toml: a metric, or "protocol".
     """
     by_option = shipped("in_use.toml").get(table, {})
     for f in attrs.fields(kind):
@@ -254,15 +259,15 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def default_of(record: object, field: attrs.Attribute[Any]) -> object:
-    """Return the default of a field, which may depend on the fields before it."""
-    made: Any = field.default
-    if not isinstance(made, attrs.Factory):  # type: ignore[arg-type]
-        return made
-    return made.factory(record) if made.takes_self else made.factory()
+    """Return the default of a field, which may depend on earlier fields of the record."""
+    default: Any = field.default
+    if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        return default
+    return default.factory(record) if default.takes_self else default.factory()
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Return the caption texts of an options record by field, without empty ones."""
+    """Return the captions of a record by field name, without empty captions."""
     texts = {}
     for f in attrs.fields(type(record)):
         value, caption = getattr(record, f.name), f.metadata.get("caption", "")

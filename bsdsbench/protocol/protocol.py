@@ -1,4 +1,6 @@
-"""The constants of a benchmark: a frozen `Protocol`, and the named presets of presets/*.toml."""
+"""The constants of a benchmark: the frozen class `Protocol`, and named presets in
+presets/*.toml.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,12 @@ from bsdsbench.text import did_you_mean, listed
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
-UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
-# What a preset's name does not stand for: the user alone knows whether the maps had NMS already.
+UNSTATED_GRID = "unstated-thresholds"  # the name of a protocol of which nothing is known
+# Fields that may differ from a preset: only the user knows whether the maps have had NMS
 NOT_OF_PRESETS = ("name", "nms", "nms_params")
-# Fields of the protocol that move scores: all that change a soft map or the reading of annotators,
-# all that make a curve's numbers, and with them those of matching.
-MAPS = ("invert", "normalise", "nms", "nms_params")
-READ = ("invert", "normalise", "gt_invert", "gt_threshold")  # what values mean
+# Fields of the protocol that change scores, by what they change
+MAPS = ("invert", "normalise", "nms", "nms_params")  # the soft map
+READ = ("invert", "normalise", "gt_invert", "gt_threshold")  # the meaning of values
 ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
 CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
 MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
@@ -63,34 +64,36 @@ MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
-    """Return linspace(1/(T+1), 1 - 1/(T+1), T), the default grid of boundaryBench.m."""
+    """Return linspace(1/(T+1), 1 - 1/(T+1), T) for T = `count`: the default grid of
+    boundaryBench.m.
+    """
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
 
 
-# Grids that have a name, in files and signatures.
+# Named grids of thresholds, in files and signatures
 GRIDS = {
-    "8bit": tuple((np.arange(1, 256) / 255).tolist()),  # all levels of a picture but the trivial 0
-    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of its programs for contours
-    "deepcrack": tuple(k / 100 for k in range(100)),  # no linspace: ten differ in the last digit
+    "8bit": tuple((np.arange(1, 256) / 255).tolist()),  # all levels of an 8-bit image except 0
+    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of SEISM's contour programs
+    "deepcrack": tuple(k / 100 for k in range(100)),  # linspace would differ in the last digit
 }
 
 
-def _thresholds_of(given: Any) -> tuple[float, ...]:
-    """Return the thresholds that a file, the command line or a signature writes.
+def _parse_thresholds(given: Any) -> tuple[float, ...]:
+    """Convert thresholds as files, the command line and signatures write them.
 
-    They are a count of even ones, a name of GRIDS, "FROM..TO/N" or values; "0+" before a text adds
-    the whole image.
+    They are a number of even thresholds, a name of GRIDS, "FROM..TO/N", or values. The prefix "0+"
+    of a text adds threshold 0, the whole image. Raises ProtocolError for anything else.
     """
     try:
         if isinstance(given, str):
             if given in GRIDS:
                 return GRIDS[given]
             if given.startswith("0+"):
-                return (0.0, *_thresholds_of(given[2:]))
+                return (0.0, *_parse_thresholds(given[2:]))
             if ".." in given:
                 low, high, count = re.split(r"\.\.|/", given)
-                points = min(int(count), MAX_THRESHOLDS + 1)
-                return tuple(np.linspace(float(low), float(high), points).tolist())
+                n_points = min(int(count), MAX_THRESHOLDS + 1)
+                return tuple(np.linspace(float(low), float(high), n_points).tolist())
             if not given.isdecimal():
                 return tuple(map(float, given.removeprefix("at ").split(",")))
             given = int(given)
@@ -106,14 +109,14 @@ def _thresholds_of(given: Any) -> tuple[float, ...]:
     )
 
 
-def thresholds_text(values: tuple[float, ...]) -> str:
-    """Return the shortest text that stands for these values, to the last bit."""
+def format_thresholds(values: tuple[float, ...]) -> str:
+    """Return the shortest text that `_parse_thresholds` converts to exactly these values."""
     count = len(values)
     for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():
         if values == grid:
             return name
     if values[0] == 0 and count > 1:
-        return f"0+{thresholds_text(values[1:])}"
+        return f"0+{format_thresholds(values[1:])}"
     if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
         return f"{values[0]}..{values[-1]}/{count}"
     return "at " + ",".join(map(number_text, values))
@@ -121,7 +124,7 @@ def thresholds_text(values: tuple[float, ...]) -> str:
 
 @frozen
 class NMSParams:
-    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.transforms.maps`.
+    """The constants of edge non-maximum suppression (`bsdsbench.transforms.maps`).
 
     Examples
     --------
@@ -147,25 +150,28 @@ class NMSParams:
 
     @property
     def recipe_name(self) -> str | None:
-        """The first recipe with these constants, or None."""
+        """The name of the first recipe with these constants, or None."""
         return next((name for name, recipe in RECIPES.items() if recipe == self), None)
 
     def __str__(self) -> str:
-        """Return the recipe or the constants, as `nms_params` of a protocol reads them."""
+        """Return the name of the recipe or the constants, which `nms_params` converts back."""
         constants = (self.radius, self.border, number_text(self.multiplier))
         rounding = ("smooth" if self.smooth else "raw", self.bits)
         return self.recipe_name or ",".join(map(str, constants + rounding))
 
     def describe(self) -> str:
-        """Return the constants in words, with their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
-        depth = f"{self.bits} bit" if self.bits else "float"
-        smooth = "" if self.smooth else ", not smoothed"
+        """Describe the constants in words, with their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
+        rounding = f"{self.bits} bit" if self.bits else "float"
+        smoothing = "" if self.smooth else ", not smoothed"
         name = f"{self.recipe_name}: " if self.recipe_name else ""
-        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({depth}{smooth})"
+        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({rounding}{smoothing})"
 
 
 def nms_params(given: object) -> Any:
-    """Return the constants that a recipe's name, their text or its parts, or a table stands for."""
+    """Convert the name of a recipe, the text or list of constants, or a table to NMSParams.
+
+    A value of any other type is returned unchanged. Raises ProtocolError for an unknown recipe.
+    """
     if isinstance(given, Mapping):
         return record_of(NMSParams, given, "nms")
     text = ",".join(map(str, given)) if isinstance(given, list | tuple) else given
@@ -183,14 +189,18 @@ def nms_params(given: object) -> Any:
     return RECIPES[text]
 
 
-# Names with equal constants are one recipe; a protocol is described by the first of them.
+# Several names may have the same constants; descriptions use the first name.
 RECIPES: dict[str, NMSParams] = {
     name: nms_params(text) for name, text in shipped("recipes.toml").items()
 }
 
 
-def _option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return the options of each metric that are not the default, read-only."""
+def _freeze_options(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return the options of each metric as read-only tables, without those that have their
+    defaults.
+
+    `given` maps a metric to a table or an options record. Raises ProtocolError for anything else.
+    """
 
     def plain(value: object) -> object:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
@@ -203,17 +213,19 @@ def _option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
             values = {f.name: value for f, value in fields if value != default_of(table, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
-        kept = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}
-        tables |= {name: ReadOnlyDict(kept)} if kept else {}
+        changed = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}
+        if changed:
+            tables[name] = ReadOnlyDict(changed)
     return ReadOnlyDict(tables)
 
 
 @frozen(repr=False)
 class Protocol:
-    """How a prediction is turned into counts. Equal protocols give comparable scores.
+    """The rules by which a prediction is counted and scored. Equal protocols give comparable
+    scores.
 
-    The fields, with their defaults and what they mean, are listed by `bsdsbench protocols`. A value
-    out of its range raises ProtocolError, which names the field.
+    `bsdsbench protocols` lists the fields with their defaults and meanings. A value out of range
+    raises ProtocolError, which names the field.
 
     Examples
     --------
@@ -242,7 +254,7 @@ class Protocol:
             ),
             f"at most {MAX_THRESHOLDS} increasing values in [0, 1], one or more above 0",
         ),
-        _thresholds_of,
+        _parse_thresholds,
         caption=lambda p: (
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
         ),
@@ -353,7 +365,7 @@ class Protocol:
     )
     options: Mapping[str, Any] = field(
         factory=dict,
-        converter=_option_tables,
+        converter=_freeze_options,
         hash=False,
         metadata={
             "help": "Metric to its own options, those that are given, read-only. In a file each is "
@@ -362,9 +374,12 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
+        """Add a star to the name of a changed preset. Raises ProtocolError if the name
+        lacks one.
+        """
         plain = self.name.removesuffix("*")
         if plain in preset_names():
-            base = _fields_of(plain)
+            base = _unnamed_preset(plain)
             changed = {n for n in self.names() if getattr(self, n) != getattr(base, n)}
             changed -= {*NOT_OF_PRESETS}
             if self.max_dist_px == base.max_dist_px and self.tolerances[0] == base.tolerances[0]:
@@ -379,12 +394,12 @@ class Protocol:
             object.__setattr__(self, "name", plain + star)
 
     def __repr__(self) -> str:
-        """One line, as printed under tables."""
+        """Return one line, as printed under tables."""
         return f"<Protocol {self.describe()}>"
 
     @property
     def stated(self) -> bool:
-        """False for result files of other programs, which state nothing but their thresholds."""
+        """False for result files of other programs, of which at most the thresholds are known."""
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
@@ -394,21 +409,20 @@ class Protocol:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The names of the fields."""
+        """Return the names of the fields."""
         return tuple(attrs.fields_dict(cls))
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """Return the protocol of that name. Raises ProtocolError for an unknown one."""
-        return _shipped(_known(name))
+        """Return the preset with a name. Raises ProtocolError if there is none."""
+        return _preset(_check_preset_name(name))
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """Return a protocol unchanged, a preset by name, or the protocol of a .toml file.
+        """Return a protocol unchanged, a preset by name, or the protocol in a .toml file.
 
-        The file may hold `base = "bsds500"` and what it changes; None is bsds500.
-
-        Raises ProtocolError for anything else, FileFormatError for a broken file.
+        None is the preset bsds500. A file may have a line `base = "bsds500"` and the fields to
+        change. Raises ProtocolError for anything else, and FileFormatError if the file is no TOML.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -423,29 +437,31 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """Return a protocol with these plain values. Raises ProtocolError for unknown names.
+        """Build a protocol from plain values by field name. Raises ProtocolError for other names.
 
-        `base` names a preset that the others change; a table that is no field holds the options of
-        the metric of that name.
+        `base` names a preset whose other fields are kept. A table that is not a field holds the
+        options of the metric of that name.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        known = {*cls.names(), "base"}
-        tables = {n: v for n, v in values.items() if n not in known and isinstance(v, Mapping)}
+        names = {*cls.names(), "base"}
+        tables = {n: v for n, v in values.items() if n not in names and isinstance(v, Mapping)}
         rest = {n: v for n, v in values.items() if n not in tables}
-        rest["options"] = {**_option_tables(rest.get("options", {})), **tables}
+        rest["options"] = {**_freeze_options(rest.get("options", {})), **tables}
         if "base" in rest:
             return cls.preset(rest.pop("base")).replace(**rest)
-        if rest.get("name") in preset_names():  # a preset's text with changes, or a saved one
+        if rest.get("name") in preset_names():
             written = shipped(f"presets/{rest['name']}.toml").keys() - rest["options"].keys()
-            rest["name"] += "*" * (written <= rest.keys())
+            if written <= rest.keys():  # the text of a preset, or a saved one, perhaps changed
+                rest["name"] += "*"
         return record_of(cls, rest, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
-        """Return a copy with changed fields; one that differs from its preset gets a starred name.
+        """Return a copy with changed fields. A copy that differs from its preset gets a starred
+        name.
 
-        A mapping given for nms_params or the options of a metric changes only the entries it names;
-        an option that is None is the default again.
+        A mapping for nms_params or for the options of a metric changes only its entries. An option
+        that is None takes its default.
         """
         check_names(type(self), changes, "protocol")
         if isinstance(given := changes.get("nms_params"), Mapping):
@@ -455,26 +471,31 @@ class Protocol:
                 name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
                 for name, t in given.items()
             }
+        if not changes:
+            return self
         starred = self.name.removesuffix("*") + "*"
-        usual = starred if starred[:-1] in preset_names() else self.name
-        made = evolve(self, **{"name": usual, **changes}) if changes else self
-        return made if "name" in changes or made == self else evolve(made, name=starred)
+        name = starred if starred[:-1] in preset_names() else self.name
+        copy = evolve(self, **{"name": name, **changes})
+        return copy if "name" in changes or copy == self else evolve(copy, name=starred)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values, which `from_mapping` reads back to an equal protocol."""
+        """Return the fields as plain values, which `from_mapping` converts back."""
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Return both values of each plain one that differs, but for name and version."""
-        left, right, differing = self.leaves(), other.leaves(), {}
+        """Return both values of each setting that differs, except name and version."""
+        left, right = self.leaves(), other.leaves()
+        differing = {}
         for key in {**left, **right}:
-            both = left.get(key, DEFAULT), right.get(key, DEFAULT)
-            if both[0] != both[1] and key not in ("name", "version"):
-                differing[key] = both
+            values = left.get(key, DEFAULT), right.get(key, DEFAULT)
+            if values[0] != values[1] and key not in ("name", "version"):
+                differing[key] = values
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return the values by name; values in tables as "nms_params.radius", "saliency.beta2"."""
+        """Return all settings by name. Settings in tables are named "nms_params.radius",
+        "saliency.beta2".
+        """
         values = asdict(self)
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         return values | {
@@ -482,74 +503,77 @@ class Protocol:
         }
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
-        """Return a line with everything that moves a score.
+        """Return one line that lists every setting that can change a score.
 
         Parameters
         ----------
         used : names of fields, optional
-            The fields that count; by default all, and the options of all metrics.
+            The fields to list. None lists all fields and the options of all metrics.
         more : texts
-            Further settings, of the metrics.
+            Descriptions of further settings of metrics; ignored if `used` is None.
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
-        words = captions(self)
+        caption_of = captions(self)
         if not self.stated:
-            row = ", the first of them the whole image" if self.whole_image else ""
-            return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
+            first = ", the first of them the whole image" if self.whole_image else ""
+            return f"{caption_of['thresholds']}{first}; the rest of the protocol is not stated"
         if used is None:
             more = [
                 f"{name}: {', '.join(f'{k} {abbreviated(v)}' for k, v in table.items())}"
                 for name, table in self.options.items()
             ]
-        settings = [text for name, text in words.items() if used is None or name in used]
+        settings = [text for name, text in caption_of.items() if used is None or name in used]
         return f"{self.name} v{self.version}: {'; '.join([*settings, *more])}"
 
     def threshold_array(self) -> F8:
-        """Return the thresholds as f8 (T,)."""
+        """Return the thresholds as float64 (T,)."""
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i]."""
+        """Return float64 (T,): a pixel is on at threshold i if its value is at least cuts()[i]."""
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        """The match tolerances as given: max_dist_px, or fractions of the diagonal."""
+        """The match tolerances: max_dist_px, or fractions of the diagonal."""
         given = self.max_dist if self.max_dist_px is None else self.max_dist_px
         return given if isinstance(given, tuple) else (given,)
 
     @property
     def tolerance_names(self) -> tuple[str, ...]:
-        """The text of each tolerance after the @ of its scores: 0.0075, or 2px."""
+        """The text after "@" in the score names of each tolerance: "0.0075" or "2px"."""
         unit = "" if self.max_dist_px is None else "px"
         return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
 
     def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
-        """The match tolerances in pixels for an image of `shape` (rows, columns)."""
+        """Return the match tolerances in pixels for an image of a shape (rows, columns)."""
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
         return tuple(scale * tolerance for tolerance in self.tolerances)
 
     def radius(self, shape: tuple[int, ...]) -> float:
-        """The first match tolerance in pixels for an image of `shape` (rows, columns)."""
+        """Return the first match tolerance in pixels for an image of a shape (rows, columns)."""
         return self.radii(shape)[0]
 
 
 @cache
 def preset_names() -> tuple[str, ...]:
-    """Return the names of the presets, sorted."""
+    """Return the names of all presets, sorted."""
     folder = resources.files("bsdsbench.protocol.presets")
     return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
 def preset_text(name: str) -> str:
-    """Return the TOML text of a preset with its comments. Raises ProtocolError if unknown."""
+    """Return the TOML text of a preset, with its comments. Raises ProtocolError for an unknown
+    name.
+    """
     folder = resources.files("bsdsbench.protocol.presets")
-    return folder.joinpath(f"{_known(name)}.toml").read_text("utf-8")
+    return folder.joinpath(f"{_check_preset_name(name)}.toml").read_text("utf-8")
 
 
-def _known(name: object) -> str:
+def _check_preset_name(name: object) -> str:
+    """Return the name of a preset unchanged. Raises ProtocolError for any other value."""
     if not isinstance(name, str) or name not in preset_names():
         raise ProtocolError(
             f"protocol {kind_of_value(name)}: expected a .toml file or one of "
@@ -559,11 +583,15 @@ def _known(name: object) -> str:
 
 
 @cache
-def _fields_of(name: str) -> Protocol:
-    """Return the preset under another name, so that its own fields are not checked against it."""
+def _unnamed_preset(name: str) -> Protocol:
+    """Return a preset under the name "preset".
+
+    With its own name the protocol would be compared with the preset, which is being built.
+    """
     return Protocol.from_mapping({**shipped(f"presets/{name}.toml"), "name": "preset"})
 
 
 @cache
-def _shipped(name: str) -> Protocol:
-    return evolve(_fields_of(name), name=name)
+def _preset(name: str) -> Protocol:
+    """Return a preset."""
+    return evolve(_unnamed_preset(name), name=name)

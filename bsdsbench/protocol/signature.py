@@ -1,12 +1,10 @@
-"""One line that says how a score was made, to be printed under tables and read back.
+"""Signatures: one line that tells how a score was made. It is printed under tables and parsed back.
 
     bsdsbench 0.2.0|bsds500-test:200/200|gt:fa866d15|ann:all|pred:soft8|thr:99|tol:.0075d|\\
     match:1to1|nms:none|thin|ap:bsds
 
-words.toml has the words. A line has only words of what its metrics use; a word that is not there
-means the preset's value.
-
-`?` is what is not known. `|` and `%` inside a word are written %7C and %25.
+words.toml defines the words. A line has only the words that its metrics use. An absent word means
+the value of the preset, and `?` an unknown value. `|` and `%` in a word are written %7C and %25.
 """
 
 from __future__ import annotations
@@ -29,27 +27,27 @@ from bsdsbench.protocol.protocol import (
     UNSTATED,
     UNSTATED_GRID,
     Protocol,
+    format_thresholds,
     preset_names,
-    thresholds_text,
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
-UNKNOWN = "?"  # and no difference from anything
+UNKNOWN = "?"  # differs from nothing
 _BASE = "bsds500"
 _SET = re.compile(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", re.S)
 
 
 class Severity(Enum):
-    """What a difference between two runs does to a comparison of their scores."""
+    """The effect of a difference between two runs on a comparison of their scores."""
 
-    IGNORED = "ignored"  # no score that both have depends on it, or a reference run has its own
-    SAID = "said"  # they may be compared, and the reader is told
-    FORBIDS = "forbids"  # they are not comparable
+    IGNORED = "ignored"  # no shared score depends on it, or a reference run has its own rule
+    SAID = "said"  # the scores may be compared, with a note
+    FORBIDS = "forbids"  # the scores are not comparable
 
 
 @frozen
 class Word:
-    """A word of the line, as words.toml explains."""
+    """A word of the line, as words.toml defines it."""
 
     title: str
     meaning: str
@@ -62,22 +60,33 @@ class Word:
 
 WORDS = {key: Word(**row) for key, row in shipped("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
-NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")  # no fields of a protocol
-_SELDOM = ("valid", "maps", "ms")  # of these, where a line has none nothing is left to know
+# Words that are not fields of a protocol
+NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")
+_OPTIONAL_KEYS = ("valid", "maps", "ms")  # known to be empty if a line lacks them
+
+
+def _field_name(key: str, word: Word) -> str:
+    """Return the name of the protocol's field that a word stands for, or its key if none."""
+    return word.fields[0] if word.fields and key not in NO_FIELDS else key
+
+
+_FIELD_TITLES = {_field_name(key, word): word.title for key, word in WORDS.items()}
+_FIELD_TITLES.setdefault("reading", "masks of predictions")
 
 
 @frozen(repr=False, str=False)
 class Signature:
-    """How a score was made. The fields of the names of words hold their texts.
+    """The settings of a score. The fields named like words hold the texts of these words.
 
-    set      : SET:N/M, N images of the M in a known set, or set:N
-    gt       : first digits of the ground truth's fingerprint
-    ann      : "all"; "first", "union" in wrong readings, as is match "1toN"
-    valid    : "masks" where a folder of masks says which pixels are counted, its field of view
-    maps     : how many an earlier call of the detector made
-    ms       : scales at which the detector was called, "" for one call
-    unused   : fields of the protocol, and metrics with options, that have no word here
-    named    : METRIC.OPTION -> text, options that have a word also where they are usual
+    - set: "SET:N/M" for N images of the M in a known set, or "set:N"
+    - gt: first digits of the ground truth's fingerprint
+    - ann: "all"; "first" or "union" if a reference program reads annotators wrongly
+    - match: "1to1"; "1toN" if a reference program matches pixels several times
+    - valid: "masks" if a folder of masks limits the counted pixels
+    - maps: how many maps an earlier call of the detector made
+    - ms: the scales at which the detector was called, "" for one call
+    - unused: fields of the protocol, and metrics with options, that no score depends on
+    - named: METRIC.OPTION -> text, for options that are named even if they have their defaults
     """
 
     protocol: Protocol
@@ -100,7 +109,7 @@ class Signature:
         return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
 
     def words(self) -> list[str]:
-        """The words of the line, in order."""
+        """Return the words of the line, in order."""
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             bare = key == "set" or (key == "thin" and text != UNKNOWN)
@@ -108,36 +117,44 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the text of each word by its key; fields that have no word by their names."""
+        """Return the text of each word by its key. Fields without a word are listed by name."""
         p, base = self.protocol, _base_of(self.protocol)
-        every, usual, texts = self._every_text(), _written(base, base), {}
+        all_texts = self._all_texts()
+        base_texts = _protocol_texts(base, base)
+        texts = {}
         for key, word in WORDS.items():
-            text, unused = every.get(key), word.fields and self.unused.issuperset(word.fields)
-            if text and not unused and not text == word.usual == usual.get(key):
+            text = all_texts.get(key)
+            is_unused = word.fields and self.unused.issuperset(word.fields)
+            is_default = text == word.usual == base_texts.get(key)
+            if text and not is_unused and not is_default:
                 texts[key] = text
-        if p.stated:
-            texts |= self.named
-            silent = self.unused | WORDED
-            silent -= {"max_dist"} if p.max_dist_px is not None else set()
-            for name, (value, _) in p.changed(base).items():
-                if not {name, name.rpartition(".")[0]} & silent:
-                    texts[name] = _value_text(value)
+        if not p.stated:
+            return texts
+        texts |= self.named
+        without_text = self.unused | WORDED
+        if p.max_dist_px is not None:
+            without_text -= {"max_dist"}
+        for name, (value, _) in p.changed(base).items():
+            if not {name, name.rpartition(".")[0]} & without_text:
+                texts[name] = _format_value(value)
         return texts
 
-    def _every_text(self) -> dict[str, str]:
-        """Return the texts of all words, also of those that the line leaves out."""
-        of_run = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
-        return of_run | _written(self.protocol, _base_of(self.protocol))
+    def _all_texts(self) -> dict[str, str]:
+        """Return the texts of all words, also of those that the line omits."""
+        run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
+        return run_texts | _protocol_texts(self.protocol, _base_of(self.protocol))
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Read what `str` writes. Raises ProtocolError that names the word that is wrong."""
+        """Parse a line that `str` wrote. Raises ProtocolError that names the wrong word."""
         first, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
         package, _, version = first.partition(" ")
         if package != "bsdsbench" or not version or not words or not _SET.fullmatch(words[0]):
-            begin = "|".join([first, *words[:1]])
-            raise ProtocolError(f"signature {begin!r}: expected 'bsdsbench VERSION|SET:N/M|...'")
-        texts, settings = {"set": words[0]}, []
+            beginning = "|".join([first, *words[:1]])
+            expected = "expected 'bsdsbench VERSION|SET:N/M|...'"
+            raise ProtocolError(f"signature {beginning!r}: {expected}")
+        texts = {"set": words[0]}
+        settings = []
         for word in words[1:]:
             key, colon, value = word.partition(":")
             if word in ("thin", "unthinned"):
@@ -149,42 +166,49 @@ class Signature:
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
         try:
-            changes = _changes_of(texts) | parse_overrides(settings)
+            changes = _parse_changes(texts) | parse_overrides(settings)
             protocol = Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
-        of_run: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
-        of_run |= {key: texts.get(key, "") for key in _SELDOM}
+        run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
+        run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
         absent = (w.fields for key, w in WORDS.items() if key not in texts and not w.usual)
         unused = {name for names in absent for name in names}
         unused.difference_update(*(WORDS[key].fields for key in texts))
-        return cls(protocol, version=version, unused=frozenset(unused), **of_run)
+        return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """List the differences in words that both lines know; an unused word counts as IGNORED."""
-        p, q, unused = self.protocol, other.protocol, self.unused | other.unused
-        both, differing = (self._every_text(), other._every_text()), []
+        """List the differences between two lines in the words that both know.
+
+        A difference in a word that no score depends on has the severity IGNORED.
+        """
+        p, q = self.protocol, other.protocol
+        unused = self.unused | other.unused
+        our_texts, their_texts = self._all_texts(), other._all_texts()
+        differences = []
         for key, word in WORDS.items():
-            values = [texts.get(key, UNKNOWN) for texts in both]
+            values = [texts.get(key, UNKNOWN) for texts in (our_texts, their_texts)]
             if key == "ms":
                 values = [scales or "1" for scales in values]
-            if values[0] != values[1] and key != "maps" and UNKNOWN not in values:
-                useless = word.fields and unused.issuperset(word.fields)
-                severity = Severity.IGNORED if useless else word.severity
-                if key == "tol" and len({text.partition(",")[0] for text in values}) == 1:
-                    severity = min(severity, Severity.SAID, key=[*Severity].index)  # the others
-                name = word.fields[0] if word.fields and key not in NO_FIELDS else key
-                differing.append(Difference(name, values[0], values[1], severity, word.cost))
+            if values[0] == values[1] or key == "maps" or UNKNOWN in values:
+                continue
+            is_unused = word.fields and unused.issuperset(word.fields)
+            severity = Severity.IGNORED if is_unused else word.severity
+            if key == "tol" and len({text.partition(",")[0] for text in values}) == 1:
+                # Only further tolerances differ
+                severity = min(severity, Severity.SAID, key=[*Severity].index)
+            name = _field_name(key, word)
+            differences.append(Difference(name, values[0], values[1], severity, word.cost))
         for name, pair in p.changed(q).items() if p.stated and q.stated else ():
             spellings = {name, name.rpartition(".")[0]}
             if not spellings & WORDED:
-                values = list(map(_value_text, pair))
+                values = list(map(_format_value, pair))
                 severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
-                differing.append(Difference(name, values[0], values[1], severity))
-        return differing
+                differences.append(Difference(name, values[0], values[1], severity))
+        return differences
 
     def decode(self) -> list[tuple[str, str]]:
-        """Return each word of the line, in order, with a sentence that explains it.
+        """Return each word of the line, in order, with a sentence that explains the word.
 
         Examples
         --------
@@ -195,7 +219,7 @@ class Signature:
         gt:fa86 - The fingerprint of the ground truth begins with fa86.
         ann:all - All annotators count.
         """
-        known = captions(self.protocol)
+        caption_of = captions(self.protocol)
         meanings = [f"Computed with version {self.version} of bsdsbench."]
         for key, text in self.texts().items():
             word = WORDS.get(key)
@@ -207,34 +231,35 @@ class Signature:
                 meanings.append(f"Not known: {word.title}.")
             else:
                 names = {**word.names, **AP_RULES, **ODS_RULES, self.set: self._images()}
-                words = names.get(text) or known.get("".join(word.fields[:1]), text)
-                meaning = word.meaning.format(value=text, words=words)
+                phrase = names.get(text) or caption_of.get("".join(word.fields[:1]), text)
+                meaning = word.meaning.format(value=text, words=phrase)
                 meanings.append(meaning[0].upper() + meaning[1:])
         return list(zip(self.words(), meanings, strict=True))
 
     def _images(self) -> str:
-        """Return the images in words: "all 200 images of bsds500-test"."""
-        parts = _SET.fullmatch(self.set)
-        name, n, size = parts.groups() if parts else ("", UNKNOWN, None)
+        """Describe the images in words: "all 200 images of bsds500-test"."""
+        match = _SET.fullmatch(self.set)
+        name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
-            return f"images of {name if size else 'a set that is not named'}"
-        if not size:
+            return f"images of {name if n_in_set else 'a set that is not named'}"
+        if not n_in_set:
             return f"{n} images of a set without a name"
-        return f"{f'all {n}' if n == size else f'{n} of the {size}'} images of {name}"
+        return f"{f'all {n}' if n == n_in_set else f'{n} of the {n_in_set}'} images of {name}"
 
     def sentence(self) -> str:
-        """Return the line as a sentence for the text of a paper."""
-        known, parts = captions(self.protocol), []
+        """Return the line as a sentence for a paper."""
+        caption_of = captions(self.protocol)
+        phrases = []
         for key, text in self.texts().items():
             if key == "tol":
                 matching = WORDS["match"].names.get(self.match, self.match)
-                parts.append(f"matching {matching} with {known['max_dist']}")
+                phrases.append(f"matching {matching} with {caption_of['max_dist']}")
             elif key not in WORDS:
-                parts.append(f"{key}={text}")
+                phrases.append(f"{key}={text}")
             elif key != "match" and WORDS[key].fields:
-                parts.append(known.get(WORDS[key].fields[0], text))
+                phrases.append(caption_of.get(WORDS[key].fields[0], text))
         annotators = " against all annotators" if self.ann == "all" else ""
-        settings = f" ({'; '.join(parts)})" if parts else ""
+        settings = f" ({'; '.join(phrases)})" if phrases else ""
         return (
             f"Scores were computed with bsdsbench {self.version} on {self._images()}"
             f"{annotators}, by the protocol {self.protocol.name}{settings}."
@@ -243,7 +268,7 @@ class Signature:
 
 @frozen
 class Difference:
-    """A respect in which two runs differ.
+    """A difference between two runs.
 
     Parameters
     ----------
@@ -251,13 +276,13 @@ class Difference:
         A field of the protocol, METRIC.OPTION, or "set", "gt", "pred" ... as in signatures;
         "images", "truth", "reading", "metrics" and "source of metric NAME" of whole runs.
     ours, theirs : str
-        Both sides, as signatures write them.
+        The values of both runs, as signatures write them.
     severity : Severity
-        What it does to a comparison.
+        The effect on a comparison.
     cost : str
-        What it usually costs, or "".
+        The usual effect on a score, or "".
     image : str
-        The first image that shows it, "" where it is of the whole runs.
+        The first image with the difference, or "" if it concerns the whole runs.
     """
 
     field: str
@@ -273,45 +298,43 @@ class Difference:
         return self.field in Protocol.names() or "." in self.field
 
     def line(self) -> str:
-        """Return it for people, without a full stop: "tolerance: .0075d / .011d; usually ..."."""
-        titles = {"reading": "masks of predictions"}
-        for key, word in WORDS.items():
-            titles[word.fields[0] if word.fields and key not in NO_FIELDS else key] = word.title
+        """Return the difference in words, e.g. "tolerance: .0075d / .011d; usually ..."."""
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
             return f"ground truth of image {self.image!r} differs{tail}"
-        title = titles.get(self.field, self.field)
+        title = _FIELD_TITLES.get(self.field, self.field)
         return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
 
     def fault(self) -> str:
-        """Return the line, with the name of the field that makes two protocols differ."""
+        """Return the line, with the name of the field if the protocols differ."""
         if not self.of_protocol:
             return self.line()
         line = self.line()
-        named = line if line.startswith(f"{self.field}:") else f"{self.field} ({line})"
-        return f"protocols differ in {named}"
+        has_name = line.startswith(f"{self.field}:")
+        return f"protocols differ in {line if has_name else f'{self.field} ({line})'}"
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """Return the preset that a protocol starts from, by its name."""
+    """Return the preset that a protocol is named after, or bsds500."""
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
-def _value_text(value: object) -> str:
-    """Return a value as JSON, without the zeros that it does not need."""
+def _format_value(value: object) -> str:
+    """Return a value as JSON, with whole floats as integers."""
     if value in (None, DEFAULT):
         return str(value or "none")
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
-def _written(p: Protocol, base: Protocol) -> dict[str, str]:
-    """Return the texts of a protocol's words, where it starts from the preset `base`."""
-    preset, px = f"{base.name}.{base.version}", p.max_dist_px
+def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
+    """Return the texts of a protocol's words. `base` is the preset that the protocol changes."""
+    preset = f"{base.name}.{base.version}"
+    unit = "d" if p.max_dist_px is None else "px"
     texts = {
         "proto": preset if preset != f"{_BASE}.1" else "",
-        "thr": thresholds_text(p.thresholds),
-        "tol": ",".join(f"{number_text(v)}{'d' if px is None else 'px'}" for v in p.tolerances),
+        "thr": format_thresholds(p.thresholds),
+        "tol": ",".join(f"{number_text(value)}{unit}" for value in p.tolerances),
         "nms": str(p.nms_params) if p.nms else "none",
         "thin": "thin" if p.thin else "unthinned",
         "op": p.operator,
@@ -325,14 +348,14 @@ def _written(p: Protocol, base: Protocol) -> dict[str, str]:
     return unknown | known
 
 
-def _changes_of(texts: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of a protocol that the words of a line change; `base` names its preset."""
+def _parse_changes(texts: Mapping[str, str]) -> dict[str, object]:
+    """Return the fields of a protocol that the words of a line set. `base` names the preset."""
     changes: dict[str, Any] = {}
     for key, text in texts.items():
         if key in NO_FIELDS:
             continue
         if text != UNKNOWN:
-            changes |= _fields_of(key, text)
+            changes |= _parse_text(key, text)
         elif key == "thr":
             changes["name"] = UNSTATED_GRID
         else:
@@ -340,30 +363,30 @@ def _changes_of(texts: Mapping[str, str]) -> dict[str, object]:
     return changes
 
 
-def _fields_of(key: str, text: str) -> dict[str, object]:
-    """Return the fields of a protocol that a text of `_written` stands for."""
+def _parse_text(key: str, text: str) -> dict[str, object]:
+    """Return the fields of a protocol that a word's text sets. Raises ProtocolError for a wrong
+    text.
+    """
     if key == "proto":
         name, _, version = text.rpartition(".")
-        ours = Protocol.preset(name).version
-        if version != str(ours):
+        current = Protocol.preset(name).version
+        if version != str(current):
             raise ProtocolError(
-                f"proto:{text}: made with version {version} of {name}, expected {ours}, as this "
+                f"proto:{text}: made with version {version} of {name}, expected {current}, as this "
                 "package has"
             )
         return {"base": name}
     if key == "tol":
-        parts = [re.fullmatch(rf"({NUMBER})(px|d)", part) for part in text.split(",")]
-        units = {part and part[2] for part in parts}
+        matches = [re.fullmatch(rf"({NUMBER})(px|d)", item) for item in text.split(",")]
+        units = {match and match[2] for match in matches}
         if None in units or len(units) > 1:
             raise ProtocolError(
                 f"tol:{text}, expected a number and d or px, or several of one unit"
             )
-        values = [float(part[1]) for part in parts if part]
-        return (
-            {"max_dist_px": values}
-            if units == {"px"}
-            else {"max_dist": values, "max_dist_px": None}
-        )
+        values = [float(match[1]) for match in matches if match]
+        if units == {"px"}:
+            return {"max_dist_px": values}
+        return {"max_dist": values, "max_dist_px": None}
     if key == "nms":
         return {"nms": False} if text == "none" else {"nms": True, "nms_params": text}
     if key == "thin":
@@ -372,35 +395,42 @@ def _fields_of(key: str, text: str) -> dict[str, object]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:
-    """Return the changes for `Protocol.replace` of ["max_dist=0.011", "nms_params.radius=2"].
+    """Convert texts such as "max_dist=0.011" or "nms_params.radius=2" to changes for
+    `Protocol.replace`.
 
-    Values are TOML, anything else is text, or a list where it has commas; the field's converter
-    says what a text means. Raises ProtocolError for an item without "=", and for a field given
-    twice.
+    A value is TOML, or else a text, or a list if the text has commas. Raises ProtocolError for an
+    item without "=", and for a field given twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
-        key, equals, text = (part.strip() for part in item.partition("="))
-        table, _, name = key.rpartition(".")
-        field_name, name = (part.replace("-", "_") for part in (table, name))
+        key, equals, text = (piece.strip() for piece in item.partition("="))
+        table_name, _, name = key.rpartition(".")
+        field_name, name = (piece.replace("-", "_") for piece in (table_name, name))
         if not (equals and name and text) or key.startswith("."):
             raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
-        place: Any = changes
-        in_field = field_name in Protocol.names()
-        for part in [field_name] if in_field else ["options", table] if table else []:
-            place = place.setdefault(part, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict) or name in place:
+        path: list[str] = []
+        if field_name in Protocol.names():
+            path = [field_name]
+        elif table_name:
+            path = ["options", table_name]
+        table: Any = changes
+        for step in path:
+            table = table.setdefault(step, {}) if isinstance(table, dict) else None
+        if not isinstance(table, dict) or name in table:
             raise ProtocolError(f"{item!r}: {key} is given more than once")
-        place[name] = _override(text)
+        table[name] = _parse_value(text)
     return changes
 
 
-def _override(text: str) -> object:
-    """Return a value of TOML, or text. Numbers may lack the zero before the point; inf is text."""
+def _parse_value(text: str) -> object:
+    """Convert a value of TOML, or return the text. A comma makes a list.
+
+    The zero before a decimal point may be missing. Infinite and NaN values stay texts.
+    """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
         value = parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
     except (ValueError, RecursionError):
-        parts = [] if set(text) & set("[]{}\"'") else text.split(",")
-        return [_override(p.strip()) for p in parts] if len(parts) > 1 and all(parts) else text
+        items = [] if set(text) & set("[]{}\"'") else text.split(",")
+        return [_parse_value(i.strip()) for i in items] if len(items) > 1 and all(items) else text
     return text if isinstance(value, float) and not math.isfinite(value) else value

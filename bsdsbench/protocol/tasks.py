@@ -1,8 +1,8 @@
 """Tasks: an image set, a protocol and a metric under one name.
 
 `bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
-BSDS500. tasks.toml has the tasks of the package. Users write their own in a TOML file with the same
-fields and `name`.
+BSDS500. tasks.toml lists the tasks of the package. A user's own task is a TOML file with the same
+fields and a `name`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COUNT = whole(1, 10**9, "a count")
 
 @frozen
 class Task:
-    """An image set, a protocol and a metric under one name. Raises DataError for other values.
+    """An image set, a protocol and a metric under one name. Raises DataError for wrong values.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Task:
 
     @property
     def set(self) -> str:
-        """Name of the image set."""
+        """The name of the image set."""
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, object]:
@@ -78,7 +78,7 @@ class Task:
 
     @classmethod
     def from_mapping(cls, values: object) -> Task:
-        """Return the task with these field values; `name` and `protocol` are needed."""
+        """Build a task from field values. Raises DataError if `name` or `protocol` is missing."""
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(f.name for f in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
@@ -86,7 +86,7 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """Return a Task unchanged, or the task with that name or in a .toml file."""
+        """Return a Task unchanged, a task of the package by name, or the task in a .toml file."""
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
@@ -100,15 +100,15 @@ class Task:
         return tasks()[text]
 
     def describe(self) -> str:
-        """Return a line with metric, protocol, number of images and how the set is checked."""
+        """Describe metric, protocol, number of images and the check of the set in one line."""
         count = f"{self.images} images" if self.images else "number of images not stated"
-        known = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
-        known += ", a list of ids" * bool(self.ids)
-        return f"{self.name} v{self.version}: {self.metric} by {self.protocol}; {count}, {known}"
+        check = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
+        check += ", a list of ids" if self.ids else ""
+        return f"{self.name} v{self.version}: {self.metric} by {self.protocol}; {count}, {check}"
 
 
 @cache
 def tasks() -> dict[str, Task]:
-    """Return the tasks of tasks.toml by name."""
+    """Return the tasks of the package by name."""
     tables = shipped("tasks.toml").items()
     return {name: Task.from_mapping({"name": name, **values}) for name, values in tables}

@@ -18,7 +18,7 @@ from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
 from bsdsbench.results.score_names import select
 from bsdsbench.scores.counts import ImageRecord, part_of, value_at
-from bsdsbench.scores.curve import PRCurve, late_starts
+from bsdsbench.scores.curve import PRCurve, describe_late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import clip, counted, listed
@@ -239,7 +239,7 @@ def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
         for part, curve in curves_of(run, metric).items():
             names = [run.name] * (len(runs) > 1) + [part] * bool(part)
             curves[", ".join(names)] = curve
-    return late_starts(curves, rules.pop()) if len(rules) == 1 else ""
+    return describe_late_starts(curves, rules.pop()) if len(rules) == 1 else ""
 
 
 # ---- what a detector takes -----------------------------------------------------------------------

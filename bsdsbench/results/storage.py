@@ -353,7 +353,7 @@ def unpack_record(data: bytes) -> ImageRecord:
 def columns_of(
     records: Sequence[ImageRecord], stacks: Mapping[str, Stack]
 ) -> dict[str, NDArray[Any]]:
-    """Return records as arrays by name: ids, sizes, ..., and METRIC.FIELD stacked by image.
+    """Return records as arrays by name: ids, sizes, ..., and METRIC.FIELD stack_counts by image.
 
     `stacks` are the counts of all images by metric. Raises ShapeError if the images have arrays of
     different shapes, DataError for more than can be read back.
@@ -364,7 +364,7 @@ def columns_of(
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
     for name in ("", *sorted(set().union(*[record.others for record in records]))):
-        both = zip(*[record.shown_to(name) for record in records], strict=True)
+        both = zip(*[record.evidence_for(name) for record in records], strict=True)
         for side, evidence in zip(_SIDES, both, strict=False):  # there may be no records
             key = f"{name}:{side}" if name else side
             arrays[f"{key}_values"] = np.array([e.row() for e in evidence], np.float64)

@@ -1,4 +1,4 @@
-"""Images counted on a Dask cluster."""
+"""Counting images on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _R = TypeVar("_R")
-ANSWER_SECONDS = 10.0  # until a scheduler answers
-PATIENCE = 30.0  # until there is a worker, also where all have gone
+ANSWER_SECONDS = 10.0  # to wait for the scheduler
+PATIENCE = 30.0  # seconds to wait for a worker, at the start and after all are lost
 NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Silence what writes a traceback for each lost connection, for this while."""
+    """Silence the loggers that write a traceback for each lost connection."""
     loggers = list(map(logging.getLogger, NOISY))
     levels = [logger.level for logger in loggers]
     try:
@@ -41,11 +41,11 @@ def silent() -> Iterator[None]:
 
 @contextmanager
 def dask_executor(given: object) -> Iterator[tuple[Executor, int]]:
-    """Yield the executor of a Dask cluster, and its number of cores.
+    """Yield the executor of a Dask cluster and the number of its cores.
 
-    It is given as its address (dask://HOST:PORT, tcp://HOST:PORT), as a Client, which stays open,
-    or as a cluster. Raises DataError, one line, for no scheduler, no workers, and workers of
-    another version.
+    `given` is an address (dask://HOST:PORT, tcp://HOST:PORT), a Client, which stays open, or a
+    cluster. Raises DataError if there is no scheduler or no worker, or if workers have another
+    version.
     """
     address = given if isinstance(given, str) else f"executor {kind_of_value(given)}"
     try:
@@ -54,19 +54,19 @@ def dask_executor(given: object) -> Iterator[tuple[Executor, int]]:
         raise DataError(
             f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
         ) from None
-    where = given.replace("dask://", "tcp://").rstrip("/") if isinstance(given, str) else given
+    cluster = given.replace("dask://", "tcp://").rstrip("/") if isinstance(given, str) else given
     try:
         is_open = isinstance(given, Client)
-        asked: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
-        client: Any = given if is_open else Client(where, **asked)
+        settings: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
+        client: Any = given if is_open else Client(cluster, **settings)
     except (OSError, ValueError) as error:
         raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
-    over = threading.Event()
+    is_over = threading.Event()
     try:
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
             versions = client.run(_version)
-        except Exception as error:  # of whatever kind the worker's Python raised
+        except Exception as error:  # a worker may raise anything
             raise DataError(
                 f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
                 "expected the same version on every machine"
@@ -74,17 +74,17 @@ def dask_executor(given: object) -> Iterator[tuple[Executor, int]]:
         for worker, version in versions.items():
             if version != _version():
                 raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
-        executor = _Watched(client)
-        threading.Thread(target=executor.watch, args=(over,), daemon=True).start()
+        executor = _WatchedExecutor(client)
+        threading.Thread(target=executor.watch, args=(is_over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
     finally:
-        over.set()
+        is_over.set()
         with suppress(OSError):  # no scheduler any more
             if not is_open:
                 client.close(timeout=2)
 
 
-class _Watched(Executor):
+class _WatchedExecutor(Executor):
     """An executor of a Dask client whose calls fail, rather than wait, without workers."""
 
     def __init__(self, client: Client) -> None:
@@ -94,21 +94,24 @@ class _Watched(Executor):
     def submit(
         self, function: Callable[..., _R], /, *args: object, **keywords: object
     ) -> Future[_R]:
+        """Submit a call, and remember its future."""
         future: Future[_R] = self._inner.submit(function, *args, **keywords)
         self._waiting.add(future)
         return future
 
-    def watch(self, over: threading.Event) -> None:
-        """Look at the cluster until `over` is set."""
-        seen = time.monotonic()
-        while not over.wait(0.5):
+    def watch(self, is_over: threading.Event) -> None:
+        """Cancel all waiting calls if there is no worker for PATIENCE seconds, until
+        `is_over` is set.
+        """
+        last_seen = time.monotonic()
+        while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:
-                seen = time.monotonic()
-            elif time.monotonic() - seen > PATIENCE:
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen > PATIENCE:
                 for future in list(self._waiting):
                     future.cancel()
 
 
 def _version() -> str:
-    """Return the versions that counts depend on besides their input."""
+    """Return the versions on which counts depend."""
     return f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"

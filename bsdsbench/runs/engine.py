@@ -1,7 +1,7 @@
-"""The engine of a run: each item of a source is read and counted once, and its record is kept.
+"""The engine of a run: reads and counts each item of a source once, and keeps its record.
 
-A source is an iterable of `runs.sources.Item`. What a run has counted is stored as it goes, so that
-the same call continues after an interruption.
+A source is an iterable of `runs.sources.Item`. Records are stored as soon as they are counted, so
+that the same call continues after an interruption.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
-from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import attrs
@@ -33,8 +32,9 @@ import numpy as np
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, unexpected, warn
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.io import HeldFiles
-from bsdsbench.loaders.readers import empty_truth
-from bsdsbench.loaders.reading import DARKER, soft_evidence
+from bsdsbench.loaders.readers import empty_truth_error
+from bsdsbench.loaders.reading import DARKER
+from bsdsbench.loaders.soft_evidence import soft_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter, Metric
 from bsdsbench.metrics.optional import ShowsLabels
@@ -50,39 +50,37 @@ from bsdsbench.text import listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-SMALL_RUN = 1000  # images up to which a worker gets one at a time
-MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
-AHEAD = 3  # calls under way for each worker, so that memory stays flat
+SMALL_RUN = 1000  # up to this number of images a worker gets one at a time
+MANY_WORKERS = 8  # from here on processes are faster than threads, because reading holds the GIL
+AHEAD = 3  # batches under way per worker, so that memory stays flat
 
 
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
     """Count the images of a source, in its order, and write the results.
 
-    A sequence is cut to the plan's shard. `total` is the number of images that an iterable without
-    a length gives, or 0. Raises DataError that lists every error, and KeyboardInterrupt that says
-    how many images are kept.
+    A sequence is cut to the plan's shard. For an iterable without a length `total` is the number of
+    its images, or 0 if that is not known. Raises DataError that lists every error, and
+    KeyboardInterrupt that says how many images are kept.
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):
-        if plan.groups is not None or plan.group_by is not None:  # faults are found before counting
-            whole_set = not (plan.split_file or plan.task or header.provenance.shard)
+        if plan.groups is not None or plan.group_by is not None:  # raises before images are counted
+            is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
             absent = {*header.failed, *header.provenance.no_prediction}
-            others = absent if whole_set else None
-            group_rows(
-                list(map(attrgetter("image_id"), source)), plan.groups, plan.group_by, others
-            )
-        part, parts = plan.shard
-        source = source[part - 1 :: parts]
+            ids = [item.image_id for item in source]
+            group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
+        shard, n_shards = plan.shard
+        source = source[shard - 1 :: n_shards]
         total = len(source)
         batch = max(1, min(16, total // SMALL_RUN))
-        if parts > 1:
-            lacking = header.provenance.no_prediction[part - 1 :: parts]
-            header = header.with_provenance(shard=f"{part}/{parts}", no_prediction=lacking)
+        if n_shards > 1:
+            absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
+            header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with unfinished(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None:
             for name in stored.changed_sources(plan.sources):
-                file = f"the file of metric {name!r} was changed since its images were counted"
-                warn(InputWarning(f"{show(str(plan.out))}: {file}; they are counted again"))
+                change = f"the file of metric {name!r} was changed since its images were counted"
+                warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
             evaluation = _evaluation(_count_all(source, plan, stored, total, batch), plan, header)
             if plan.out:
@@ -101,13 +99,13 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
 @attrs.define
 class _CountedImages:
-    """The outcomes of all images of a run, and what its first images showed."""
+    """The outcomes of all images of a run, and what the first look at some of them found."""
 
     records: list[ImageRecord] = attrs.Factory(list)
     errors: dict[str, DataError] = attrs.Factory(dict)
     left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
     n_kept: int = 0  # records that an earlier call had made
-    looked_dark: bool = False  # the first look has warned that the maps are inverted
+    looked_dark: bool = False  # the first look has already warned about inverted maps
 
 
 class _Call(NamedTuple):
@@ -123,9 +121,11 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn of faults in the first images."""
-    images, looks, n_done = _CountedImages(), list[Look](), 0
-    # What a worker needs, ready to be pickled
+    """Count every image, store each new record, and warn about faults in the first images."""
+    images = _CountedImages()
+    looks = list[Look]()
+    n_done = 0
+    # Workers get the plan without the parts that they do not need or that cannot be pickled
     sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
     calls = (
@@ -134,7 +134,7 @@ def _count_all(
     )
     with (
         _pool(plan, total, batch) as (executor, ahead),
-        closing(_mapped(count, calls, executor, ahead, batch)) as stream,
+        closing(_map_in_order(count, calls, executor, ahead, batch)) as stream,
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id, record = call.item.image_id, outcome.record
@@ -164,7 +164,7 @@ def _count_all(
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn of faults in the first images; return True if they are inverted."""
+    """Warn about faults in the first images. Return True if their maps are inverted."""
     warnings = first_look(looks, plan) if looks else []
     for warning in warnings:
         warn(warning)
@@ -172,10 +172,10 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 
 
 def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
-    """Return the evaluation of the counted images, and warn of faults that only the whole set
-    shows.
+    """Build the evaluation of the counted images, and warn about faults of the whole set.
 
-    Raises DataError for the images' errors where the plan does not skip them.
+    Raises DataError with the errors of all images if the plan does not skip them, or if no image is
+    left.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -184,20 +184,20 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
     header = header.with_provenance(date=now, sources=plan.sources or None)
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
     for folder in (header.provenance.pred, header.provenance.gt) if plan.on_dask else ():
-        whole = os.path.abspath(folder or "")  # what its workers were given
-        failed = {image_id: text.replace(whole, folder or "") for image_id, text in failed.items()}
+        absolute = os.path.abspath(folder or "")  # Dask workers get absolute paths
+        failed = {i: text.replace(absolute, folder or "") for i, text in failed.items()}
     if images.left_out:
         if not images.records and plan.shard[1] == 1:
             raise DataError(f"{header.name}: no image with boundaries in its ground truth")
         header = header.with_provenance(empty_gt=tuple(sorted(images.left_out)))
     evaluation = Evaluation(
-        header.protocol,
-        header.name,
-        images.records,
-        header.provenance,
-        {**header.failed, **failed},
-        dict(header.places),
-        images.n_kept,
+        protocol=header.protocol,
+        name=header.name,
+        records=images.records,
+        provenance=header.provenance,
+        failed={**header.failed, **failed},
+        places=dict(header.places),
+        kept=images.n_kept,
     ).with_groups(plan.groups, plan.group_by)
     for warning in evaluation.verdict():
         if not (images.looked_dark and DARKER in str(warning)):
@@ -210,9 +210,10 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
 
 @attrs.frozen
 class Outcome:
-    """What became of an image: a record, a stored record that is up to date, or an error.
+    """The outcome of counting an image: a record, an unchanged stored record, or an error.
 
-    Without any of these the protocol leaves the image out. `data` is the serialised record.
+    Without any of these the protocol leaves the image out. `data` is the serialised record, `look`
+    the measurements for `first_look`.
     """
 
     record: ImageRecord | None = None
@@ -229,13 +230,14 @@ def count(
     sanity_check: bool = False,
     serialise: bool = False,
 ) -> Outcome:
-    """Read and count one image: the only place where that is done.
+    """Read and count one image. All images are counted here.
 
-    `stored_hash` is the fingerprint of the record that is stored; an image with the same one is not
-    counted again. With `sanity_check` the outcome has what `first_look` needs, with `serialise` the
-    record as bytes, too. Errors of any kind are returned, not raised.
+    An image whose fingerprint equals `stored_hash` is not counted again. `sanity_check` adds the
+    measurements for `first_look` to the outcome, `serialise` adds the serialised record. Errors of
+    any kind are returned, not raised.
     """
-    first, protocol, look = plan.by_reading[0].metrics[0], plan.protocol, None
+    protocol = plan.protocol
+    look = None
     try:
         files = HeldFiles()
         fingerprint = image_fingerprint(item, plan.stamp, files)
@@ -245,15 +247,16 @@ def count(
         started = time.perf_counter()
         inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
         pred, gt = inputs[0]
-        del files  # counting needs the memory
+        del files  # free memory for counting
         if sanity_check and pred is not None:
             look = look_at(pred, gt, protocol)
-        valid = gt.parts.get("valid")
-        counted = map(without_void, gt.boundaries, repeat(valid))
-        annotated = first.gt_kind != "annotators" or any(map(np.any, counted))
-        if not annotated and protocol.empty_gt == "error":
-            raise empty_truth(gt.where, len(gt.boundaries))
-        if unchanged or (not annotated and protocol.empty_gt != "count"):
+        has_boundary = True
+        if plan.by_reading[0].metrics[0].gt_kind == "annotators":
+            drawn = map(without_void, gt.boundaries, repeat(gt.parts.get("valid")))
+            has_boundary = any(map(np.any, drawn))
+        if not has_boundary and protocol.empty_gt == "error":
+            raise empty_truth_error(gt.where, len(gt.boundaries))
+        if unchanged or (not has_boundary and protocol.empty_gt != "count"):
             return Outcome(unchanged=unchanged, look=look)
         record = _count_metrics(item, inputs, plan)
         record = replace(record, fingerprint=fingerprint, seconds=time.perf_counter() - started)
@@ -261,48 +264,51 @@ def count(
     except DataError as error:
         return Outcome(error=error, look=look)
     except MemoryError:
-        memory = DataError(f"{item.image_id}: not enough memory for this image")
-        return Outcome(error=memory, look=look)
-    except Exception as error:  # a bug costs one image, and says where it is
+        too_large = DataError(f"{item.image_id}: not enough memory for this image")
+        return Outcome(error=too_large, look=look)
+    except Exception as error:  # a bug must not cost more than one image
         packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
         fault = unexpected(error, packages | {"bsdsbench"})
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
 
 
 def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRecord:
-    """Return the record of an image: the counts of all metrics and what its files showed.
+    """Return the record of an image: the counts of all metrics and the evidence of its files.
 
-    `inputs` are what each group of the plan's metrics reads.
+    `inputs` holds, for each group of the plan's metrics that reads alike, what the group reads.
     """
     metrics = list(map(registry.get, plan.metrics))
     counter: Counter | None = None
     if plan.errors:
-        from bsdsbench.metrics.error_classes import boundary_errors  # which imports numba
+        from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors
-    counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # in their order
-    sides, forms = dict[str, Sides](), dict[str, str]()
-    has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
-    for (group, _, _), (pred, gt) in zip(plan.by_reading, inputs, strict=True):
-        shown, both = None if item.form else pred, None
-        for metric in group:
+    counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
+    evidence: dict[str, Sides] = {}
+    forms: dict[str, str] = {}
+    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
+    for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
+        given_pred = None if item.form else pred
+        sides = None
+        for metric in alike.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            if both is None or metric.reads == "classes":  # labels show each metric its own
-                both = evidence_of(shown, gt, metric, plan.protocol, has_thresholds)
-            sides[metric.name] = both
-            forms[metric.name] = shown.form if shown is not None else item.form
-    first, gt = plan.metrics[0], inputs[0].gt
-    truths = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
+            if sides is None or metric.reads == "classes":  # metrics read labels differently
+                sides = evidence_of(given_pred, gt, metric, plan.protocol, has_thresholds)
+            evidence[metric.name] = sides
+            forms[metric.name] = given_pred.form if given_pred is not None else item.form
+    main = plan.metrics[0]
+    gt = inputs[0].gt
+    fingerprints = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return ImageRecord(
         item.image_id,
         gt.shape,
         counts,
-        truth=truths.listed,
-        form=forms[first],
-        whole_truth=truths.whole,
-        pred=sides[first].pred,
-        gt=sides[first].gt,
-        others={name: both for name, both in sides.items() if both != sides[first]},
+        truth=fingerprints.listed,
+        form=forms[main],
+        whole_truth=fingerprints.whole,
+        pred=evidence[main].pred,
+        gt=evidence[main].gt,
+        others={name: sides for name, sides in evidence.items() if sides != evidence[main]},
     )
 
 
@@ -313,24 +319,26 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Return what the files of both sides of an image showed to a metric.
+    """Return what the files of both sides of an image show to a metric.
 
-    A metric without thresholds (`has_thresholds` is False) has no lowest one that a soft map must
-    reach.
+    `has_thresholds` is False for metrics without thresholds, which have no lowest threshold that a
+    soft map must reach.
     """
-    truth, shown = gt.evidence, NO_EVIDENCE
-    if not truth.maps:  # made of arrays that say themselves what they are
-        truth = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
+    gt_evidence, pred_evidence = gt.evidence, NO_EVIDENCE
+    if not gt_evidence.maps:  # made of arrays, which leave no doubt about their values
+        gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if pred is not None:
-        shown = soft_evidence(pred, protocol, has_thresholds)
-        shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
+        pred_evidence = soft_evidence(pred, protocol, has_thresholds)
+        values = pred_evidence.values | polarity(pred, gt, protocol)
+        pred_evidence = attrs.evolve(pred_evidence, values=values)
     if isinstance(metric, ShowsLabels):
         opt = metric.options_of(protocol)
         if "labels" in gt.parts:
-            truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
+            gt_evidence = gt_evidence | metric.label_evidence(gt.labels, opt, truth=True)
         if pred is not None and pred.kind == "classes" and pred.classes.ndim == 2:
-            shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
-    return Sides(shown, truth)
+            labels = metric.label_evidence(pred.classes, opt, truth=False)
+            pred_evidence = pred_evidence | labels
+    return Sides(pred_evidence, gt_evidence)
 
 
 # ---- where images are counted: here, in threads, in processes, on a Dask cluster -----------------
@@ -345,39 +353,45 @@ def available_cores() -> int:
 
 @contextmanager
 def _pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, None for one worker here, and the limit of calls under way."""
-    asked = plan.executor
+    """Yield the executor of a run, or None to count in this thread, and the limit of calls under
+    way.
+    """
+    requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))
-    if isinstance(asked, Executor):
-        yield asked, AHEAD * workers
+    if isinstance(requested, Executor):
+        yield requested, AHEAD * workers
     elif plan.on_dask:
         from bsdsbench.runs.dask_cluster import dask_executor, silent
 
-        with silent(), dask_executor(asked) as (executor, cores):
+        with silent(), dask_executor(requested) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
     else:
         chosen: Executor | None = None
-        if asked == "process" or (asked == "auto" and (workers >= MANY or batch > 1)):
+        if requested == "process" or (
+            requested == "auto" and (workers >= MANY_WORKERS or batch > 1)
+        ):
             methods = multiprocessing.get_all_start_methods()
             # No plain fork: the progress display has a thread, and locks must not be inherited
-            way = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+            method = "forkserver" if "forkserver" in methods else "spawn"
+            context = multiprocessing.get_context(method)
             try:
-                chosen = ProcessPoolExecutor(workers, way, _begin_worker)
+                chosen = ProcessPoolExecutor(workers, context, _set_up_worker)
             except OSError as error:  # no semaphores, as in a container without /dev/shm
-                if asked == "process":
+                if requested == "process":
                     raise DataError(f"executor 'process': {error}, expected 'thread'") from None
         with chosen or ThreadPoolExecutor(workers) as executor:
             yield executor, AHEAD * workers
 
 
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone."""
+def _set_up_worker() -> None:
+    """Let the parent handle Ctrl-C, and end this process when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def end_with_parent() -> None:
+        """Wait for the parent, then end this process."""
         if parent is not None:
             parent.join()
             os.kill(os.getpid(), signal.SIGTERM)
@@ -385,52 +399,57 @@ def _begin_worker() -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _mapped(
+def _map_in_order(
     function: Callable[..., R],
     calls: Iterable[C],
     executor: Executor | None,
     ahead: int,
     batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
-    """Yield (call, function(*call)) of every call, in order; the first argument is an item.
+    """Yield (call, function(*call)) for every call, in order. The first argument of a call is an
+    item.
 
-    A worker gets `batch` calls at once; at most `ahead` times as many are under way. Raises
-    BrokenExecutor that names the images under way, where a worker died.
+    A worker gets `batch` calls at once, and at most `ahead` batches are under way. Raises
+    BrokenExecutor, which names the images under way, if a worker died.
     """
     if executor is None:
         for call in calls:
             yield call, function(*call)
         return
-    rest, waiting = iter(calls), deque[tuple[list[C], Future[list[R]]]]()
+    remaining = iter(calls)
+    waiting = deque[tuple[list[C], Future[list[R]]]]()  # batches under way, the oldest first
     try:
         while True:
-            new = list(islice(rest, batch)) if len(waiting) < ahead else []
+            new = list(islice(remaining, batch)) if len(waiting) < ahead else []
             if not new and not waiting:
                 return
             try:
                 if new:
-                    waiting.append((new, executor.submit(_within_a_moment, function, new)))
+                    waiting.append((new, executor.submit(_call_for_a_moment, function, new)))
                     continue
-                given, future = waiting[0]
+                oldest, future = waiting[0]
                 returned = future.result()
-                if left := given[len(returned) :]:
-                    waiting[0] = left, executor.submit(_within_a_moment, function, left)
+                if not_called := oldest[len(returned) :]:
+                    future = executor.submit(_call_for_a_moment, function, not_called)
+                    waiting[0] = not_called, future
                 else:
                     waiting.popleft()
             except Exception as error:
-                lost = listed([call[0].image_id for given, _ in waiting for call in given])
+                lost = listed([call[0].image_id for pending, _ in waiting for call in pending])
                 raise BrokenExecutor(
                     f"a worker died ({type(error).__name__}: out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
                 ) from None
-            yield from zip(given, returned, strict=False)
+            yield from zip(oldest, returned, strict=False)
     finally:
         for _, future in waiting:
             future.cancel()
 
 
-def _within_a_moment(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make the calls that begin within 0.1 s, so that Ctrl-C and progress do not wait."""
+def _call_for_a_moment(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
+    """Make the calls that begin within 0.1 s, so that Ctrl-C and the progress display
+    do not wait.
+    """
     returned, end = [], time.monotonic() + 0.1
     for call in calls:
         returned.append(function(*call))

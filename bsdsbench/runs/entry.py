@@ -1,7 +1,7 @@
 """The entry points of a run: folders, the annotators of a data set, and any iterable of images.
 
-Each resolves its keywords into a `Plan`, collects the images of its source, and hands both to
-`runs.engine.run_source`.
+Each entry point resolves its keywords into a `Plan`, lists the images of its source, and passes
+both to `runs.engine.run_source`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bsdsbench.runs.sources import (
     array_items,
     check_truth,
     folder_header,
-    folders,
+    list_items,
 )
 
 
@@ -44,13 +44,13 @@ def evaluate(
     Parameters
     ----------
     pred_dir, gt_dir : path
-        Paired by image id over any mix of file formats and nested folders.
+        Folders with files of any formats, also in nested folders. Files are paired by image id.
     protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: that of the first metric.
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
     metrics : str or sequence of str
         Names of metrics that read the same kind of ground truth.
     **options : RunOptions
-        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
+        Keywords of the run, described in `runs.keywords.RunKeywords`.
 
     Returns
     -------
@@ -60,12 +60,13 @@ def evaluate(
     Raises
     ------
     DataError
-        That lists every problem of the run; the good images' records are kept in `out`.
+        If an image or the set has a problem. Every problem is listed, and `out` keeps the records
+        of the sound images.
 
     Warns
     -----
     InputWarning
-        Where the first images are inverted, mirrored or exchanged, or all maps zero.
+        If the first images are inverted, mirrored or exchanged, or all maps are zero.
 
     Examples
     --------
@@ -83,11 +84,11 @@ def evaluate(
     if plan.task is not None:
         check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
         ids = None if plan.split_file else plan.task.ids or None
-    items = folders(pred_dir, gt_dir, plan, ids)
+    items = list_items(pred_dir, gt_dir, plan, ids)
     header = folder_header(items, plan, pred=pred_dir, gt=gt_dir)
     if plan.missing == "skip":
-        filled = attrs.evolve(plan, missing="zero", valid_dir=None)
-        pairs = [item.pair for item in folders(pred_dir, gt_dir, filled, ids)]
+        without_skip = attrs.evolve(plan, missing="zero", valid_dir=None)
+        pairs = [item.pair for item in list_items(pred_dir, gt_dir, without_skip, ids)]
         absent = tuple(sorted(pair.image_id for pair in pairs if not pair.pred_paths))
         header = header.with_provenance(no_prediction=absent)
     return run_source(items, plan, header)
@@ -99,9 +100,9 @@ def evaluate_humans(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[HumanOptions],
 ) -> Evaluation:
-    """Evaluate each annotator of a data set against the others: the human point of the plots.
+    """Score each annotator of a data set against the others: the human point in plots.
 
-    The metrics are those with a human form. Every image needs two annotators.
+    Every image needs two annotators. Only metrics that can score annotators are accepted.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def evaluate_humans(
     protocol, metrics
         As for `evaluate`.
     **options : HumanOptions
-        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
+        Keywords of the run, described in `runs.keywords.RunKeywords`.
 
     Returns
     -------
@@ -139,17 +140,17 @@ def evaluate_items(
 ) -> Evaluation:
     """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
 
-    It is read a few images for each worker at a time, and scored as files with the same values.
+    Each worker reads a few images at a time. The scores are those of files with the same values.
 
     Parameters
     ----------
     items : iterable of (id, prediction, truth)
-        Image id, text or a whole number; the others as `StreamingEvaluator.update` takes them for
-        one image.
+        The image id is text or an integer. Prediction and truth have the forms that
+        `StreamingEvaluator.update` accepts for one image.
     protocol, metrics
         As for `evaluate`.
     **options : ItemOptions
-        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
+        Keywords of the run, described in `runs.keywords.RunKeywords`.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def evaluate_items(
     Raises
     ------
     DataError
-        As `evaluate`; for an item of another form, or an id twice, at once.
+        As `evaluate` does. An item of another form, or a repeated id, ends the run at once.
 
     Examples
     --------

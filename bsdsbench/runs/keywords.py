@@ -1,10 +1,10 @@
 # ruff: noqa: RUF009
-"""The keywords of a run, each written once: its type, default, check, help and flag.
+"""The keywords of a run. Each keyword is written once: its type, default, check, help and flag.
 
-`RunKeywords` holds what a caller gives, and checks it. `plan` resolves it, with a protocol and the
-names of metrics, into a `Plan`, which says what a run does. The TypedDicts say which keywords each
-entry point takes: they type its `**options`, and the flags of the command line and the pages of
-the documentation are made of the fields of `RunKeywords`.
+`RunKeywords` holds and checks the values that a caller gives. `plan` resolves them, with a protocol
+and the names of metrics, into a `Plan`, which describes the run. The TypedDicts list the keywords
+of each entry point. They type its `**options`; the flags of the command line and the pages of the
+documentation are made from the fields of `RunKeywords`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DaskClient(TypingProtocol):
     """A client of a Dask cluster."""
 
     def get_executor(self) -> Executor:
-        """Return what runs calls on the cluster."""
+        """Return an executor that makes calls on the cluster."""
 
 
 @runtime_checkable
@@ -65,26 +65,27 @@ class DaskCluster(TypingProtocol):
 
     @property
     def scheduler_address(self) -> str:
-        """Its address."""
+        """The address of the scheduler."""
 
 
 AnyExecutor = str | Executor | DaskClient | DaskCluster
 
 
 class _Check(NamedTuple):
-    """A check of a keyword's value, and what the value should have been, in words."""
+    """A check of a keyword's value, and the expected values in words."""
 
     accepts: Callable[[Any], bool]
     expected: str
 
 
 def _one_of(words: tuple[str, ...]) -> _Check:
+    """Return a check that accepts the given words."""
     expected = f"one of {', '.join(words)}"
     return _Check(lambda value: isinstance(value, str) and value in words, expected)
 
 
 def _is_count(value: object, most: int) -> bool:
-    """Return True for a whole number from 1 to `most`."""
+    """Return True for an integer from 1 to `most`."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
@@ -96,8 +97,9 @@ def _is_shard(value: object) -> bool:
 
 
 def _is_executor(value: object) -> bool:
-    named = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
-    return named or isinstance(value, Executor | DaskClient | DaskCluster)
+    """Return True for the name or address of an executor, or an executor of any kind."""
+    is_name = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
+    return is_name or isinstance(value, Executor | DaskClient | DaskCluster)
 
 
 TEXT_CHECK = _Check(
@@ -111,13 +113,16 @@ _FUNCTION = _Check(callable, "a function")
 
 
 def keyword(help: str, default: object = None, check: _Check | None = None, **flag: object) -> Any:
-    """Return the field of a keyword: its help, default and check, and what makes its flag."""
+    """Build the field of a keyword: its default, help and check, and the settings of its flag.
+
+    `flag` holds the settings for the command line, such as `choices`.
+    """
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class RunKeywords:
-    """The keywords of a run as a caller gave them: checked, not yet resolved.
+    """The keywords of a run as a caller gave them: checked, but not yet resolved.
 
     Raises
     ------
@@ -333,9 +338,9 @@ class DetectorOptions(_Counting, total=False):
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan:
-    """What a run does: its protocol, metrics and kind of predictions resolved, its paths absolute.
+    """The description of a run: protocol, metrics and kind of predictions resolved, paths absolute.
 
-    Raises DataError if the metrics read different kinds of files.
+    Raises DataError if the metrics do not go together.
     """
 
     protocol: Protocol
@@ -370,10 +375,8 @@ class Plan:
                 faults.append(
                     f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
                 )
-            kind = (
-                reader.gt_kind if reader.reads == "mask" and metric.takes_masks else metric.gt_kind
-            )
-            if kind != reader.gt_kind:
+            reads_alike = reader.reads == "mask" and metric.takes_masks
+            if metric.gt_kind != reader.gt_kind and not reads_alike:
                 both = f"{reader.name}, {metric.name}: read {reader.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
             if self.valid_dir is not None and not metric.void:
@@ -386,23 +389,23 @@ class Plan:
 
     @cached_property
     def stamp(self) -> str:
-        """A hash of all that every image's counts depend on, but for the image itself."""
+        """A hash of everything that an image's counts depend on, except the image."""
         return stamp_of(self.metrics, self.protocol, self.pred_kind, self.errors)
 
     @property
     def sources(self) -> dict[str, str]:
-        """The hash of the file of each metric of another package."""
+        """The file hash of each metric that comes from another package."""
         return registry.sources_of(self.metrics)
 
     @property
     def on_dask(self) -> bool:
         """True if a Dask cluster counts the images."""
-        named = self.executor in (None, "thread", "process", "auto")
-        return not named and not isinstance(self.executor, Executor)
+        is_local = self.executor in (None, "thread", "process", "auto")
+        return not is_local and not isinstance(self.executor, Executor)
 
     @cached_property
     def by_reading(self) -> tuple[ReadAlike, ...]:
-        """The metrics in groups that read files alike."""
+        """The metrics, grouped by the way in which they read files."""
         return registry.by_reading(self.metrics, self.protocol, self.pred_kind)
 
     @cached_property
@@ -411,18 +414,19 @@ class Plan:
         return registry.unused(self.metrics, self.protocol)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Raise DataError if the results would lie in a folder that is read, or one is no path.
+        """Raise DataError if the results would lie in a folder that is read, or a folder is no
+        path.
 
-        They would be paired with it the next time.
+        Results in such a folder would be read as images by the next run.
         """
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
-        for what, folder in folders.items():
+        for side, folder in folders.items():
             if not PATH_CHECK.accepts(folder):
-                faults.append(f"{what} {kind_of_value(folder)}: expected {PATH_CHECK.expected}")
+                faults.append(f"{side} {kind_of_value(folder)}: expected {PATH_CHECK.expected}")
             elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
-                where = f"{show(self.out)}: lies in {what} ({show(folder)})"
+                where = f"{show(self.out)}: lies in {side} ({show(folder)})"
                 faults.append(f"{where}, expected a folder elsewhere for the results")
         if faults:
             raise DataError(problems=faults)
@@ -431,12 +435,15 @@ class Plan:
 def stamp_of(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
-    """Return a hash of what the counts of every image of such a run depend on."""
-    versions, sources = [], registry.sources_of(metrics)
+    """Return a hash of all that the counts of a run's images depend on, except the images."""
+    versions = []
     for metric in map(registry.get, metrics):
         versions.append((metric.name, metric.version))
     parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
-    parts += ["errors"] * errors + [sources] * bool(sources)
+    if errors:
+        parts.append("errors")
+    if sources := registry.sources_of(metrics):
+        parts.append(sources)
     text = json.dumps(parts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -446,10 +453,10 @@ def plan(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Resolve the options of a run; the protocol may come from a task or from the first metric.
+    """Resolve the keywords of a run. The protocol may come from a task or from the first metric.
 
-    Raises DataError for unknown metrics, those that do not go together, and what a task does not
-    allow; ProtocolError for an unknown preset.
+    Raises DataError for metrics that are unknown or do not go together and for keywords that a task
+    forbids, and ProtocolError for an unknown preset.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -457,42 +464,43 @@ def plan(
     if keywords.task is not None:
         task, protocol = _task_and_protocol(keywords, protocol, names)
         names = (task.metric,)
-    first = registry.get(names[0])
-    resolved = Protocol.load(first.default_protocol if protocol is None else protocol)
+    first_metric = registry.get(names[0])
+    resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
         classes = {"classes": tuple(keywords.classes)}
         tables = {name: {**resolved.options.get(name, {}), **classes} for name in names}
         resolved = resolved.replace(options={**resolved.options, **tables})
-    kept = attrs.asdict(keywords, recurse=False)
-    del kept["classes"]
-    scales, flip, resize = map(kept.pop, ("scales", "flip", "resize"))
-    kept["multi_scale"] = None
+    fields = attrs.asdict(keywords, recurse=False)
+    del fields["classes"]
+    scales, flip, resize = map(fields.pop, ("scales", "flip", "resize"))
+    fields["multi_scale"] = None
     if scales is not None or flip:
         from bsdsbench.transforms.multi_scale import MultiScale
 
-        kept["multi_scale"] = MultiScale.given(scales, flip, resize)
-    kept["out"] = None if keywords.out is None else Path(keywords.out)
-    kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
+        fields["multi_scale"] = MultiScale.given(scales, flip, resize)
+    fields["out"] = None if keywords.out is None else Path(keywords.out)
+    fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
     resolved = registry.settled(resolved)
     registry.check_options(names, resolved)
-    return Plan(**{**kept, "task": task, "protocol": resolved, "metrics": names})
+    return Plan(**{**fields, "task": task, "protocol": resolved, "metrics": names})
 
 
 def planned(
     function: str,
-    known: type[Any],
+    accepted: type[Any],
     options: Mapping[str, Any],
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
-    **usual: object,
+    **defaults: object,
 ) -> Plan:
-    """Return the plan of a call of an entry point, and list everything that is wrong with it.
+    """Return the plan of a call of the entry point named `function`.
 
-    `known` is the TypedDict of the keywords that the function takes, `options` are those given,
-    `usual` its defaults where they differ from those of `RunKeywords`. Raises TypeError for a
-    keyword that it does not take, DataError and ProtocolError for values, and as `plan`.
+    `accepted` is the TypedDict of the keywords that the function takes. `options` are the given
+    keywords. `defaults` are the function's defaults that differ from those of `RunKeywords`.
+    Raises TypeError for an unknown keyword, DataError that lists every wrong value, and the errors
+    of `plan`.
     """
-    keywords = sorted(known.__annotations__)
+    keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):
         hint = did_you_mean(name, ("protocol", "metrics", *keywords))
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
@@ -502,31 +510,33 @@ def planned(
     except DataError as error:
         faults += error.problems
     try:
-        given = RunKeywords(**{**usual, **options})
+        run_keywords = RunKeywords(**{**defaults, **options})
     except DataError as error:
         faults += error.problems
     if faults:
         raise DataError(problems=faults)
-    return plan(given, protocol, metrics)
+    return plan(run_keywords, protocol, metrics)
 
 
-class _Fixed(NamedTuple):
+class _TaskProtocol(NamedTuple):
+    """A task, and its protocol with the changes that a task allows."""
+
     task: Task
     protocol: Protocol
 
 
 def _task_and_protocol(
     keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
-) -> _Fixed:
-    """Return the task and its protocol, in which only the preparation of maps may be changed."""
+) -> _TaskProtocol:
+    """Return the task and its protocol. Only the preparation of maps may be changed."""
     from bsdsbench.protocol.protocol import MAPS, Protocol
     from bsdsbench.protocol.tasks import Task
 
     task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
-    fixed = Protocol.preset(task.protocol)
+    preset = Protocol.preset(task.protocol)
     faults: list[str | Problem] = []
-    given = fixed if protocol is None else Protocol.load(protocol)
-    if given.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
+    chosen = preset if protocol is None else Protocol.load(protocol)
+    if chosen.replace(**{name: getattr(preset, name) for name in MAPS}) != preset:
         faults.append(f"task {task.name}: its protocol is {task.protocol}, expected no other")
     if metrics not in (registry.DEFAULT_METRICS, (task.metric,)):
         faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
@@ -534,4 +544,4 @@ def _task_and_protocol(
         faults.append(f"task {task.name}: needs every image, expected none to be skipped")
     if faults:
         raise DataError(problems=faults)
-    return _Fixed(task, given)
+    return _TaskProtocol(task, chosen)

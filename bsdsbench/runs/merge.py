@@ -1,12 +1,12 @@
-"""Runs joined into one: shards, after all that must fit has been compared, and best of M.
+"""Joining runs: shards of one run, and the best rows of several runs.
 
-Models with a granularity are run at M of them. Their programs (UAED, MuGE, SAUGE, DDN) take, for
-each image and threshold, the run of the largest F there, of equal ones the first that is given; its
-four counts are the image's row. ODS (interpolated) and OIS are then made of those rows as of any
-others; AP of all rows, so by the rule edter where the row of threshold 0 is one of them. SAUGE's
-loop over the curve also joins its first and last row: not done here, as it can only give an ODS of
-about .5. The choice needs the ground truth, so such scores are not comparable with others, and the
-name says so.
+Models with a granularity setting are run at M granularities. Their programs (UAED, MuGE, SAUGE,
+DDN) take, for each image and threshold, the counts of the run with the largest F, and of equal runs
+the first. ODS (interpolated) and OIS are made of these rows as usual. AP uses all rows, so it
+follows the rule edter if the row of threshold 0 is present. SAUGE's loop over the curve also joins
+the first and last row; that is left out here, because it can only add an ODS of about .5. The
+choice needs the ground truth, so such scores are not comparable with others, and the run's name
+says so.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ from bsdsbench.text import listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _SOURCES = "source of its plug-in metrics"
-_MAY_LACK = (_COUNTS, _COLUMNS, _SOURCES)  # a run without records, one of an earlier version
+# Absent in a run without records, or in one of an earlier version
+_OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
-    """Join the shards of one run; the result is bit for bit that of the undivided run.
+    """Join the shards of one run. The merged run equals the undivided run bit for bit.
 
     Parameters
     ----------
     runs : sequence of Evaluation
-        The shards, each once.
+        All shards of the run, in any order.
 
     Returns
     -------
@@ -63,9 +64,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     Raises
     ------
     MergeError
-        If they are not all the parts of one whole.
+        If the runs are not all the shards of one run.
     DataError
-        If the files of all have no one reading, as the undivided run.
+        If the files of all shards together have no single meaning.
 
     Examples
     --------
@@ -84,24 +85,23 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     problems = _shard_problems(runs)
     shards = [str(run.provenance.shard) for run in runs]
     count = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])
-    every = [f"{i}/{count[1]}" for i in range(1, int(count[1]) + 1)] if count else []
-    if sorted(shards) != sorted(every):
-        expected = listed(every) or "those of a run made with shard=(I, N)"
+    all_shards = [f"{i}/{count[1]}" for i in range(1, int(count[1]) + 1)] if count else []
+    if sorted(shards) != sorted(all_shards):
+        expected = listed(all_shards) or "those of a run made with shard=(I, N)"
         problems.append(f"merge: shards {listed(shards)}, expected {expected}")
     if problems:
         raise MergeError("\n".join(problems), problems)
-    first, failed = runs[0], dict[str, str]()
-    for run in runs:
-        failed |= run.failed
+    first = runs[0]
+    failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
     empty = tuple(sorted(image_id for run in runs for image_id in run.provenance.empty_gt))
     absent = sorted(image_id for run in runs for image_id in run.provenance.no_prediction)
     date = max((run.provenance.date or "" for run in runs), default="") or None
     origin = attrs.evolve(first.provenance, shard=None, truth=None, empty_gt=empty, date=date)
     origin = attrs.evolve(origin, no_prediction=tuple(absent))
     if detectors := [run.provenance.detector for run in runs if run.provenance.detector]:
-        taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
-        origin = attrs.evolve(origin, detector=ReadOnlyDict(taken_over=taken_over))
-    whole = Evaluation(
+        n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
+        origin = attrs.evolve(origin, detector=ReadOnlyDict(taken_over=n_taken_over))
+    merged = Evaluation(
         first.protocol,
         first.name,
         [record for run in runs for record in run.records],
@@ -109,33 +109,37 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         dict(sorted(failed.items())),
         first.places,
     )
-    for warning in whole.verdict():
+    for warning in merged.verdict():
         warn(warning)
-    return whole
+    return merged
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Say in what the runs are not shards of the first one's whole, a line each."""
-    problems, first = [], _of_the_whole(runs[0])
+    """Return one message for each property that differs from run 1.
+
+    Runs that differ in such a property cannot be shards of one evaluation.
+    """
+    problems = []
+    expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):
-        for field, value in _of_the_whole(run).items():
-            if value == first[field] or (field in _MAY_LACK and None in (value, first[field])):
+        for name, value in _shared_properties(run).items():
+            is_optional = name in _OPTIONAL and None in (value, expected[name])
+            if value == expected[name] or is_optional:
                 continue
-            differing = ""
-            if field == "protocol":
-                fields = [d.line() for d in comparability(runs[0], run) if d.of_protocol]
-                differing = f" ({'; '.join(fields)})" if fields else ""
-            elif field == _SOURCES:
-                differing = f" ({', '.join(changed_sources(runs[0], run))} was changed)"
+            details = ""
+            if name == "protocol":
+                lines = [d.line() for d in comparability(runs[0], run) if d.of_protocol]
+                details = f" ({'; '.join(lines)})" if lines else ""
+            elif name == _SOURCES:
+                details = f" ({', '.join(changed_sources(runs[0], run))} was changed)"
             problems.append(
-                f"run {number} ({run.name}): another {field} than run 1{differing}, "
-                "expected the same"
+                f"run {number} ({run.name}): another {name} than run 1{details}, expected the same"
             )
     return problems
 
 
-def _of_the_whole(run: Evaluation) -> dict[str, object]:
-    """Return what all shards of a run have in common."""
+def _shared_properties(run: Evaluation) -> dict[str, object]:
+    """Return the properties, by name, that all shards of a run share."""
     detector = run.provenance.detector
     return {
         "name": run.name,
@@ -151,22 +155,22 @@ def _of_the_whole(run: Evaluation) -> dict[str, object]:
 
 
 class BestRows(NamedTuple):
-    """The number of the run with the largest F at each threshold (T,), and its counts (T, 4)."""
+    """The index of the run with the largest F at each threshold (T,), and its counts (T, 4)."""
 
     chosen: I8
     counts: I8
 
 
 def _best_rows(tables: I8) -> BestRows:
-    """Choose the run of the largest F at each threshold.
+    """Choose the run with the largest F at each threshold.
 
-    The tables (M, T, 4) are the `matches` of one image in M runs.
-    Of equal F the first run stays; 0/0 counts as 0.
+    `tables` (M, T, 4) holds the `matches` of one image in M runs. Of equal F the first run is
+    chosen; 0/0 counts as 0.
 
     Examples
     --------
-    >>> one, two = [[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]
-    >>> chosen, counts = _best_rows(np.array([one, two]))
+    >>> runs = [[[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]]
+    >>> chosen, counts = _best_rows(np.array(runs))
     >>> chosen.tolist(), counts.tolist()
     ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
     """
@@ -177,11 +181,11 @@ def _best_rows(tables: I8) -> BestRows:
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
-    """Return one evaluation of the best rows of several, chosen by the ground truth.
+    """Combine several runs into one evaluation of their best rows, chosen by the ground truth.
 
-    Its name has the number of runs and the way of choosing; provenance has the runs' names and how
-    often each was chosen. Raises DataError for fewer than two runs or one without boundary counts,
-    MergeError for other protocols, images or thresholds.
+    The name gives the number of runs and the rule. The provenance lists the runs' names and how
+    often each was chosen. Raises DataError for fewer than two runs or a run without boundary
+    counts, and MergeError if protocols, images or thresholds differ.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
@@ -191,34 +195,34 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         for difference in comparability(first, run):
             if difference.severity is Severity.FORBIDS and difference.field != "images":
                 raise MergeError(f"{first.name}, {run.name}: {difference.fault()}")
-        if other := sorted(tables[0].keys() ^ table.keys()):
-            where = f"is not in both it and {first.name}"
-            raise MergeError(f"{run.name}: image {other[0]!r} {where}, expected the same")
-        for image_id, shared in tables[0].items():
+        if unshared := sorted(tables[0].keys() ^ table.keys()):
+            fault = f"image {unshared[0]!r} is not in both it and {first.name}"
+            raise MergeError(f"{run.name}: {fault}, expected the same")
+        for image_id, counts in tables[0].items():
             for key in ("thresholds", "total_gt"):
-                if not np.array_equal(shared[key], table[image_id][key]):
-                    where = f"image {image_id!r} has other {key} than in {first.name}"
-                    raise MergeError(f"{run.name}: {where}, expected the same")
-    records, times = [], np.zeros(len(runs), np.int64)
+                if not np.array_equal(counts[key], table[image_id][key]):
+                    fault = f"image {image_id!r} has other {key} than in {first.name}"
+                    raise MergeError(f"{run.name}: {fault}, expected the same")
+    records = []
+    times_chosen = np.zeros(len(runs), np.int64)
     for record in first.records:
         rows_of_runs = [table[record.image_id]["matches"] for table in tables]
         chosen, rows = _best_rows(np.stack(rows_of_runs))
-        times += np.bincount(chosen, minlength=len(runs))
-        others = [table[record.image_id].get(OTHER_MATCHES, ()) for table in tables]
-        of_others = [
-            _best_rows(np.stack(tolerance)).counts for tolerance in zip(*others, strict=True)
-        ]
-        more = {OTHER_MATCHES: of_others} if of_others else {}
-        counts = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows, **more)}
+        times_chosen += np.bincount(chosen, minlength=len(runs))
+        # At each further tolerance the rows of all runs
+        further = zip(*(t[record.image_id].get(OTHER_MATCHES, ()) for t in tables), strict=True)
+        best_further = [_best_rows(np.stack(rows_of_runs)).counts for rows_of_runs in further]
+        arrays = {OTHER_MATCHES: best_further} if best_further else {}
+        best = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows, **arrays)}
         form = f"best-of-{len(runs)}"
-        records.append(replace(record, counts=counts, fingerprint="", seconds=0.0, form=form))
+        records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
     origin = Provenance(
         gt=first.provenance.gt,
         valid=first.provenance.valid,
         best_of=tuple(run.name for run in runs),
-        chosen=tuple(times.tolist()),
+        chosen=tuple(times_chosen.tolist()),
     )
-    if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
+    if not protocol.stated and protocol.whole_image:  # the programs use the row of threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     return Evaluation(protocol, title, records, origin, places=first.places)

@@ -1,7 +1,8 @@
-"""What looks wrong with the first images of a run: maps inverted, mirrored, of other images, thick.
+"""The first look at a run: are its first maps inverted, mirrored, exchanged or too thick?
 
-What all images together show is a verdict of `loaders.reading`, also whether they are inverted,
-which `polarity` measures of each. The doctor, which measures every image, asks the same functions.
+`verdict` of `loaders.reading` judges all images together. It also decides whether the maps are
+inverted, from the `polarity` of each image. The doctor, which measures every image, calls the same
+functions.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import Values
 from bsdsbench.text import listed
 
-LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
+LOOKS = 4  # the first images by name, because neighbours by name are exchanged most often
 Thumbnail = NDArray[np.floating[Any]]
-_What = tuple[str, Fix | None]  # words for what maps have, and what mends it
-FILLED: _What = (
+_Finding = tuple[str, Fix | None]  # a description of the maps, and a fix
+FILLED: _Finding = (
     "have filled areas as ground truth, not lines",
     "metric contour for masks",
 )
-RAW: _What = "have broad edges, whose precision is low without NMS", Setting("nms")
-# Inverted: what is missing to full brightness is so many times as much near the ground truth
+RAW: _Finding = "have broad edges, whose precision is low without NMS", Setting("nms")
+# A map is inverted if 1 - value is at least this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
 # Correlations of thumbnails, on BSDS500 val and the sample: 0.22 to 0.85 with the own ground truth
 # (one map 0.03), up to 0.24 with those of other images and up to 0.26 in another position
-AROUND = 9  # pixels a side whose mean is taken off: images are alike on a coarse scale
-_ALIKE = 0.2
+AROUND = 9  # side of the square whose mean is subtracted, because images are alike coarsely
+_ALIKE = 0.2  # least correlation of a map that fits
 _CHANCE = 18.0  # five standard deviations of n smoothed random pixels are _CHANCE / sqrt(n)
-BETTER = 2.0  # times as much as as it lies
+BETTER = 2.0  # a better fit has at least this many times the correlation of the upright one
 _BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
 FLIPS = (
     ("mirrored left to right", np.fliplr),
@@ -49,10 +50,11 @@ FLIPS = (
 
 
 class Look(NamedTuple):
-    """A prediction, its soft map in [0, 1] as the protocol takes it, and the annotators' marks.
+    """The measurements of one image for the first look.
 
-    soft and truth are empty where there are none.
-    measured : True if there are a map and marks of one size, neither of them constant
+    `soft` is the soft map in [0, 1], inverted if the protocol says so, and `truth` the number of
+    annotators that mark each pixel; both are empty if the image has none. `measured` is True if
+    both have one size and neither is constant.
     """
 
     pred: Prediction
@@ -62,7 +64,7 @@ class Look(NamedTuple):
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Measure what `first_look` needs of an image."""
+    """Measure an image for `first_look`."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -74,54 +76,59 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 
 
 def first_look(looks: Sequence[Look], plan: Plan) -> list[InputWarning]:
-    """Return warnings about the first images of a run, of the first kind that occurs."""
+    """Return warnings about the first images of a run. Only the most serious kind is returned."""
     protocol = plan.protocol
-    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & plan.unused
-    wrong, thick = dict[_What, list[str]](), dict[_What, list[str]]()
-    dark, small, soft = [], [], 0
-    for look in looks:
-        pred, bright, truth, measured = look
+    needs_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & plan.unused
+    turned: dict[_Finding, list[str]] = {}
+    thick: dict[_Finding, list[str]] = {}
+    dark = []
+    thumbnails = []
+    n_soft = 0
+    for pred, soft, truth, measured in looks:
         if not measured:
             continue
         image_id = pred.image_id
-        if _is_dark(look):
+        if _is_dark(Look(pred, soft, truth, measured)):
             dark.append(image_id)
-        small.append((image_id, thumbnail(bright), thumbnail(truth)))
-        if way := position(*small[-1][1:]):
-            wrong.setdefault((f"fit their ground truth only {way}", None), []).append(image_id)
-        if lines and pred.kind == "soft":
-            soft += 1
-            if thickness(bright) > _BROAD:
-                what = FILLED if thickness(truth) > _BROAD else RAW
-                thick.setdefault(what, []).append(image_id)
-    if 2 * len(dark) > len(small):
-        fix = Setting("invert", not protocol.invert)
-        wrong = {(DARKER, fix): dark}
-    elif not wrong:
-        if elsewhere := list(map(" looks like ".join, swaps(small))):
-            wrong = {("fit the ground truth of another image", None): elsewhere}
-        for broad, ids in thick.items():
-            if not wrong and 2 * len(ids) > soft:
-                wrong = {broad: ids}
-    warned = []
-    for (words, mends), ids in wrong.items():
-        line = f"{len(ids)} of {len(small)} maps looked at {words} [{listed(ids, 3)}]"
-        warned.append(InputWarning(line, fix=mends or ()))
-    return warned
+        small_map, small_truth = thumbnail(soft), thumbnail(truth)
+        thumbnails.append((image_id, small_map, small_truth))
+        if name := position(small_map, small_truth):
+            turned.setdefault((f"fit their ground truth only {name}", None), []).append(image_id)
+        if needs_lines and pred.kind == "soft":
+            n_soft += 1
+            if thickness(soft) > _BROAD:
+                finding = FILLED if thickness(truth) > _BROAD else RAW
+                thick.setdefault(finding, []).append(image_id)
+    findings = turned
+    if 2 * len(dark) > len(thumbnails):
+        findings = {(DARKER, Setting("invert", not protocol.invert)): dark}
+    elif not findings:
+        swapped = [" looks like ".join(ids) for ids in find_swaps(thumbnails)]
+        if swapped:
+            findings = {("fit the ground truth of another image", None): swapped}
+        else:
+            most = [(finding, ids) for finding, ids in thick.items() if 2 * len(ids) > n_soft]
+            findings = dict(most[:1])
+    warnings = []
+    for (description, fix), ids in findings.items():
+        line = f"{len(ids)} of {len(thumbnails)} maps looked at {description} [{listed(ids, 3)}]"
+        warnings.append(InputWarning(line, fix=fix or ()))
+    return warnings
 
 
 def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return whether a soft map is darker on the boundaries than off them, where that is known.
+    """Return DARK or LIGHT: whether a soft map is darker on the boundaries than off them.
 
-    Most maps are dark as a whole, which one look at their mean shows.
+    Return NOTHING if that cannot be measured. A dark mean already tells that a map is LIGHT, and
+    most maps are dark.
     """
     if pred.kind not in ("soft", "ucm2") or 0 in pred.shape:
         return Values.NOTHING
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
-    for part in (few_lines(soft), soft):  # a few are enough for most maps
-        bright = float(part.mean()) / white
-        if (1 - bright if protocol.invert else bright) < (0.25 if part is not soft else 0.5):
+    for lines, limit in ((few_lines(soft), 0.25), (soft, 0.5)):  # a few lines are mostly enough
+        mean = float(lines.mean()) / white
+        if (1 - mean if protocol.invert else mean) < limit:
             return Values.LIGHT
     look = look_at(pred, gt, protocol)
     if not look.measured:
@@ -130,29 +137,30 @@ def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 
 def _is_dark(look: Look) -> bool:
-    """Return True for a bright map that is darker on the ground truth than off it."""
-    if not look.soft.mean() > 0.5:  # as most maps
+    """Return True for a bright map that is much darker on the ground truth than off it."""
+    if not look.soft.mean() > 0.5:  # most maps are dark as a whole
         return False
-    dim, marked = 1 - _block_means(look.soft), _block_means(look.truth) > 0
-    differs = marked.any() and not marked.all()
-    return bool(differs and dim[marked].mean() > MUCH_DARKER * dim[~marked].mean())
+    darkness, is_marked = 1 - _block_means(look.soft), _block_means(look.truth) > 0
+    has_both = is_marked.any() and not is_marked.all()
+    return bool(has_both and darkness[is_marked].mean() > MUCH_DARKER * darkness[~is_marked].mean())
 
 
 # ---- geometry ------------------------------------------------------------------------------------
 
 
 def _block_means(values: F8) -> F8:
-    """Return the means of 4 x 4 pixels, of small images 2 x 2."""
+    """Return the means of blocks of 4 x 4 pixels, or 2 x 2 for small images."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
-    cut = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
-    return np.asarray(cut.mean(axis=(1, 3)))
+    blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
+    return np.asarray(blocks.mean(axis=(1, 3)))
 
 
 def thumbnail(values: F8) -> F8:
-    """Block means, smoothed, less their surroundings, of length 1.
+    """Return block means, smoothed, minus the mean of their surroundings, with norm 1.
 
-    Sums of shifted copies in place of scipy's filters, whose import takes longer than all of this.
+    Sums of shifted copies replace scipy's filters, whose import takes longer than the whole
+    computation.
     """
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
     small = small - _smoothed(small, (1,) * AROUND)
@@ -161,38 +169,47 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
+    """Convolve both axes with the normalised weights, with edges repeated."""
     for _ in range(2):
-        wide = np.pad(values, ((len(weights) // 2,) * 2, (0, 0)), "edge")
+        padded = np.pad(values, ((len(weights) // 2,) * 2, (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):
-            summed += weight * wide[k : k + len(values)]
+            summed += weight * padded[k : k + len(values)]
         values = (summed / sum(weights)).T
     return values
 
 
-def position(pred: F8, want: F8) -> str:
-    """Name the position in which a map fits its ground truth far better; "" if it is upright.
+def position(pred: F8, truth: F8) -> str:
+    """Name the position in which a map fits its ground truth far better, or return "" if it is
+    upright.
 
-    Both are given as thumbnails. Only square ones are also transposed: others change their size.
+    Both arguments are thumbnails. Only square thumbnails are also transposed, because others would
+    change shape.
     """
-    fit, best = -math.inf, ""
+    best_fit, best_name = -math.inf, ""
     for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
-        fit, best = max((fit, best), (float((turn(pred) * want).sum()), name))
-    upright = float((pred * want).sum())
-    return best if fit > max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * upright) else ""
+        best_fit, best_name = max((best_fit, best_name), (float((turn(pred) * truth).sum()), name))
+    upright = float((pred * truth).sum())
+    return (
+        best_name
+        if best_fit > max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * upright)
+        else ""
+    )
 
 
-def swaps(looks: Iterable[tuple[str, Thumbnail, Thumbnail]]) -> list[tuple[str, str]]:
-    """Return the maps that fit another image's ground truth: pairs of an image and that other one.
+def find_swaps(looks: Iterable[tuple[str, Thumbnail, Thumbnail]]) -> list[tuple[str, str]]:
+    """Find maps that fit another image's ground truth. Return pairs (image, other image).
 
-    A look is an image's id and the thumbnails of its map and of its ground truth. Each of the two
-    must be the other's best: of the maps of one size, and of their ground truths.
+    Each look is an image's id and the thumbnails of its map and of its ground truth. Map and ground
+    truth must fit each other best among all images of the same size.
     """
-    swapped, sizes = [], dict[tuple[int, ...], list[tuple[str, Thumbnail, Thumbnail]]]()
+    looks_by_size: dict[tuple[int, ...], list[tuple[str, Thumbnail, Thumbnail]]] = {}
     for look in looks:
-        sizes.setdefault(look[1].shape, []).append(look)
-    for same in sizes.values():
-        ids, preds, truths = zip(*same, strict=True)
+        looks_by_size.setdefault(look[1].shape, []).append(look)
+    swapped = []
+    for same_size in looks_by_size.values():
+        ids, preds, truths = zip(*same_size, strict=True)
+        # (n, n): correlation of each map with each ground truth
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             least = max(_ALIKE, _CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
@@ -202,17 +219,25 @@ def swaps(looks: Iterable[tuple[str, Thumbnail, Thumbnail]]) -> list[tuple[str, 
 
 
 def thickness(soft: F8) -> float:
-    """Return the share of strong pixels that lie in a full 2 x 2 square of strong pixels.
+    """Return the fraction of strong pixels that lie in a full 2 x 2 square of strong pixels.
 
-    0 for one-pixel lines, 1 for broad edges; strong is above the median, the upper quartile and
-    the upper tenth of the non-zero values, averaged. NaN for an empty map.
+    It is 0 for one-pixel lines and 1 for broad edges. Strong pixels are those above the median, the
+    upper quartile and the upper tenth of the non-zero values; the three fractions are averaged. NaN
+    for an empty map.
     """
-    values, shares = soft[soft > 0], []
+    values, fractions = soft[soft > 0], []
     if not values.size:
         return math.nan
     for level in np.quantile(values, (0.5, 0.75, 0.9)):
         strong = soft >= level
-        full = np.pad(strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:], 1)
-        square = full[:-1, :-1] | full[1:, :-1] | full[:-1, 1:] | full[1:, 1:]
-        shares.append(square.sum() / strong.sum())
-    return float(np.mean(shares))
+        is_full_square = np.pad(
+            strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:], 1
+        )
+        in_full_square = (
+            is_full_square[:-1, :-1]
+            | is_full_square[1:, :-1]
+            | is_full_square[:-1, 1:]
+            | is_full_square[1:, 1:]
+        )
+        fractions.append(in_full_square.sum() / strong.sum())
+    return float(np.mean(fractions))

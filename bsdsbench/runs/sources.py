@@ -1,4 +1,4 @@
-"""Sources of images: two folders, arrays of any iterable, and the files of a finished run."""
+"""Sources of images: two folders, an iterable of arrays, and the files of a finished run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,15 +23,15 @@ from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.pairing import Layout, Pair, Split, ground_truths, pair
 from bsdsbench.loaders.readers import (
-    annotation_of,
     instances_beside,
+    join_annotations,
     mask_parts,
-    n_levels,
+    n_placeholder_maps,
+    parse_annotation,
     read_prediction,
     read_truth,
     read_valid,
     refuse_last_axis,
-    truth_of,
 )
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
@@ -51,7 +50,7 @@ SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval
 
 
 class Inputs(NamedTuple):
-    """A prediction (None where the annotators are counted) and its ground truth."""
+    """A prediction and its ground truth. The prediction is None if the annotators are scored."""
 
     pred: Prediction | None
     gt: GroundTruth
@@ -67,9 +66,14 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError where files that are counted again do not give the counts of the run."""
-    again = checked_counts(counted)
-    if not all(np.array_equal(stored[name], again[name], equal_nan=True) for name in again):
+    """Raise DataError if an image, counted again, does not give the counts of the run.
+
+    `stored` are the counts of the run, `counted` the new ones.
+    """
+    new_counts = checked_counts(counted)
+    if not all(
+        np.array_equal(stored[name], new_counts[name], equal_nan=True) for name in new_counts
+    ):
         raise DataError(
             f"{image_id}: other counts than those of {run.name}; its files or its settings are not "
             "those of the run"
@@ -78,10 +82,10 @@ def check_same_counts(
 
 @attrs.frozen
 class RunHeader:
-    """What is known of a run before its images are counted.
+    """The facts about a run that are known before its images are counted.
 
-    `places` are the absolute paths of the folders in the provenance, `failed` the images that could
-    not even be predicted, with the reason.
+    `places` holds the absolute paths of the provenance's folders. `failed` maps the images for
+    which the detector gave no prediction to the reason.
     """
 
     name: str
@@ -91,7 +95,7 @@ class RunHeader:
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
-        """Return the header with these fields of the provenance."""
+        """Return the header with changed fields of the provenance."""
         return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
 
 
@@ -100,105 +104,129 @@ class Item(typing.Protocol):
 
     @property
     def image_id(self) -> str:
-        """Its name."""
+        """The id of the image."""
 
     @property
     def form(self) -> str:
-        """Return the word in place of the prediction's own form: "humans", "none", or ""."""
+        """The word that replaces the form of the prediction: "humans", "none" or ""."""
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of all that is read, by calls of `read`."""
+        """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read prediction and ground truth as these metrics do. Raises DataError."""
+        """Read the prediction and the ground truth for metrics that read alike. Raises
+        DataError.
+        """
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
-    """Return the hash of an image's files and of all else that its counts depend on."""
-    named = json.dumps([stamp, item.image_id]).encode()
-    return hashlib.blake2b(named + item.key(read), digest_size=16).hexdigest()
+    """Return a hash of an image's files and of the run's `stamp`: all that its counts depend on."""
+    text = json.dumps([stamp, item.image_id]).encode()
+    return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
 
 
 @attrs.frozen(slots=False)
 class FileItem:
-    """An image of two folders."""
+    """An image whose files lie in two folders."""
 
     pair: Pair
-    kind: str  # of the prediction; "" where the annotators are counted
+    kind: str  # of the prediction; "" if the annotators are scored
     photo: Path | None = None
-    instances: tuple[Path, ...] = ()  # instance maps, read with the ground truth
+    instances: tuple[Path, ...] = ()  # instance maps that belong to the ground truth
     form: str = ""
-    n_maps: int = 1  # label maps that a missing prediction stands for
-    valid: Path | None = None  # mask of the pixels that are counted
+    n_maps: int = 1  # label maps in place of a missing prediction
+    valid: Path | None = None  # mask of the pixels that are counted: the field of view
 
     @property
     def image_id(self) -> str:
-        """Its name."""
+        """The id of the image."""
         return self.pair.image_id
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the bytes of its files."""
+        """Return a hash of the bytes of the image's files."""
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         groups = [self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.instances]
-        for group in groups + [(self.valid,)] * (self.valid is not None):
+        if self.valid is not None:
+            groups.append((self.valid,))
+        for group in groups:
             digest.update(b"|")
             for path in filter(None, group):
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read prediction and ground truth. Raises DataError."""
+        """Read the prediction and the ground truth for metrics that read alike. Raises
+        DataError.
+        """
         (metric, *_), files, readings = alike
         gt = read_truth(self.pair, metric.gt_kind, protocol, files.instances, readings.gt, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
-            known = gt.parts.get("valid", True)
-            gt = gt.replace(valid=read_valid(self.valid, gt.shape, read) & known)
+            not_void = gt.parts.get("valid", True)
+            gt = gt.replace(valid=read_valid(self.valid, gt.shape, read) & not_void)
         if not self.kind:
             return Inputs(None, gt)
         n_maps = len(files.classes) or self.n_maps
-        given = self.pair, self.kind, gt.shape, n_maps, readings.pred, read
-        return Inputs(read_prediction(*given), gt)
+        pred = read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
+        return Inputs(pred, gt)
 
 
-def folders(
+def list_items(
     pred_dir: StrPath, gt_dir: StrPath, plan: Plan, ids: Sequence[str] | None = None
 ) -> list[FileItem]:
-    """List the images of a folder of predictions and one of ground truth. Raises PairingError.
+    """Pair the predictions with the ground truth, and return an item for each image.
 
-    `ids` are the images to evaluate, in place of a split file.
+    `ids` are the images to evaluate, in place of a split file. Raises PairingError if a prediction
+    or a ground truth is missing, unless `plan.missing` allows it.
     """
-    alike, kind, photos = plan.by_reading[0], plan.pred_kind, dict[str, Path]()
-    if plan.on_dask:  # its workers run in other folders
+    alike, kind = plan.by_reading[0], plan.pred_kind
+    if plan.on_dask:  # Dask workers have other working directories
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     split = plan.split_file if ids is None else ids
-    pairs = _pairs(pred_dir, gt_dir, split, plan.missing, kind, alike)
-    for metric in map(registry.get, plan.metrics):
-        if metric.photo and (images_dir := plan.images_dir or photos_beside(gt_dir)):
-            photos = find_photos(images_dir, [p.image_id for p in pairs])
+    pairs = _pair_files(pred_dir, gt_dir, split, plan.missing, kind, alike)
+    photos: dict[str, Path] = {}
+    images_dir = plan.images_dir or photos_beside(gt_dir)
+    if images_dir and any(metric.photo for metric in map(registry.get, plan.metrics)):
+        photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
-    items, n_maps = [], n_levels(pairs) if kind == "labels" else 1
+    n_maps = n_placeholder_maps(pairs) if kind == "labels" else 1
+    items = []
     for p in pairs:
         instances = map(instances_beside, p.gt_paths) if alike.files.instances else ()
-        form, maps = ("", 1) if p.pred_paths else ("none", n_maps)
-        others = photos.get(p.image_id), tuple(filter(None, instances))
-        items.append(FileItem(p, kind, *others, form, maps, views.get(p.image_id)))
+        item = FileItem(
+            pair=p,
+            kind=kind,
+            photo=photos.get(p.image_id),
+            instances=tuple(filter(None, instances)),
+            form="" if p.pred_paths else "none",
+            n_maps=1 if p.pred_paths else n_maps,
+            valid=views.get(p.image_id),
+        )
+        items.append(item)
     return items
 
 
-def _pairs(
+def _pair_files(
     pred_dir: StrPath, gt_dir: StrPath, split: Split, missing: str, kind: str, alike: ReadAlike
 ) -> list[Pair]:
-    """Pair the files of both sides as these metrics read them. Raises PairingError."""
-    files = alike.files
-    kinds = {"pred_kind": kind, "gt_kind": alike.metrics[0].gt_kind}
-    of_classes = {"classes": files.classes, "sequences": files.sequences}
-    return pair(pred_dir, gt_dir, split, missing, **kinds, **of_classes)
+    """Pair the files of both sides for metrics that read alike. Raises PairingError."""
+    return pair(
+        pred_dir,
+        gt_dir,
+        split,
+        missing,
+        pred_kind=kind,
+        gt_kind=alike.metrics[0].gt_kind,
+        classes=alike.files.classes,
+        sequences=alike.files.sequences,
+    )
 
 
 def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Map image ids to masks of the counted pixels. Raises PairingError where one is missing."""
+    """Map image ids to the files of their fields of view. Raises PairingError if a file
+    is missing.
+    """
     if valid_dir is None:
         return {}
     ids = [p.image_id for p in pairs]
@@ -211,27 +239,25 @@ def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[st
 def folder_header(
     items: Sequence[FileItem], plan: Plan, *, gt: StrPath, pred: StrPath | None = None
 ) -> RunHeader:
-    """Return the header of a run of folders; without predictions the annotators are counted."""
+    """Return the header of a run over folders. Without `pred` the annotators are scored.
+
+    The header of a shard holds a hash of its ground-truth files, because no shard sees those of the
+    others.
+    """
     photos = None if pred is None else plan.images_dir
-    given = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    shown, places = dict[str, Any](), dict[str, str]()
-    for side, folder in given.items():
-        if folder is not None:
-            shown[side], path = show(folder), str(Path(folder).resolve())
-            places |= {side: path} if show(path) == path else {}
-    ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
+    folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
+    given = {side: folder for side, folder in folders.items() if folder is not None}
+    paths = {side: str(Path(folder).resolve()) for side, folder in given.items()}
+    displayed: dict[str, Any] = {side: show(folder) for side, folder in given.items()}
+    ids = "\0".join(item.image_id for item in items).encode("utf-8", "surrogateescape")
     provenance = Provenance(
-        **shown,
+        **displayed,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
         pred_layout=Layout.of_files({item.image_id: item.pair.pred_paths for item in items}),
         gt_layout=Layout.of_files({item.image_id: item.pair.gt_paths for item in items}),
+        truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
-    name = "human"
     if pred is not None:
-        parts = list(Path(pred).resolve().parts)
-        while len(parts) > 1 and parts[-1].lower() in SPLITS:
-            parts.pop()
-        name = plan.name or show(parts[-1])
         provenance = attrs.evolve(
             provenance,
             pred_kind=plan.pred_kind,
@@ -239,22 +265,35 @@ def folder_header(
             split=None if plan.split_file is None else show(plan.split_file),
             task=plan.task,
         )
-    if plan.shard != (1, 1):  # no shard sees the ground truth of the others
-        truth = hashlib.blake2b(digest_size=8)
-        for item in items:
-            for file in filter(None, (*item.pair.gt_paths, item.valid)):
-                with suppress(DataError):  # the run says so in its turn
-                    truth.update(hashlib.blake2b(read_bytes(file)).digest())
-        provenance = attrs.evolve(provenance, truth=truth.hexdigest())
+    name = "human" if pred is None else plan.name or _method_name(pred)
+    places = {side: path for side, path in paths.items() if show(path) == path}
     return RunHeader(name, plan.protocol, provenance, places)
+
+
+def _method_name(pred_dir: StrPath) -> str:
+    """Return the last part of a folder's path that is not the name of a split."""
+    parts = list(Path(pred_dir).resolve().parts)
+    while len(parts) > 1 and parts[-1].lower() in SPLITS:
+        parts.pop()
+    return show(parts[-1])
+
+
+def _hash_ground_truth(items: Sequence[FileItem]) -> str:
+    """Return a hash of the ground-truth files of all items."""
+    digest = hashlib.blake2b(digest_size=8)
+    for item in items:
+        for file in filter(None, (*item.pair.gt_paths, item.valid)):
+            with suppress(DataError):  # the run reports an unreadable file when it reaches it
+                digest.update(hashlib.blake2b(read_bytes(file)).digest())
+    return digest.hexdigest()
 
 
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Raise DataError if the ground truth is not the task's set.
+    """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
 
-    For a set without a fingerprint only the ids or the number of images can be checked.
+    For a set without a fingerprint only the ids or the number of images are compared.
     """
     if task.fingerprint is None:
         ids = {p.image_id for p in ground_truths(gt_dir, split_file or task.ids or None)}
@@ -275,10 +314,10 @@ def check_truth(
 
 @attrs.frozen
 class ArrayItem:
-    """An image of arrays; or what was wrong with them."""
+    """An image whose inputs are arrays, or the error that the arrays gave."""
 
     image_id: str
-    inputs: dict[str, Inputs] | DataError  # by the first metric that reads them so
+    inputs: dict[str, Inputs] | DataError  # by the first metric of each group that reads alike
     form: str = ""
 
     def key(self, read: ReadBytes) -> bytes:
@@ -294,44 +333,46 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return prediction and ground truth. Raises DataError."""
+        """Return the prediction and the ground truth for metrics that read alike. Raises
+        DataError.
+        """
         return self._sound_inputs()[alike.metrics[0].name]
 
     def _sound_inputs(self) -> dict[str, Inputs]:
+        """Return the inputs by metric. Raises the DataError of faulty arrays."""
         if isinstance(self.inputs, DataError):
             raise self.inputs
         return self.inputs
 
 
 def named_id(value: object) -> str:
-    """Return an image's id as text: text, or a whole number of Python, numpy or torch.
+    """Convert an image id to text. Integers of Python, numpy and torch are accepted.
 
-    Raises DataError for anything else.
+    Raises DataError for any other value.
 
     Examples
     --------
     >>> named_id("a"), named_id(3), named_id(np.int64(3)), named_id(np.array(3))
     ('a', '3', '3', '3')
     """
-    item = getattr(value, "item", None)  # of numpy and torch
+    item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
-    if isinstance(plain, int) and not isinstance(plain, bool):
-        plain = str(plain)
-    if not TEXT_CHECK.accepts(plain):
+    is_int = isinstance(plain, int) and not isinstance(plain, bool)
+    if not (is_int or TEXT_CHECK.accepts(plain)):
         raise DataError(f"image id {kind_of_value(value)}: expected text, or a whole number")
     return str(plain)
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Yield the images of an iterable of (id, prediction, truth), one by one as they are needed.
+    """Yield an item for each (id, prediction, ground truth) of an iterable, as each is needed.
 
-    Raises DataError for an item of another form, or an id twice.
+    Raises DataError for an entry of another form, and for a repeated id.
     """
     seen = set()
     for number, item in enumerate(items, 1):
         if not (isinstance(item, tuple | list) and len(item) == 3):
-            wrong = f"item {number}: {kind_of_value(item)}"
-            raise DataError(f"{wrong}, expected (id, prediction, truth)")
+            fault = f"item {number}: {kind_of_value(item)}"
+            raise DataError(f"{fault}, expected (id, prediction, truth)")
         image_id, pred, truth = item
         try:
             image_id = named_id(image_id)
@@ -353,41 +394,43 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _prediction_of(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
+    """Wrap an array in a Prediction. If the ground truth is a mask, binarise a class map.
+
+    `kind` is the content of the array: "classes", "labels", "depth-map", or else a soft map.
+    """
     if not isinstance(pred, Prediction):
         array = one_channel(given_array(pred, "array")) if kind == "classes" else _plane(pred)
-        part = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
-        parts: dict[str, Any] = {part: (array,) if kind == "labels" else array}
+        name = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
+        parts: dict[str, Any] = {name: (array,) if kind == "labels" else array}
         pred = Prediction(image_id, **parts)
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
     if readings.gt.kind is Kind.MASK and is_label_map and not pred.evidence.maps:
-        cut = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
-        pred = Prediction(image_id, pred.path, classes=cut.mask, evidence=cut.evidence)
+        binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
+        mask, evidence = binarised.mask, binarised.evidence
+        pred = Prediction(image_id, pred.path, classes=mask, evidence=evidence)
     return pred
 
 
 def _truth_of_arrays(
     image_id: str, truth: object, kind: str, reading: Reading, protocol: Protocol
 ) -> GroundTruth:
-    masks, label = reading.kind is Kind.MASK, f"{image_id}: ground truth"
+    """Wrap arrays in a GroundTruth of a kind. Raises DataError.
+
+    Labels, also those of a GroundTruth, are binarised if `reading` says that they are a mask.
+    """
+    are_masks = reading.kind is Kind.MASK
+    label = f"{image_id}: ground truth"
     if isinstance(truth, GroundTruth):
-        if masks and "labels" in truth.parts and "mask" not in truth.parts:
+        if are_masks and "labels" in truth.parts and "mask" not in truth.parts:
             return truth.replace(labels=None, **mask_parts(truth.labels, reading, image_id, label))
         return truth
     if kind == "annotators":
-        if not isinstance(truth, list | tuple):
-            array = one_channel(given_array(truth, "array"))
-            if array.ndim not in (2, 3):
-                wrong = f"ground truth: {kind_of_value(truth)}"
-                raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-            if array.ndim == 3:
-                refuse_last_axis(array)
-            truth = array[None] if array.ndim == 2 else array
         regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
-        planes = map(_plane, truth)
-        drawn = [annotation_of(plane, reading, label, image_id, regions) for plane in planes]
-        return truth_of(image_id, None, drawn)
+        planes = map(_plane, _annotator_maps(truth))
+        annotations = [parse_annotation(p, reading, label, image_id, regions) for p in planes]
+        return join_annotations(image_id, None, annotations)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _plane(truth)
-    if masks and array.ndim == 2:
+    if are_masks and array.ndim == 2:
         parts: dict[str, Any] = mask_parts(array, reading, image_id, label)
         return GroundTruth(image_id, **parts)
     if kind == "depth-map":
@@ -397,8 +440,25 @@ def _truth_of_arrays(
     return GroundTruth(image_id, class_boundaries=array != 0)
 
 
+def _annotator_maps(truth: object) -> Iterable[object]:
+    """Split an array (H, W) or (A, H, W) into the maps of annotators; a list is returned as it is.
+
+    Raises DataError for another shape.
+    """
+    if isinstance(truth, list | tuple):
+        return truth
+    array = one_channel(given_array(truth, "array"))
+    if array.ndim not in (2, 3):
+        wrong = f"ground truth: {kind_of_value(truth)}"
+        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+    if array.ndim == 2:
+        return array[None]
+    refuse_last_axis(array)
+    return array
+
+
 def _plane(pred: object) -> NDArray[Any]:
-    """Return (H, W) of (H, W), (1, H, W) or (H, W, 1)."""
+    """Return a map (H, W), (1, H, W) or (H, W, 1) as (H, W)."""
     soft = one_channel(given_array(pred, "array"))
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
 
@@ -411,15 +471,15 @@ class Sources:
     """The files of a run, by image id."""
 
     pairs: dict[str, Pair]
-    photos: dict[str, Path]  # may lack some
+    photos: dict[str, Path]  # may lack images
     pred_kind: str
-    metric: Metric  # whose ground truth is read
+    metric: Metric  # the metric for which the ground truth is read
     views: dict[str, Path]  # masks of the counted pixels
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read prediction and ground truth of an image, as a run does. Raises DataError."""
+        """Read the prediction and the ground truth of an image, as a run does. Raises DataError."""
         pred, gt = self._item(image_id, protocol).load(self._alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
@@ -428,20 +488,22 @@ class Sources:
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
     ) -> PredictionAndTruth:
-        """Read an image of a run. Raises DataError where its files are not those of the run.
+        """Read an image of a run, and check that its files are still those of the run.
 
-        They are if they have the hash that is stored beside the counts. Another version of the
-        package hashes otherwise, and some runs keep no hash: then the metric counts them again.
+        They are if their hash is the stored one. Otherwise (changed files, another version of the
+        package, no stored hash) `metric` counts the image again; raises DataError if the counts
+        differ. If `metric` is None, such an image is returned unchecked.
         """
-        files, item = HeldFiles(), self._item(record.image_id, run.protocol)
+        files = HeldFiles()
+        item = self._item(record.image_id, run.protocol)
         inputs = self.load(record.image_id, run.protocol, files)
-        for errors in (False, True):
+        for errors in (False, True):  # the hash depends on whether error classes were counted
             stamp = stamp_of(run.metrics, run.protocol, self.pred_kind, errors)
             if image_fingerprint(item, stamp, files) == record.fingerprint:
                 return inputs
         if metric is not None:
-            stored, counted = record.counts[metric.name], metric.count_image(*inputs, run.protocol)
-            check_same_counts(run, record.image_id, stored, counted)
+            counted = metric.count_image(*inputs, run.protocol)
+            check_same_counts(run, record.image_id, record.counts[metric.name], counted)
         return inputs
 
     def _alike(self, protocol: Protocol) -> ReadAlike:
@@ -449,21 +511,25 @@ class Sources:
         return registry.by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
-        """Return the image as the run had it."""
+        """Return the item of an image, as the run had it."""
         files = self.pairs[image_id]
-        photo = self.photos.get(image_id) if self.metric.photo else None
         with_instances = self._alike(protocol).files.instances
         instances = map(instances_beside, files.gt_paths) if with_instances else ()
-        others = photo, tuple(filter(None, instances))
-        return FileItem(files, self.pred_kind, *others, valid=self.views.get(image_id))
+        return FileItem(
+            pair=files,
+            kind=self.pred_kind,
+            photo=self.photos.get(image_id) if self.metric.photo else None,
+            instances=tuple(filter(None, instances)),
+            valid=self.views.get(image_id),
+        )
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
-        """The ground truth alone. Raises DataError."""
+        """Read the ground truth of an image alone. Raises DataError."""
         item = FileItem(self.pairs[image_id], "", valid=self.views.get(image_id))
         return item.load(self._alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
-        """The picture, or None if there is none of that size."""
+        """Read the photo of an image, or return None if there is none of that shape."""
         if image_id not in self.photos:
             return None
         pixels = read_photo(self.photos[image_id])
@@ -478,12 +544,12 @@ def find_sources(
     *,
     metric: str | None = None,
 ) -> Sources:
-    """Find the files that a run was made from, in the given folders or those that it names.
+    """Find the files that a run was made from, in the given folders or in those of its provenance.
 
-    Only the run's own images are read; one that was counted without a prediction (missing="zero")
-    stays without. `images_dir` are by default those of the run, or beside its ground truth (BSDS).
-    The ground truth is that of `metric`, by default of the run's first one. Raises DataError if
-    the folders are not known, are gone, or lack an image of the run.
+    Only images of the run are listed. An image counted without a prediction (missing="zero") stays
+    without. `images_dir` is by default the folder of the run's photos, or the one beside the ground
+    truth (BSDS). The ground truth is read for `metric`, by default the run's first. Raises
+    DataError if a folder is not known, is gone, or lacks an image of the run.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -494,7 +560,7 @@ def find_sources(
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.by_reading([reader.name], run.protocol, kind)[0]
-    pairs = _pairs(pred, gt, run.image_ids, missing, kind, alike)
+    pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     views = _fields_of_view(run.place("valid"), pairs) if reader.void else {}
@@ -502,7 +568,7 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Describe the fault of a run's files; folders appear by name only: paths are private."""
+    """Describe the problem with a run's files, with folder names in place of private paths."""
     line = str(error.problems[0])
     for folder in filter(None, map(run.place, ("pred", "gt", "photos", "valid"))):
         line = line.replace(show(folder), show(Path(folder).name))

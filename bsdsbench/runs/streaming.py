@@ -40,11 +40,12 @@ from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
 from bsdsbench.runs.sources import array_items, named_id
 from bsdsbench.scores.counts import ImageRecord
 
-LOCK = Lock()  # of all evaluators, which thus can be pickled; nothing slow is done under it
+# One lock for all evaluators, so that an evaluator can be pickled. Nothing slow runs under it.
+LOCK = Lock()
 
 
 class StreamingEvaluator:
-    """Collects counts image by image. Picklable; each image is counted once. Threads may share it.
+    """Collect counts image by image. Evaluators can be pickled and shared by threads.
 
     Parameters
     ----------
@@ -57,12 +58,12 @@ class StreamingEvaluator:
     errors : bool
         True to count the classes of missed and false pixels too.
     groups : path, mapping or data frame, optional
-        The groups of images, as `evaluate` takes them; rows of other images are passed over.
+        The groups of images, as `evaluate` takes them. Rows of other images are ignored.
     group_by : str, optional
         A regular expression with named groups, found in each id.
     on_error : str
-        "skip" leaves out images whose ground truth is empty, with a warning; "fail" refuses them
-        as the protocol says.
+        "skip" leaves out images with empty ground truth, with a warning; "fail" applies the
+        protocol's `empty_gt`.
 
     Raises
     ------
@@ -111,9 +112,7 @@ class StreamingEvaluator:
         image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add one image or a batch.
-
-        A batch with a fault adds nothing.
+        """Add one image or a batch. A batch with a faulty image adds nothing.
 
         Parameters
         ----------
@@ -134,12 +133,12 @@ class StreamingEvaluator:
         ShapeError
             If the numbers of images differ.
         DataError
-            For an image that is already there, and for what the metrics refuse. Ground truth
-            without a boundary is left out with a warning where the protocol's `empty_gt` does
-            not count it; with on_error="fail" it is an error as the protocol says.
+            For a repeated image, and for input that the metrics refuse. An image without
+            ground-truth boundary is left out with a warning, unless the protocol's `empty_gt`
+            counts such images. With on_error="fail" the protocol's rule applies.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = with_groups([image_record(*item, self._plan) for item in items], groups)
+        counted = add_groups([image_record(*item, self._plan) for item in items], groups)
         with LOCK:
             fresh: dict[str, ImageRecord] = {}
             for record in filter(None, counted):
@@ -152,9 +151,9 @@ class StreamingEvaluator:
             self._records.update(fresh)
 
     def compute(self) -> Evaluation:
-        """The Evaluation of all images so far.
+        """Return the evaluation of all images so far.
 
-        Raises DataError if there are none, or if all are bytes of 0 and 1, of which none counts.
+        Raises DataError if there are none, or if their files have no single meaning.
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
@@ -162,13 +161,13 @@ class StreamingEvaluator:
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
         run = run.with_groups(self._plan.groups, self._plan.group_by, None)
-        run.verdict()  # its warnings are none during training
+        run.verdict()  # raises for unusable files; its warnings do not matter during training
         return run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
-        """Add the images of `other` (another rank); returns self.
+        """Add the images of another evaluator, such as that of another rank, and return self.
 
-        Raises MergeError for another protocol, other metrics, or an image that both have.
+        Raises MergeError if protocol or metrics differ, or if both have the same image.
 
         Parameters
         ----------
@@ -192,17 +191,18 @@ class StreamingEvaluator:
         self._records = {}
 
     def __repr__(self) -> str:
-        given = ", ".join(self.metrics)
-        return f"StreamingEvaluator({self.protocol.name}, {given}, {len(self)} images)"
+        names = ", ".join(self.metrics)
+        return f"StreamingEvaluator({self.protocol.name}, {names}, {len(self)} images)"
 
     def __len__(self) -> int:
         return len(self._records)
 
 
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
-    """Return one image's record from arrays, counted as `evaluate_items` does.
+    """Count one image from arrays as `evaluate_items` does, and return its record.
 
-    It is None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
+    Return None if the ground truth is empty and the protocol leaves such images out. Raises
+    DataError.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -214,14 +214,18 @@ def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageR
     return outcome.record
 
 
-def with_groups(
+def add_groups(
     records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
 ) -> list[ImageRecord | None]:
-    """Return the records of an update with their groups: column -> a value, or one of each."""
+    """Return the records of an update with the groups of their images.
+
+    `groups` maps a column to the value of all images, or to a list with the value of each. Raises
+    ShapeError for another number of values.
+    """
     rows: list[dict[str, Any]] = [{} for _ in records]
-    for column, given in (groups or {}).items():
-        alone = isinstance(given, str) or np.ndim(given) == 0
-        values = [given] * len(records) if alone else list(given)
+    for column, cells in (groups or {}).items():
+        is_single = isinstance(cells, str) or np.ndim(cells) == 0
+        values = [cells] * len(records) if is_single else list(cells)
         if len(values) != len(records):
             raise ShapeError(f"groups: {len(values)} values, expected {len(records)} of {column!r}")
         for row, value in zip(rows, values, strict=True):
@@ -231,30 +235,36 @@ def with_groups(
     return [record and replace(record, groups=row) for record, row in pairs]
 
 
-def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
-    """List (prediction, annotators, id) of each image of an update."""
-    is_batch = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
+def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
+    """Split the arguments of an update into a (prediction, ground truth, id) tuple per image.
+
+    `pred` is one image or a batch: a list, a tuple or an array (N, H, W). Images without ids are
+    numbered from `n_seen`, the number of images so far. Raises ShapeError if the numbers of ground
+    truths or ids differ.
+    """
+    pred_axes, gt_axes = getattr(pred, "ndim", 0), getattr(gts, "ndim", 0)
+    is_batch = isinstance(pred, list | tuple) or pred_axes > 2
     if isinstance(pred, Prediction) or not is_batch:
-        return [(pred, gts, numbered_id(known) if image_id is None else named_id(image_id))]
-    if getattr(pred, "ndim", 0) == getattr(gts, "ndim", 0) + 1 == 3:
+        return [(pred, gts, numbered_id(n_seen) if image_id is None else named_id(image_id))]
+    if pred_axes == 3 and gt_axes == 2:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
             "argmax first? expected one value a pixel, (H, W)"
         )
     preds = list(pred)
-    names = (
-        list(map(numbered_id, range(known, known + len(preds)))) if image_id is None else image_id
-    )
-    for label, values in (("ground truths", gts), ("image ids", names)):
-        one = isinstance(values, str) or getattr(values, "ndim", 1) == 0
-        if one or not hasattr(values, "__len__") or len(values) != len(preds):
+    ids = image_id
+    if image_id is None:
+        ids = [numbered_id(n_seen + k) for k in range(len(preds))]
+    for label, values in (("ground truths", gts), ("image ids", ids)):
+        is_single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+        if is_single or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(
                 f"{label}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
                 "one image alone is (H, W)"
             )
-    return list(zip(preds, gts, map(named_id, names), strict=True))
+    return list(zip(preds, gts, map(named_id, ids), strict=True))
 
 
 def numbered_id(k: int) -> str:
-    """Return the name of an image that has none."""
+    """Return the id of the k-th image if images have no ids."""
     return f"image{k:06d}"

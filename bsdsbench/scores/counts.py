@@ -1,9 +1,8 @@
-"""An image's counts and its record, and the scores made of them: read-only values by name.
+"""An image's counts and record, and the scores computed from records: read-only values by name.
 
-A record also holds what the image's files show about the meaning of their values. One image does
-not decide that: bytes of 0 and 1 are a mask, or the noise of a gray map whose other images go up to
-255. So each image leaves evidence, and what that of all images says together is decided once
-(`bsdsbench.loaders.reading`).
+A record also holds evidence: the properties of the values in the image's files. One image does not
+decide what its values mean. Bytes of 0 and 1 are a mask, or the noise of a gray map whose other
+images reach 255. `bsdsbench.loaders.reading` decides once, from the evidence of all images.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
 
 Stack = Mapping[str, NDArray[Any]]
-Value = str | float | None  # of an image in a column of groups
-# The counts at the tolerances after the first, i8 (..., D - 1, T, 4)
+Value = str | float | None  # an image's value in a column of groups
+# The name of the counts at the tolerances after the first, int64 (..., D - 1, T, 4)
 OTHER_MATCHES = "other_matches"
-MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
+MAX_WHOLE = 2**53  # up to this number sums of counts are exact in float64
 # The columns of `MatchCounts.matches`
 MATCH_COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 MATCHED_GT, TOTAL_GT, MATCHED_PRED, TOTAL_PRED = range(4)
@@ -37,7 +36,7 @@ _N = TypeVar("_N")
 
 
 class _Named(ReadOnlyDict[_N]):
-    """Values as items and as attributes."""
+    """A read-only mapping whose values are also attributes."""
 
     def __getattr__(self, name: str) -> _N:
         if name in self:
@@ -53,9 +52,9 @@ class _Named(ReadOnlyDict[_N]):
 
 
 class Counts(_Named[NDArray[Any]]):
-    """What a metric counted in one image: read-only arrays by name, also as attributes.
+    """The counts of a metric in one image: read-only arrays by name, each also an attribute.
 
-    Whole numbers are int64, others float64.
+    Integers and bools are stored as int64, other numbers as float64.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class Counts(_Named[NDArray[Any]]):
     Raises
     ------
     DataError
-        For what is no number, or a count below 0.
+        If a value is not a number, or an integer is below 0 or above MAX_WHOLE.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class Counts(_Named[NDArray[Any]]):
             kind = np.float64 if given.dtype.kind == "f" else np.int64
             array = np.array(given, kind, order="C")
             array.setflags(write=False)
-            # Below 0 is beyond MAX_WHOLE as unsigned.
+            # Read as unsigned integers, negative counts exceed MAX_WHOLE too
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
             counts[name] = array
@@ -91,11 +90,11 @@ class Counts(_Named[NDArray[Any]]):
         return counts_of, (dict(self),)
 
     def __repr__(self) -> str:
-        """One line: the arrays and their shapes."""
+        """Return one line with the arrays and their shapes."""
         return f"<Counts: {', '.join(f'{name} {array.shape}' for name, array in self.items())}>"
 
     def equals(self, other: object) -> bool:
-        """True if `other` holds the same arrays bit for bit, NaN equal to NaN."""
+        """Return True if `other` holds the same arrays bit for bit. NaN equals NaN."""
         return (
             isinstance(other, Counts)
             and self.keys() == other.keys()
@@ -108,24 +107,26 @@ class Counts(_Named[NDArray[Any]]):
 
 
 class MatchCounts(Counts):
-    """Matched and total boundary pixels of an image at every threshold, one array.
+    """Matched and total boundary pixels of an image at every threshold, in one array.
 
-    Its columns are attributes and items, too: `counts.matched_gt`, `counts["matched_gt"]`.
+    The columns of the array are items and attributes too: `counts["matched_gt"]`,
+    `counts.matched_gt`.
 
     Parameters
     ----------
     thresholds : array_like
         f8 (T,).
     matches : array_like
-        i8 (..., T, 4): ground-truth pixels matched and in all, predicted pixels matched and in
-        all, i.e. `matched_gt`, `total_gt`, `matched_pred` and `total_pred`.
+        int64 (..., T, 4), with the columns `matched_gt`, `total_gt`, `matched_pred` and
+        `total_pred`: ground-truth pixels that are matched and all of them, predicted pixels that
+        are matched and all of them.
     **arrays : array_like
-        What else was counted.
+        Further counts.
 
     Raises
     ------
     DataError
-        As `Counts`, and for more matched pixels than there are.
+        As `Counts`, and if more pixels are matched than there are.
 
     Examples
     --------
@@ -160,29 +161,29 @@ class MatchCounts(Counts):
         return self[name] if name in MATCH_COLUMNS else super().__getattr__(name)
 
 
-def _of_curve(arrays: Mapping[str, Any]) -> bool:
-    """Return True if the arrays are those of `MatchCounts`."""
+def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
+    """Return True if the arrays are those of a `MatchCounts`."""
     if not {"thresholds", "matches"} <= arrays.keys():
         return False
     return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(MATCH_COLUMNS))
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Return arrays by name as counts, and those of a curve as `MatchCounts`.
+    """Build `Counts` from arrays by name, or `MatchCounts` if the arrays include those of a curve.
 
-    Runs of earlier versions have each column of `matches` as an array.
+    Runs of earlier versions have one array for each column of `matches`.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
         arrays["matches"] = np.stack([arrays.pop(name) for name in MATCH_COLUMNS], axis=-1)
     elif isinstance(arrays, Counts):
         return arrays
-    return MatchCounts(**arrays) if _of_curve(arrays) else Counts(**arrays)
+    return MatchCounts(**arrays) if _are_match_counts(arrays) else Counts(**arrays)
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Return the counts of arrays that were checked before, as in a copy or a pickle."""
-    kind = MatchCounts if _of_curve(arrays) else Counts
+    """Build counts from arrays that were checked before, as in a copy or a pickle."""
+    kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
     dict.update(counts, arrays)
     for array in arrays.values():
@@ -190,23 +191,25 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
     return counts
 
 
-def stacked(
+def stack_counts(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Return the counts of N >= 1 images as arrays (N, ...) by name.
+    """Stack the counts of N >= 1 images to arrays (N, ...) by name.
 
-    Arrays named in `shared` are the same in all images and are returned once, as they are; those
-    named in `ragged` differ in length and are filled up with NaN.
+    An array named in `shared` is equal in all images and is returned once, without the axis of
+    images. Arrays named in `ragged` differ in length and are padded with NaN. Raises ShapeError if
+    names, shapes or shared arrays differ.
     """
     stack = {}
     for image in images:
-        if odd := image.keys() ^ images[0].keys():
-            raise ShapeError(f"only some images have the counts {', '.join(sorted(odd))}")
+        if unshared := image.keys() ^ images[0].keys():
+            raise ShapeError(f"only some images have the counts {', '.join(sorted(unshared))}")
     for name in images[0]:
         arrays = [np.asarray(image[name]) for image in images]
-        first = arrays[0]
+        first_array = arrays[0]
         if name in ragged:
-            stack[name] = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)
+            longest = max(map(len, arrays))
+            stack[name] = np.full((len(arrays), longest, *first_array.shape[1:]), np.nan)
             for row, array in zip(stack[name], arrays, strict=True):
                 row[: len(array)] = array
             continue
@@ -215,54 +218,56 @@ def stacked(
         except ValueError:
             raise ShapeError(f"images have different {name}, expected the same shape") from None
         if name in shared:
-            if (stack[name] != first).any():
+            if (stack[name] != first_array).any():
                 raise ShapeError(f"images have different {name}, expected the same")
-            stack[name] = first
+            stack[name] = first_array
     return stack
 
 
 # ---- what the files of an image show -------------------------------------------------------------
 
-LEVELS = 5  # as many distinct values of a map are kept, and no map of more has a third value
+LEVELS = 5  # distinct values of a map that are kept; a map with more has no third value
 
 
 class Values(Flag):
-    """Properties of a map's values; the properties of several maps are combined with `|`."""
+    """Properties of a map's values. `|` combines the properties of several maps."""
 
     NOTHING = 0
     UNIT = auto()  # 0 and 1 in 8 or 16 bits
     WHITE = auto()  # 0 and white
     GRAY = auto()  # more than `LEVELS` values
     FEW = auto()  # three to `LEVELS` values
-    FAINT = auto()  # none reaches what counts
-    STRONG = auto()  # some do
-    WHITE_LABELS = auto()  # labels of 0 and 255 alone, where 255 is no class
+    FAINT = auto()  # no value is large enough to count
+    STRONG = auto()  # some value is large enough to count
+    WHITE_LABELS = auto()  # only labels 0 and 255, and 255 is no class
     LABELS = auto()  # other labels
     DARK = auto()  # darker on the boundaries than off them
-    LIGHT = auto()  # not darker there
-    PIECES = auto()  # one number of instances, in several pieces
-    NUMBERS = auto()  # several numbers of instances
-    TRAIN_IDS = auto()  # labels below the number of classes, one of them of no class
-    LABEL_IDS = auto()  # a label of a class above them
-    VOID_ALONE = auto()  # void, and no object
+    LIGHT = auto()  # not darker on the boundaries
+    PIECES = auto()  # all instances have one number, and form several pieces
+    NUMBERS = auto()  # instances have several numbers
+    TRAIN_IDS = auto()  # a label below the number of classes that is no class id
+    LABEL_IDS = auto()  # a class id that is not below the number of classes
+    VOID_ALONE = auto()  # void, but no object
 
 
 @frozen
 class Evidence:
-    """The properties of one side's maps of an image; `|` combines the evidence of several maps.
+    """The properties of the maps of one side of an image. `|` combines the evidence of several
+    maps.
 
     Parameters
     ----------
     values : Values
-        What any of the maps shows.
+        The properties that any of the maps has.
     levels : tuple of float
-        All values of a map of few, for the line that refuses it; or the one number in pieces.
+        The distinct values of a map with FEW values, for the error message; or the number of the
+        instances for PIECES.
     strongest : float
         The largest value of a faint map.
     maps : int
-        How many maps there are, such as annotators; 0 where nothing is known.
+        The number of maps, such as annotators; 0 if nothing is known.
     file : str
-        The name of the first file, or the image's id where there is none.
+        The name of the first file, or the image's id if there is none.
 
     Examples
     --------
@@ -287,23 +292,25 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return all but the file as numbers, always as many; `of_row` reads them back."""
+        """Return all fields but the file as 3 + LEVELS numbers, which `of_row` converts back."""
         levels = [*self.levels, *[math.nan] * (LEVELS - len(self.levels))]
         return [self.values.value, self.strongest, self.maps, *levels]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Return the evidence that `row` made numbers of. Raises ValueError, TypeError."""
+        """Rebuild evidence from the numbers of `row`. Raises ValueError or TypeError for other
+        rows.
+        """
         values, strongest, maps, *levels = map(float, row)
-        known = tuple(level for level in levels if level == level)
-        return cls(Values(int(values)), known, strongest, int(maps), file)
+        not_nan = tuple(level for level in levels if level == level)
+        return cls(Values(int(values)), not_nan, strongest, int(maps), file)
 
 
 NO_EVIDENCE = Evidence()
 
 
 class Sides(NamedTuple):
-    """What the files of an image's prediction and of its truth show to a metric."""
+    """The evidence of an image's prediction and of its ground truth for a metric."""
 
     pred: Evidence = NO_EVIDENCE
     gt: Evidence = NO_EVIDENCE
@@ -324,22 +331,21 @@ class ImageRecord:
     fingerprint : str
         Hash of prediction, ground truth, protocol and kernel version.
     seconds : float
-        Computing time; takes no part in `equals`.
+        Computing time. Ignored by `equals`.
     truth : str
-        Fingerprint of the annotations alone, version 1 (loaders.sets.identity); "" where not
-        known.
+        Fingerprint of the annotations, version 1 (loaders.sets.identity); "" if not known.
     form : str
-        What the prediction was ("soft8", "ucm2" ...); "" where not known.
+        Form of the prediction ("soft8", "ucm2" ...); "" if not known.
     whole_truth : str
-        Fingerprint of all that is annotated, version 2; "" where no metric reads more than
-        boundaries, or in runs of versions before.
+        Fingerprint of all annotated parts, version 2; "" if no metric reads more than boundaries,
+        and in runs of earlier versions.
     pred, gt : Evidence
-        What the values of its files show about the reading of their set, to its first metric.
+        The evidence of the files of both sides, for the first metric.
     groups : dict of str to str, float or None
-        Its scene, patient, size ...: column of a table of groups -> value; takes no part in
+        Column of a table of groups, such as scene or patient -> value of the image. Ignored by
         `equals`.
     others : dict of str to Sides
-        What the files show to each metric that they show something else to.
+        Name of a metric -> its evidence, if it differs from that of the first metric.
 
     Examples
     --------
@@ -364,8 +370,8 @@ class ImageRecord:
     groups: Mapping[str, Value] = field(default_factory=dict)
     others: Mapping[str, Sides] = field(default_factory=dict)
 
-    def shown_to(self, metric: str) -> Sides:
-        """Return what the files of both sides show to a metric."""
+    def evidence_for(self, metric: str) -> Sides:
+        """Return the evidence of both sides for a metric."""
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
@@ -374,7 +380,7 @@ class ImageRecord:
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:
-        """True if id, size, fingerprint and every count are the same, bit for bit."""
+        """Return True if id, size, fingerprint and all counts are equal, bit for bit."""
         return (
             isinstance(other, ImageRecord)
             and (self.image_id, self.size, self.fingerprint)
@@ -385,9 +391,9 @@ class ImageRecord:
 
 
 class Score(TabularResult, _Named[Any]):
-    """Scores by name, as items and as attributes; a group of scores is a `Score` again.
+    """Scores by name, as items and as attributes. A group of scores is again a `Score`.
 
-    Undefined numbers are NaN here and None in `to_mapping()`, which leaves out curves.
+    Undefined numbers are NaN here and None in `to_mapping()`, which omits curves.
 
     Parameters
     ----------
@@ -425,7 +431,7 @@ class Score(TabularResult, _Named[Any]):
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON: undefined and infinite numbers are None."""
+        """Return plain values for JSON. Undefined and infinite numbers become None."""
         plain: dict[str, Any] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -441,15 +447,15 @@ class Score(TabularResult, _Named[Any]):
 class OperatingPoint(Score):
     """A point of a precision-recall curve: its threshold, and recall, precision and F in [0, 1].
 
-    `threshold` is None where each image has its own (OIS). Of a stack of S curves all four are
-    arrays f8 (S,).
+    `threshold` is None if each image has its own threshold (OIS). In a stack of S curves all four
+    are arrays float64 (S,).
 
     Parameters
     ----------
     threshold : float or None
-        Where on the curve the point is.
+        The threshold of the point.
     recall, precision, f : float
-        The scores there.
+        The scores of the point.
 
     Examples
     --------
@@ -466,7 +472,7 @@ class OperatingPoint(Score):
     f: float
 
     if TYPE_CHECKING:
-        __getattr__: None  # type: ignore[assignment,misc]  # a name beyond these four is an error
+        __getattr__: None  # type: ignore[assignment,misc]  # any other name is an error
 
     def __init__(self, *, threshold: object, recall: object, precision: object, f: object) -> None:
         point = {"threshold": threshold, "recall": recall, "precision": precision, "f": f}
@@ -477,33 +483,34 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Return the scores of the k-th data set, from arrays and curves over S data sets.
+    """Return the scores of the k-th sample from a tree of arrays and curves over S samples.
 
-    Under "over" stand the numbers of images or classes that a mean is over, as pairs (number,
-    all of them); a pair is kept only where some are missing.
+    "over" holds, for each mean, the numbers of images or classes behind the mean as a pair
+    (defined, total). A pair is kept only if some of them are undefined.
     """
     scores: dict[str, Any] = {}
-    numbers_behind = tree.get("over", {})
-    if not all(isinstance(units, Mapping) for units in numbers_behind.values()):
-        numbers_behind = {}  # the scores of a class of that name
+    over = tree.get("over", {})  # score -> unit -> pairs (S, 2)
+    if not all(isinstance(pairs_by_unit, Mapping) for pairs_by_unit in over.values()):
+        over = {}  # these are the scores of a class that is named "over"
     for name, value in tree.items():
         if value is None:
             scores[name] = None
         elif isinstance(value, Mapping):
-            scores |= {name: sample_scores(value, k)} if value is not numbers_behind else {}
+            if value is not over:
+                scores[name] = sample_scores(value, k)
         else:
-            number = value[k]
-            scores[name] = number.item() if isinstance(number, np.generic) else number
-    for key, units in numbers_behind.items():
-        for unit, pairs in units.items():
-            defined, total = map(int, pairs[k])
-            if 0 < defined < total:
-                scores.setdefault("over", {}).setdefault(key, {})[unit] = defined, total
+            score = value[k]
+            scores[name] = score.item() if isinstance(score, np.generic) else score
+    for key, pairs_by_unit in over.items():
+        for unit, pairs in pairs_by_unit.items():
+            n_defined, n_total = map(int, pairs[k])
+            if 0 < n_defined < n_total:
+                scores.setdefault("over", {}).setdefault(key, {})[unit] = n_defined, n_total
     return scores
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value at the end of a path of names; None if there is none."""
+    """Return the value at a path of names in nested mappings, or None if there is none."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
@@ -512,7 +519,7 @@ def part_of(tree: object, path: Sequence[str]) -> Any:
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
     """Return the value of a column, whose key may be a path such as "ods.threshold".
 
-    The value of a point of a curve is its F. None where there is no such value.
+    A point of a curve gives its F. Return None if there is no such value.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

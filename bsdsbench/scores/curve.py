@@ -25,12 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool, given_floats
+from bsdsbench.arguments import F8, I8, Bool, as_numbers
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import (
     MATCHED_GT,
@@ -50,17 +50,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRCurve(TabularCurve):
-    """Precision, recall and F at each threshold; or a stack of curves over the same thresholds.
+    """Precision, recall and F at each threshold, or a stack of curves over the same thresholds.
 
     Parameters
     ----------
     thresholds : array
-        Increasing, f8 (T,).
+        Increasing, float64 (T,).
     precision, recall : array
-        At each threshold, f8 (T,) or (S, T). Raises ShapeError for other shapes.
+        At each threshold, float64 (T,) or (S, T). Raises ShapeError for other shapes.
     blank : array or None
-        bool, of the same shape: where nothing is predicted of what is annotated; None where that is
-        not known. The rule seism asks for it.
+        Bool, of the same shape. True at thresholds without any predicted pixel although there is
+        ground truth. None if that is not known. The rule seism needs it.
     whole_image : bool
         True if the first threshold is 0 with every pixel on.
 
@@ -86,7 +86,7 @@ class PRCurve(TabularCurve):
             if getattr(self, name) is None:
                 continue
             kind = np.bool_ if name == "blank" else np.float64
-            array = given_floats(getattr(self, name), name, kind).copy()
+            array = as_numbers(getattr(self, name), name, kind).copy()
             if name == "precision":  # a stack of curves has one more axis before the thresholds
                 shape = (*array.shape[:-1][:1], *shape)
             if array.shape != shape:
@@ -96,26 +96,34 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Return the curve of counts (T, 4), or of S of them (S, T, 4), see `MatchCounts`.
+        """Compute the curve of counts (T, 4), or the curves of S counts (S, T, 4); see
+        `MatchCounts`.
 
         With `operator` ">=" a threshold 0 is the row of the whole image.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
-        whole = operator == ">=" and bool((grid[:1] == 0).any())
-        blank = (total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True)
-        return cls(grid, ratio(matched_pred, total_pred), ratio(matched_gt, total_gt), blank, whole)
+        return cls(
+            thresholds=grid,
+            precision=ratio(matched_pred, total_pred),
+            recall=ratio(matched_gt, total_gt),
+            blank=(total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True),
+            whole_image=operator == ">=" and bool((grid[:1] == 0).any()),
+        )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """The curve with a first row of threshold 0: every pixel on, recall 1, this precision."""
+        """Return the curve with a first row for threshold 0: every pixel is on and recall is 1.
+
+        `precision` is the precision of that row. A curve with such a row is returned unchanged.
+        """
         if self.whole_image:
             return self
-        first = {"precision": precision, "recall": 1.0, "blank": False}
+        new_row = {"precision": precision, "recall": 1.0, "blank": False}
         rows = {}
-        for name, value in first.items():
-            if (below := getattr(self, name)) is not None:
-                column = np.broadcast_to(np.asarray(value)[..., None], (*below.shape[:-1], 1))
-                rows[name] = np.concatenate([column, below], axis=-1)
+        for name, value in new_row.items():
+            if (old := getattr(self, name)) is not None:
+                column = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
+                rows[name] = np.concatenate([column, old], axis=-1)
         return replace(self, thresholds=np.r_[0.0, self.thresholds], whole_image=True, **rows)
 
     @property
@@ -124,38 +132,40 @@ class PRCurve(TabularCurve):
         return f_measure(self.precision, self.recall)
 
     def __getitem__(self, k: int) -> PRCurve:
-        """The k-th curve of a stack."""
+        """Return the k-th curve of a stack."""
         blank = None if self.blank is None else self.blank[k]
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """The point at a threshold, of each curve of a stack; between two thresholds precision and
-        recall are linear, as for ODS.
+        """Return the point at a threshold, of each curve of a stack.
 
-        Raises DataError beyond the first and the last.
+        Between two thresholds precision and recall are linear, as for ODS. Raises DataError for a
+        threshold below the first or above the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
             raise DataError(f"threshold {threshold}: expected one from {t[0]:g} to {t[-1]:g}")
         below = max(int(np.searchsorted(t, threshold, "right")) - 1, 0)
         above = min(below + 1, t.size - 1)
-        share = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
-        both = np.stack([self.precision, self.recall])
-        p, r = both[..., below] * (1 - share) + both[..., above] * share
+        weight = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
+        rates = np.stack([self.precision, self.recall])
+        p, r = rates[..., below] * (1 - weight) + rates[..., above] * weight
         point = np.stack([np.full(p.shape, float(threshold)), r, p, f_measure(p, r)])
         return _operating_point(point)
 
     def points(self) -> dict[str, F8]:
+        """Return the columns of the curve by name."""
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
 
     def numbers(self) -> dict[str, float]:
+        """Return the largest F, if there is a threshold."""
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
 RECALL_LEVELS = np.arange(101) / 100
 _STEPS = np.arange(100) / 99
-_SEGMENTS = 1000  # interpolated at a time, so that they stay in the cache
+_SEGMENTS = 1000  # segments that are interpolated at a time, so that they stay in the cache
 
 AP_RULES = {
     "bsds": "linear precision at 101 recalls, nothing outside the measured range",
@@ -166,9 +176,9 @@ AP_RULES = {
     "101-point": "mean over 101 recalls of the largest precision from there on",
     "step": "precision weighted by the rise of recall, from recall 0 (average precision)",
 }
-_FROM_ROW_0 = ("edter", "step")  # rules that take the row of threshold 0
-NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that give 0 below a curve's start
-LATE_START = 0.02  # recall below a curve's start from which on tables say so
+_FROM_ROW_0 = ("edter", "step")  # rules that use the row of threshold 0
+NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that count 0 below a curve's start
+LATE_START = 0.02  # tables have a note if a curve starts at a larger recall
 ODS_RULES = {
     "interpolated": "100 linear steps between neighbouring thresholds",
     "maximum": "the best of the thresholds themselves",
@@ -176,63 +186,82 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """Return the point of largest F of a curve, or of each of a stack, by a rule of ODS.
+    """Return the point with the largest F of a curve, or of each curve of a stack.
 
-    Of equal bests the first. Source: maxF in collect_eval_bdry.m, with 100 linear steps between
-    neighbouring thresholds. F grows with both precision and recall, so that a segment whose better
-    ends together do not reach the best threshold is left out; the margin is far above rounding.
-    So is one that has the same ends as the one before, as nearly all have of a binary map.
+    `rule` is a rule of ODS. Of equal points the first is returned. Source: maxF in
+    collect_eval_bdry.m, with 100 linear steps between neighbouring thresholds.
     """
-    t, f, shape = curve.thresholds, np.atleast_2d(curve.f), curve.recall.shape[:-1]
-    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
+    t = curve.thresholds
+    f, p, r = (np.atleast_2d(a) for a in (curve.f, curve.precision, curve.recall))  # (S, T)
     if rule == "maximum" or t.size == 1:
-        i, j, share = np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f))
+        i, j, weight = np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f))
     else:
-        reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
-        near = reach * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
-        flat = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
-        # Where all are zero the first will do
-        near[:, 1:] &= (reach[:, 1:] > 0) & ~(flat[:, 1:] & flat[:, :-1])
-        row, k = np.nonzero(near)
-        top, step = np.empty(row.size), np.empty(row.size, np.intp)
-        for start in range(0, row.size, _SEGMENTS):
-            part = slice(start, start + _SEGMENTS)
-            a, b, rest = row[part, None], k[part, None], 1 - _STEPS
-            ps = p[a, b + 1] * _STEPS + p[a, b] * rest
-            fs = f_measure(ps, r[a, b + 1] * _STEPS + r[a, b] * rest)
-            step[part], top[part] = fs.argmax(axis=1), fs.max(axis=1)
-        order = np.lexsort((-top, row))  # the first of equals first
-        winners = order[np.unique(row, return_index=True)[1]]
-        i, j, share = row[winners], k[winners], _STEPS[step[winners]]
-    after, points = np.minimum(j + 1, t.size - 1), np.empty((4, len(f)))
+        i, j, weight = _best_in_segments(f, p, r)
+    after = np.minimum(j + 1, t.size - 1)
+    points = np.empty((4, len(f)))  # threshold, recall, precision, F
     for point, values in zip(points, (np.broadcast_to(t, f.shape), r, p), strict=False):
-        point[:] = values[i, after] * share + values[i, j] * (1 - share)
+        point[:] = values[i, after] * weight + values[i, j] * (1 - weight)
     points[3] = f_measure(points[2], points[1])
-    return _operating_point(points.reshape(4, *shape))
+    return _operating_point(points.reshape(4, *curve.recall.shape[:-1]))
+
+
+class _SegmentPoints(NamedTuple):
+    """A point of each of S curves: its curve, its segment, and the weight of the segment's end."""
+
+    curve: NDArray[np.intp]
+    segment: NDArray[np.intp]
+    weight: F8
+
+
+def _best_in_segments(f: F8, p: F8, r: F8) -> _SegmentPoints:
+    """Find the largest F of curves (S, T) in 100 linear steps between neighbouring thresholds.
+
+    F grows with precision and recall. So a segment is skipped if the better precision and the
+    better recall of its ends together do not reach the best threshold. The margin is far above
+    rounding. A segment with the same ends as the one before is skipped too; nearly all segments of
+    a binary map are such.
+    """
+    bound = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
+    may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
+    is_flat = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
+    # If F is zero everywhere the first segment is enough
+    may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_flat[:, 1:] & is_flat[:, :-1])
+    row, k = np.nonzero(may_win)
+    top_f, top_step = np.empty(row.size), np.empty(row.size, np.intp)
+    for start in range(0, row.size, _SEGMENTS):
+        chunk = slice(start, start + _SEGMENTS)
+        a, b = row[chunk, None], k[chunk, None]
+        precision = p[a, b + 1] * _STEPS + p[a, b] * (1 - _STEPS)
+        step_f = f_measure(precision, r[a, b + 1] * _STEPS + r[a, b] * (1 - _STEPS))
+        top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
+    order = np.lexsort((-top_f, row))  # stable: of equal segments the first comes first
+    winners = order[np.unique(row, return_index=True)[1]]
+    return _SegmentPoints(row[winners], k[winners], _STEPS[top_step[winners]])
 
 
 def _operating_point(point: F8) -> OperatingPoint:
-    """Return the point of threshold, recall, precision and F, (4,), or (4, S) of S curves."""
+    """Build a point from an array (4,) of threshold, recall, precision and F, or from (4, S)."""
     threshold, recall, precision, f = point if point.ndim > 1 else point.tolist()
     return OperatingPoint(threshold=threshold, recall=recall, precision=precision, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return `area`, NaN where every threshold has one recall above 0: a point has no area.
+    """Return `area`, but NaN if all thresholds share one recall above 0, because a point has no
+    area.
 
-    By the step rule it has one.
+    The rule "step" has an area for such curves too.
     """
     recall = curve.recall
     if rule == "step":
         return area(curve, rule)
-    point = (recall[..., 0] > 0) & (recall == recall[..., :1]).all(axis=-1)
-    return np.where(point, np.nan, area(curve, rule))
+    is_point = (recall[..., 0] > 0) & (recall == recall[..., :1]).all(axis=-1)
+    return np.where(is_point, np.nan, area(curve, rule))
 
 
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return the area under each curve by the named rule, f8 (...).
+    """Return the area under each curve by a rule of AP_RULES: float64 (...).
 
-    NaN where the rule needs what the curve does not have: the row of threshold 0 (edter), or which
+    It is NaN if the curve lacks data of the rule: the row of threshold 0 (edter), or which
     thresholds have no detection (seism). Fewer than two distinct recalls (101-point: no rows) give
     0.
 
@@ -261,34 +290,33 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     elif curve.blank is not None and rule == "seism":
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
+    # As Area_PR in collect_eval_bdry.m: of equal recalls the first is used
     order = recall.argsort(axis=1, kind="stable")
     recall, precision = np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
-    firsts, at_levels = (
-        np.diff(recall, prepend=-1) != 0,
-        np.zeros((len(recall), RECALL_LEVELS.size)),
-    )
+    firsts = np.diff(recall, prepend=-1) != 0
+    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision of each curve
     for row, r, p, is_first in zip(at_levels, recall, precision, firsts, strict=True):
         if np.count_nonzero(is_first) > 1:
             row[:] = np.interp(RECALL_LEVELS, r[is_first], p[is_first], left=0.0, right=0.0)
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
 
 
-def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Say where curves start, and their AP by the rule `endpoints`.
+def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
+    """Describe at which recall curves start, with their AP by the rule `endpoints`.
 
-    The text is "" for curves that start by recall 0.02, or under a rule that goes on to recall 0.
-    The key of each curve is the name to call it, "" where there is one alone.
+    Return "" for curves that start at a recall up to 0.02, and under rules that reach recall 0. The
+    keys are the names of the curves; "" names a single curve.
     """
-    starts, areas = list[str](), list[str]()
+    starts = list[str]()
+    areas = list[str]()
     for name, curve in curves.items() if rule in NOTHING_BELOW else ():
-        first = curve.recall.min(initial=1.0)
+        start = float(curve.recall.min(initial=1.0))
         if rule == "seism" and curve.blank is not None and curve.blank.any():
-            first = 0.0
-        if first > LATE_START and not np.isnan(average_precision(curve, rule)):
-            starts.append(f"{short(float(first), 2)} ({name})" if name else short(float(first), 2))
+            start = 0.0
+        if start > LATE_START and not np.isnan(average_precision(curve, rule)):
+            starts.append(f"{short(start, 2)} ({name})" if name else short(start, 2))
             areas.append(short(float(area(curve, "endpoints"))))
     if not starts:
         return ""
@@ -300,34 +328,35 @@ def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
 
 
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
-    """Return R50, recall at precision 0.5, of each curve by two rules.
+    """Return R50, the recall at precision 0.5, of each curve by two rules.
 
-    `r50` is the recall at which precision falls below 0.5 for good, as the threshold is lowered.
-        Linear between the last threshold with at least that precision and the next lower one. NaN
-        where the curve never falls to it (its recall at the lowest threshold is then another
-        number) or never rises to it. Wherever precision falls steadily this is the other number;
-        where it crosses 0.5 more than once, it is the crossing of largest recall.
-    `edges_r50` is as the edges toolbox has it. Over the distinct precisions, in ascending order,
-        recall is interpolated at max(0.5, the lowest precision); where the toolbox writes NaN, as
-        the curve lies below, 0. A curve that never falls to 0.5 has its recall at the lowest.
+    `r50` is the recall at which precision falls below 0.5 for good as the threshold is lowered. It
+    is linear between the last threshold with at least that precision and the next lower one. It is
+    NaN if precision never falls to 0.5 or never rises to 0.5. If precision crosses 0.5 several
+    times, it is the crossing with the largest recall.
+
+    `edges_r50` is the number of the edges toolbox. Recall is interpolated over the distinct
+    precisions in ascending order, at max(0.5, lowest precision). It is 0, instead of the toolbox's
+    NaN, if the curve lies below 0.5. Both agree if precision falls steadily through 0.5.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
     i, recalls, shape = np.arange(len(p)), dict[str, F8](), curve.precision.shape[:-1]
-    first, target = (p >= 0.5).argmax(axis=1), np.maximum(0.5, p.min(axis=1, keepdims=True))
-    # Of equal precisions the first row, as np.unique has it.
+    first = (p >= 0.5).argmax(axis=1)
+    target = np.maximum(0.5, p.min(axis=1, keepdims=True))
+    # Of equal precisions the first row, as np.unique in the toolbox
     below = np.where(p < target, p, -np.inf).argmax(axis=1)
     above = np.where(p >= target, p, np.inf).argmin(axis=1)
-    for name, low, high, level, none in (
+    for name, low, high, level, undefined in (
         ("r50", np.maximum(first - 1, 0), first, np.float64(0.5), np.nan),
         ("edges_r50", below, above, target[:, 0], 0.0),
     ):
         p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
-        rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
-        value = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
-        value = np.where(p1 >= level, value, none)
+        rise = np.where(p1 > p0, p1 - p0, 1.0)  # 1.0 only avoids a division by 0
+        recall = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
+        recall = np.where(p1 >= level, recall, undefined)
         if name == "r50":
-            value[(first == 0) & (p[:, 0] > 0.5)] = np.nan
-        recalls[name] = value.reshape(shape)
+            recall[(first == 0) & (p[:, 0] > 0.5)] = np.nan
+        recalls[name] = recall.reshape(shape)
     return recalls
 
 
@@ -341,16 +370,16 @@ def curve_scores(
 ) -> dict[str, Any]:
     """Return ODS, OIS and AP of counts summed over images, (S,), and the summed curves.
 
-    `matches` i8 (N, T, 4) are the counts of each image (`MatchCounts`), at the thresholds f8 (T,).
-    With `r50` both forms of R50 are there. `ap` gives the AP of the curves where it is not read off
-    them by the protocol's rule. Source: collect_eval_bdry.m.
+    `matches` int64 (N, T, 4) are the counts of each image (`MatchCounts`) at the `thresholds` (T,).
+    `r50` adds both forms of R50. `ap` computes the AP of curves; by default the protocol's rule
+    does. Source: collect_eval_bdry.m.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
     best_step = np.empty(len(matches), np.int64)
     for k in range(0, len(matches), BLOCK):
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
-    if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
+    if protocol.empty_gt == "count":  # F of an empty image is 0: take the fewest false positives
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
     sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])
@@ -371,9 +400,10 @@ def curve_scores(
 class BoundaryScore(Score):
     """The scores of the boundary benchmark: a `Score` with names that type checkers know.
 
-    `ods` and `ois` are the best points at one threshold of all images and at each image's own;
-    `ap` is the average precision; `r50` recall at precision 0.5, NaN where the curve does not cross
-    it, `edges_r50` the edges toolbox's number; `curve` is that of the counts summed over images.
+    `ods` and `ois` are the best points at one threshold for all images and at each image's own
+    threshold. `ap` is the average precision. `r50` is the recall at precision 0.5, NaN if the curve
+    does not cross 0.5; `edges_r50` is the edges toolbox's number. `curve` is the curve of the
+    counts summed over images.
 
     Examples
     --------
@@ -394,4 +424,4 @@ class BoundaryScore(Score):
     n_images: int
 
     if TYPE_CHECKING:
-        __getattr__: None  # type: ignore[assignment,misc]  # a name beyond these is an error
+        __getattr__: None  # type: ignore[assignment,misc]  # any other name is an error

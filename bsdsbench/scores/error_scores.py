@@ -1,9 +1,10 @@
-"""What classes of errors cost: scores of the counts of `boundary_errors`.
+"""The cost of classes of errors: scores from the counts of `boundary_errors`.
 
-At the threshold of the counts that is nearest to the ODS threshold: each class of missed (false)
-pixels as a share of all annotated (predicted) pixels, and of all missed (false) ones; and the
-recall of what one, some, all annotators drew. `delta_ods` is by how much ODS rises where only that
-class is repaired: its missed pixels count as matched, or its false ones are removed.
+All scores are taken at the counts' threshold nearest to the ODS threshold. Each class of missed
+(false) pixels is given as a fraction of all annotated (predicted) pixels, and of all missed (false)
+pixels. `agreement` is the recall of pixels that one, some or all annotators drew. `delta_ods` is
+the rise of ODS if only one class is repaired: its missed pixels count as matched, or its false
+pixels are removed.
 """
 
 from __future__ import annotations
@@ -26,41 +27,37 @@ AGREEMENT = ("alone", "some", "all")
 
 
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
-    """Return `error`, `error_share`, `agreement` and `delta_ods`: class -> (S,).
+    """Return `error`, `error_share`, `agreement` and `delta_ods`, each class -> (S,).
 
-    The stack has the counts of `boundary_errors`, with or without an axis of curves after that of
-    images. Of several curves (classes of a label map) pixels are summed, each at its own threshold,
-    and `delta_ods` is the mean over those that have ground truth.
+    The stack has the counts of `boundary_errors`, with or without an axis of curves after the axis
+    of images. For several curves (classes of a label map) pixels are summed, each curve at its own
+    threshold, and `delta_ods` is the mean over the curves with ground truth.
     """
     thresholds = stack["thresholds"]
-    n_images, n_steps = len(stack["matches"]), len(thresholds)
-    tables: dict[str, F8] = {}  # name -> (S, curves, T, numbers)
-    for name in ("matches", "missed", "false", "agreement_matched", COUNTED):
-        counts, rows = stack[name], 1 if name == COUNTED else n_steps
-        summed = weighted_sum(weights, counts.reshape(n_images, -1, rows, counts.shape[-1]))
-        tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
-    here, gains = [], []
+    tables = _sum_tables(stack, weights)
+    at_ods, rises = [], []
     for curve in range(tables["matches"].shape[1]):
-        table_of = {name: table[:, curve] for name, table in tables.items()}
-        matches = table_of["matches"]
-        whole = best(PRCurve.of_counts(thresholds, matches, protocol.operator), protocol.ods_rule)
-        step = np.abs(thresholds - np.asarray(whole.threshold)[:, None]).argmin(axis=1)
-        here.append({name: table[np.arange(len(step)), step] for name, table in table_of.items()})
-        unmatched = table_of[COUNTED] - table_of["agreement_matched"]
+        table = {name: values[:, curve] for name, values in tables.items()}  # (S, T, numbers)
+        matches = table["matches"]
+        ods = best(PRCurve.of_counts(thresholds, matches, protocol.operator), protocol.ods_rule)
+        step = np.abs(thresholds - np.asarray(ods.threshold)[:, None]).argmin(axis=1)
+        at_ods.append({name: v[np.arange(len(step)), step] for name, v in table.items()})
+        unmatched = table[COUNTED] - table["agreement_matched"]
         repairs = [
-            (MATCHED_GT, table_of["missed"]),
-            (TOTAL_PRED, -table_of["false"]),
+            (MATCHED_GT, table["missed"]),
+            (TOTAL_PRED, -table["false"]),
             (MATCHED_GT, unmatched),
         ]
-        risen = []
+        rise_of_class = []
         for column, change in repairs:
             for pixels in np.moveaxis(change, -1, 0):
                 repaired = matches.copy()
                 repaired[..., column] += pixels
-                risen_curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
-                risen.append(best(risen_curve, protocol.ods_rule).f - whole.f)
-        gains.append(np.where(matches[:, :1, TOTAL_GT] > 0, np.column_stack(risen), np.nan))
-    sums = {name: np.sum([table[name] for table in here], axis=0) for name in tables}
+                repaired_curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
+                rise_of_class.append(best(repaired_curve, protocol.ods_rule).f - ods.f)
+        has_truth = matches[:, :1, TOTAL_GT] > 0
+        rises.append(np.where(has_truth, np.column_stack(rise_of_class), np.nan))
+    sums = {name: np.sum([table[name] for table in at_ods], axis=0) for name in tables}
     missed, false, total = sums["missed"], sums["false"], sums["matches"]
     groups = {
         "error": (
@@ -72,11 +69,23 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
             (FALSE, defined_ratio(false, false.sum(axis=1, keepdims=True))),
         ),
         "agreement": ((AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),),
-        "delta_ods": (((*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(gains), axis=0)),),
+        "delta_ods": (((*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(rises), axis=0)),),
     }
     scores: dict[str, Any] = {}
-    for group, parts in groups.items():
+    for group, classes in groups.items():
         scores[group] = {}
-        for names, shares in parts:
-            scores[group] |= dict(zip(names, shares.T, strict=True))
+        for names, values in classes:
+            scores[group] |= dict(zip(names, values.T, strict=True))
     return scores
+
+
+def _sum_tables(stack: Stack, weights: Weights) -> dict[str, F8]:
+    """Sum each of the counts over images: name -> (S, curves, T, numbers)."""
+    n_images, n_steps = len(stack["matches"]), len(stack["thresholds"])
+    tables: dict[str, F8] = {}
+    for name in ("matches", "missed", "false", "agreement_matched", COUNTED):
+        counts = stack[name]
+        rows = 1 if name == COUNTED else n_steps  # COUNTED does not depend on the threshold
+        summed = weighted_sum(weights, counts.reshape(n_images, -1, rows, counts.shape[-1]))
+        tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
+    return tables

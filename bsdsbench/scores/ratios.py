@@ -1,8 +1,8 @@
 """Sums, means and ratios of counts, for a data set and its resamples. Only `ratio` divides.
 
-A ratio is made from sums of integers, of one image or of a data set; a mean of ratios is never
-taken where counts can be summed. Weights (S, N) say how often each of N images is in each of S
-samples: ones for the data set itself, the draws of a bootstrap, all but one for a jackknife.
+A ratio is made from sums of integers, of one image or of a data set. The mean of ratios is never
+taken if counts can be summed. Weights (S, N) tell how often each of N images is in each of S
+samples: ones for the data set, the draws of a bootstrap, or all images but one for a jackknife.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, given_floats
+from bsdsbench.arguments import F8, as_numbers
 
 Weights = NDArray[np.integer[Any]]
-_MAX_WEIGHTS = 4_000_000  # converted to floats at a time, 32 MB
+_MAX_WEIGHTS = 4_000_000  # weights that are converted to floats at a time, 32 MB
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -39,7 +39,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     >>> bb.ratio([1, 0], [4, 0]).tolist()
     [0.25, 0.0]
     """
-    num, den = given_floats(numerator, "numerator"), given_floats(denominator, "denominator")
+    num, den = as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator")
     same = num.shape == den.shape
     out = np.zeros(num.shape if same else np.broadcast_shapes(num.shape, den.shape))
     np.divide(num, den, out=out, where=den != 0)
@@ -47,19 +47,19 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return `ratio`, but NaN where the denominator is 0."""
+    """Return the ratio, but NaN if the denominator is 0."""
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """Return the mean over an axis of the values that are not NaN; NaN if all are."""
+    """Return the mean over an axis of the values that are not NaN, or NaN if all are."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
 
 
 def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:
-    """Return (1 + b2) P R / (b2 P + R) with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
+    """Return (1 + b2) P R / (b2 P + R), with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
 
@@ -82,50 +82,55 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     >>> bb.f_measure([0.5, 0.0], [1.0, 0.0]).round(3).tolist()
     [0.667, 0.0]
     """
-    p, r = given_floats(precision, "precision"), given_floats(recall, "recall")
+    p, r = as_numbers(precision, "precision"), as_numbers(recall, "recall")
     return ratio(2 * p * r, p + r)
 
 
 def defined_f(shares: F8) -> F8:
-    """Return F of precision and recall (..., 2): 0 where one is NaN, NaN where both are."""
+    """Return F of (..., 2) precision and recall.
+
+    F is 0 if one of the two is NaN, and NaN if both are.
+    """
     f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 
-BLOCK = 1024  # images at a time, where all at once would take several times their counts' memory
+# Images that are processed at a time if all at once would take several times their counts' memory
+BLOCK = 1024
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """Return the weighted sum over images for each sample: float64 (S, ...).
 
-    weights : integers (S, N);  values : (N, ...)
-
-    Sums of integers are far below 2^53, and so exact in any order. They are computed in float32, in
-    half the time, over so many images at once that no sum exceeds 2^24. Floats are added in the
-    order of the images, so that the sum has the same bits however the parts were computed.
+    `weights` are integers (S, N), `values` (N, ...). Sums of integers are far below 2^53, and so
+    exact in any order. They are computed in float32, which takes half the time, over so many images
+    at once that no sum exceeds 2^24. Floats are added in the order of the images, so that the bits
+    of the sum do not depend on how the work was divided.
     """
-    n, whole = len(values), values.dtype.kind in "iub"
+    n, are_integers = len(values), values.dtype.kind in "iub"
     flat = values.reshape(n, values[0].size)
     out = np.zeros((len(weights), flat.shape[1]))
-    if n == 1:  # nothing is added up; a weight of 0 leaves out even NaN
+    if n == 1:  # there is nothing to add; a weight of 0 leaves out even NaN
         np.multiply(weights, flat, out=out, where=weights != 0)
         out += 0.0  # without -0
-    elif whole and (weights[:1] != 1).sum() < 2:  # a jackknife's rows: all images but one
-        rows, images = divmod(np.flatnonzero(weights != 1), n)  # np.nonzero is far slower
+    elif are_integers and (weights[:1] != 1).sum() < 2:  # rows of a jackknife: all images but one
+        rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         out += flat.sum(axis=0)
         np.add.at(out, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
     else:
-        span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
+        span = math.inf
+        if are_integers:
+            span = float(values.max(initial=0)) - float(values.min(initial=0))
         block = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
-        # With smaller blocks float32 is not faster
+        # float32 is not faster with smaller blocks
         dtype, block = (np.float32, int(block)) if block >= 64 else (np.float64, n)
         step = max(1, _MAX_WEIGHTS // block)
         for k, first in product(range(0, n, block), range(0, len(weights), step)):
             factors: Any = np.ascontiguousarray(weights[first : first + step, k : k + block], dtype)
-            if not whole:
+            if not are_integers:
                 from scipy.sparse import csr_array
 
-                # Adds in the order of the columns, and leaves out weights of 0, even of NaN
+                # A sparse product adds in the order of images and skips weights of 0, even of NaN
                 factors = csr_array(factors)
             out[first : first + step] += factors @ np.ascontiguousarray(flat[k : k + block], dtype)
     return out.reshape(len(weights), *values.shape[1:])
@@ -134,8 +139,8 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     """Return the weighted mean over images for each sample: float64 (S, ...).
 
-    weights : integers (S, N);  values : (N, ...), NaN for an image without a value, which is left
-        out; the mean over no image is NaN
+    `weights` are integers (S, N), `values` (N, ...). An image with NaN is left out. The mean over
+    no image is NaN.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)
@@ -144,5 +149,5 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Return a score as text for tables and sentences alike: 0.788, 1.000."""
+    """Format a score for tables and sentences alike: 0.788, 1.000."""
     return f"{value:.{digits}f}"

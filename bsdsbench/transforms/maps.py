@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.images import Map, binary_map, soft_map, unit, without_void
+from bsdsbench.images import Map, binary_map, check_soft_map, unit, without_void
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 
@@ -67,7 +67,7 @@ def nms(
     from bsdsbench.kernels.nms import edge_nms
 
     NMSParams(radius, border, multiplier, smooth)  # checks the ranges
-    soft = as_float32(soft_map(prob, "soft map"))
+    soft = as_float32(check_soft_map(prob, "soft map"))
     return edge_nms(soft, radius, border, float(multiplier), bool(smooth))
 
 

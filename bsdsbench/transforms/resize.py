@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import Map, soft_map, unit
+from bsdsbench.images import Map, check_soft_map, unit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -27,7 +27,7 @@ def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
     The map is taken as in `boundary_counts`. Returns float64 of `shape`, clipped to [0, 1], which
     changes no comparison with a threshold in (0, 1].
     """
-    return np.clip(_resized(unit(soft_map(soft)), shape, _cubic, 4), 0.0, 1.0)
+    return np.clip(_resized(unit(check_soft_map(soft)), shape, _cubic, 4), 0.0, 1.0)
 
 
 def bilinear(values: Map, shape: tuple[int, int]) -> F8:

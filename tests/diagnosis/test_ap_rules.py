@@ -10,7 +10,7 @@ import bsdsbench as bb
 from bsdsbench.diagnosis.ap_rules import rules_tables
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.scores.curve import AP_RULES, PRCurve, area, late_starts
+from bsdsbench.scores.curve import AP_RULES, PRCurve, area, describe_late_starts
 from tests.helpers.metric_cases import case_of
 
 
@@ -85,8 +85,8 @@ def test_rules_that_go_on_to_recall_0_say_nothing(rule):
     blank = PRCurve([0.2, 0.5, 0.9], [0.5, 0.9, 0], [0.8, 0.19, 0], blank=[False, False, True])
     zero_below = rule in ("bsds", "edter", "seism", "sbd")
     known = not np.isnan(area(late, rule))
-    assert bool(late_starts({"": late}, rule)) == (zero_below and known)
-    assert late_starts({"a": early, "b": blank}, rule) == ""
+    assert bool(describe_late_starts({"": late}, rule)) == (zero_below and known)
+    assert describe_late_starts({"a": early, "b": blank}, rule) == ""
 
 
 LATE = {
@@ -105,7 +105,7 @@ def test_compare_and_doctor_say_where_any_curve_starts(name, tmp_path):
     case = case_of(name)
     compared = bb.compare([case.run, replace(case.run, name="other")], n_boot=100)
     lines = {line for line in compared.tables()[0].note_lines if "start at recall" in line}
-    assert set(compared.late_starts) == {f"{name}.{score}" for score in LATE.get(name, ())}
+    assert set(compared.describe_late_starts) == {f"{name}.{score}" for score in LATE.get(name, ())}
     assert len(lines) == (name in LATE)
     folders = case.write(tmp_path)
     note = bb.doctor(*folders, case.run.protocol, metrics=name).note

@@ -11,7 +11,7 @@ from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
-from bsdsbench.runs.sources import folders
+from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
 from tests.helpers.runs import command, counted, refused
 
@@ -67,7 +67,7 @@ def looked_at(pred, gt=None, **changes):
     given = {"protocol": TEN, **changes}
     words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
     options = plan(RunKeywords(**given), **words)
-    items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
+    items = list_items(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
     (alike,) = options.by_reading
     looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items]
     return list(map(str, first_look(looks, options)))

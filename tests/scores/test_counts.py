@@ -15,7 +15,7 @@ from bsdsbench.scores.counts import (
     OperatingPoint,
     Score,
     sample_scores,
-    stacked,
+    stack_counts,
     value_at,
 )
 from bsdsbench.scores.curve import PRCurve
@@ -68,14 +68,14 @@ def test_equal_bit_for_bit_also_after_pickling():
 
 
 def test_a_stack_has_one_shape_what_is_shared_once_and_ragged_rows_filled_up():
-    found = stacked([made(), made((1, 1), ())], ("grid",), ("rows",))
+    found = stack_counts([made(), made((1, 1), ())], ("grid",), ("rows",))
     assert (found["hits"].tolist(), found["grid"].tolist()) == ([[0, 2], [1, 1]], [0.25, 0.75])
     np.testing.assert_array_equal(found["rows"], [[[1, 2]], [[np.nan, np.nan]]])
     other = Counts(hits=[0, 1], grid=[0.5, 0.75], rows=np.zeros((1, 2)))
     missing = Counts(grid=[0.25, 0.75])
     for second, named in ((made((1,)), "hits"), (other, "grid"), (missing, "hits")):
         with pytest.raises(ShapeError, match=named):
-            stacked([made(), second], ("grid",), ("rows",))
+            stack_counts([made(), second], ("grid",), ("rows",))
 
 
 def test_a_score_is_nested_and_its_json_has_numbers_alone():

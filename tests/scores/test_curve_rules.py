@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import ProtocolError
-from bsdsbench.scores.curve import AP_RULES, PRCurve, area, late_starts
+from bsdsbench.scores.curve import AP_RULES, PRCurve, area, describe_late_starts
 
 # Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.
 FOUR = np.array([[6, 10, 6, 12], [4, 10, 7, 10], [4, 10, 9, 10], [2, 10, 2, 2], [0, 10, 0, 0]])
@@ -102,7 +102,7 @@ def test_a_late_start_is_said_where_a_rule_counts_nothing_below_it(rule):
     by_hand = (21 + line(0.2, 1, 0.6, 0.5) + line(0.6, 0.5, 1, 0)) / 100
     if rule == "seism":
         late = PRCurve(late.thresholds, late.precision, late.recall, np.zeros(2, bool))
-    said = late_starts({"late": late, "early": early}, rule)
+    said = describe_late_starts({"late": late, "early": early}, rule)
     if rule in ("bsds", "sbd", "seism"):
         assert said.startswith("the curve starts at recall 0.20 (late); what lies below counts 0 ")
         assert said.endswith(f"(AP by `endpoints` {by_hand:.3f})")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.images import unit
-from bsdsbench.loaders.reading import _is_faint as is_faint
+from bsdsbench.loaders.soft_evidence import _is_faint as is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.transforms.maps import as_float32, invert, prepare
 

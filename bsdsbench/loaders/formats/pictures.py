@@ -20,7 +20,7 @@ import numpy as np
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.images import Map, one_channel, stack_ways, whole_labels
+from bsdsbench.images import Map, one_channel, suggest_one_map, whole_labels
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.text import listed, show
 
@@ -260,7 +260,7 @@ def plane(array: object, what: str) -> Map:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
     if array.ndim != 2 or not array.size:
         fault = f"{what} of shape {array.shape}, two dimensions only, expected (H, W)"
-        raise FaultError(fault, fix=stack_ways(array.shape))
+        raise FaultError(fault, fix=suggest_one_map(array.shape))
     return array
 
 
