@@ -82,18 +82,25 @@ class Records:
         # OUT's own lock is held, and network disks have poor ones
         where = path.resolve().as_uri() + "?nolock=1"
         self.database = sqlite3.connect(where, uri=True, isolation_level=None)
+        try:
+            self.fingerprints = self._opened()
+        except BaseException:
+            self.database.close()  # a damaged file is deleted next
+            raise
+
+    def _opened(self) -> dict[str, str]:
+        """Make the table, check the whole file, and return the fingerprint of each image."""
+        execute = self.database.execute
         # A killed process loses nothing by this; what a power cut damages is found when it is read
-        self.database.execute("pragma synchronous=off")
-        self.database.execute("pragma locking_mode=exclusive")  # one journal for all records
-        self.database.execute(
+        execute("pragma synchronous=off")
+        execute("pragma locking_mode=exclusive")  # one journal for all records
+        execute(
             "create table if not exists record (id text primary key, mark text, data blob, hash "
             "text)"
         )
-        if self.database.execute("pragma quick_check").fetchone() != ("ok",):
+        if execute("pragma quick_check").fetchone() != ("ok",):
             raise sqlite3.DatabaseError
-        self.fingerprints: dict[str, str] = dict(
-            self.database.execute("select id, mark from record")
-        )
+        return dict(execute("select id, mark from record"))
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
         """Return the metrics whose source differs from the one of the last count.

@@ -51,7 +51,7 @@ def write(folder, name, values, form):
     folder.mkdir(parents=True, exist_ok=True)
     kind, _, dtype = form.partition("-")
     if form in ("png16", "npy-u2"):
-        values = np.where(values == 255, 65535, values).astype(np.uint16)
+        values = np.where(values == 255, np.uint16(65535), values).astype(np.uint16)
     if form == "npy-f8":
         values = values / 255
     path = folder / f"{name}.{kind.removesuffix('8').removesuffix('16')}"
