@@ -1,11 +1,11 @@
-"""What a metric is: `count` makes one image's counts, `scores` makes every number from counts.
+"""The base class of metrics: `count` counts one image, `scores` computes all scores from counts.
 
-Nothing else scores. `scores(stack, weights)` takes the counts of N images and weights (S, N), how
-often each image is in each of S data sets. Ones are the data set itself, multinomial draws a
-bootstrap, `1 - eye(N)` a jackknife, and `eye(N)` gives the images' own values.
+Scores are computed nowhere else. `scores(stack, weights)` takes the counts of N images and weights
+(S, N): how often each image occurs in each of S data sets. Ones give the data set itself,
+multinomial draws a bootstrap, `1 - eye(N)` a jackknife, and `eye(N)` the scores of each image.
 
-Nothing outside `bsdsbench.metrics` names a metric; the registry finds them, also those of other
-packages in the entry point group `bsdsbench.metrics`.
+No module outside `bsdsbench.metrics` names a metric. The registry finds them, including those of
+other packages in the entry point group `bsdsbench.metrics`.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from bsdsbench.scores.counts import (
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
-Opt = TypeVar("Opt")  # of a metric, None where it has none
+Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
-_BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
+_BLOCK = 128  # images scored one by one in a single call: weights (128, 128)
 
-# What a metric may read: kind of ground truth, kinds of predictions, the default first.
+# `Metric.reads` -> (kind of ground truth, kinds of predictions with the default first)
 READS = {
     "annotators": ("annotators", ("soft", "labels")),
     "regions": ("annotators", ("labels",)),
@@ -60,7 +60,7 @@ READS = {
     "lines": ("lines", ("lines",)),
     "oriented": ("oriented", ("oriented",)),
 }
-# What the values of files mean, by the kind of predictions or ground truth
+# kind of predictions or ground truth -> the meaning of the values in its files
 _KINDS = {
     "soft": Kind.SOFT,
     "labels": Kind.REGIONS,
@@ -74,26 +74,29 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A score, and how it is shown.
+    """A score, and how tables show it.
 
     Parameters
     ----------
     key : str
-        Its path in the score, as "ap" or "ods.threshold"; a point of a curve stands for its F.
+        The path of the score in a `ScoreTree`, such as "ap" or "ods.threshold". The path of a
+        point of a curve stands for its F.
     heading, short : str
-        Over the column; the same where space is scarce.
+        The heading of the column, and a shorter one for narrow tables.
     lower : bool
-        True where a smaller value is the better one.
+        True if smaller values are better.
     digits : int
-        Decimals in a run's own table; tables of several runs have one less.
+        Decimals in the table of one run; tables of several runs have one less.
     shown : str
-        "always", "own" (only in a run's own table), "several" (only in a table of several) or
-        "never" (only in files and gates).
+        "always", "own" (only in the table of one run), "several" (only in tables of several runs)
+        or "never" (only in files and gates).
     score : bool
-        False for what is no score: a threshold, a number of images.
-    undefined, quantity : str
-        Why it is undefined where it is, for a note under the table; its name in papers, by which
-        `explain` takes each column of one quantity for the others.
+        False for values that are no scores, such as a threshold or a number of images.
+    undefined : str
+        Why the score can be undefined, for a note under the table.
+    quantity : str
+        The name under which papers report the score. `explain` compares a reported number with all
+        columns of the same quantity.
     pooled : bool
         True if a `ValuesMetric` computes it from the counts summed over images, False if it is the
         mean of the images' values.
@@ -120,9 +123,10 @@ Over = dict[str, dict[str, NDArray[Any]]]  # score -> unit -> values included an
 
 
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
-    """Return what `scores` has under "over": how many values each mean includes, and of how many.
+    """Build the entry "over" of `scores`: how many values each mean includes, and of how many.
 
-    Both are (S,). Tables, result.json and comparisons show them where some values are left out.
+    `counts` maps a score to both numbers, each (S,); `unit` names what is counted, such as
+    "images". Tables, result.json and comparisons show the numbers if some values are left out.
     """
     return {
         key: {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}
@@ -131,7 +135,7 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
-    """Return the mean over images of each value (N,), and under "over" how many it includes."""
+    """Compute the means over images of values (N,), and "over": how many images each includes."""
     if not values:
         return {}
     columns, n_images = np.column_stack(list(values.values())), weights.sum(axis=1)
@@ -143,24 +147,24 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
 
 @frozen
 class FilesRead:
-    """What the files of both sides hold with some options of a metric.
+    """What the files of predictions and ground truth hold, as a metric's options say.
 
     Parameters
     ----------
     labels : Kind
-        What label maps hold: classes, instances, objects by their number or masks.
+        The content of label maps: classes, instances, objects by their number, or masks.
     void : tuple of float
-        Values of truth files whose pixels are counted nowhere, on either side. They are False in
-        the part `valid` of the ground truth (bool, (H, W)), which is there exactly where a metric
-        that reads masks or annotators names some; label maps keep theirs.
+        Values in ground-truth files whose pixels are not counted in either map. Readers of masks
+        and annotators turn them into the part `valid` of the ground truth, bool (H, W), False at
+        these pixels; label maps keep their void labels.
     numbered : bool
-        True if the pieces of masks are objects, which are numbered after they are read.
+        True if the connected pieces of masks are objects, which are numbered after reading.
     classes : tuple of str
-        The classes whose maps are a prediction's files; none where it is one file.
+        The classes, if a prediction has one file for each class; () if it is one file.
     instances : bool
-        True if the ground truth's instance maps are read too.
+        True if the instance maps of the ground truth are read too.
     sequences : bool
-        True if images are frames, whose ids are SEQUENCE/FRAME.
+        True if images are frames with ids SEQUENCE/FRAME.
     """
 
     labels: Kind = Kind.CLASSES
@@ -183,7 +187,7 @@ IGNORE = option(
 
 @frozen
 class VoidOptions:
-    """The pixels that are counted nowhere."""
+    """The option of metrics that leave out void pixels."""
 
     ignore: tuple[float, ...] = IGNORE
 
@@ -210,49 +214,53 @@ IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
 class Metric(ABC, Generic[Opt]):
-    """One benchmark. Instances have no state; the registry makes one of each class.
+    """The base class of metrics. Instances have no state; the registry makes one of each class.
 
-    What it may offer beside is in `bsdsbench.metrics.optional`: a human form, files, pictures ...
+    Optional abilities (a human form, further files, pictures) are in `bsdsbench.metrics.optional`.
 
     Attributes
     ----------
     name, title : str
         "boundary"; the heading of its table.
     version : int
-        Raised when its counts change; records of other versions are counted again.
+        Increased when the counts change; records of other versions are counted again.
     reads : str
-        What it compares, a key of `READS`: "annotators" (boundary maps or segmentations with those
-        of each annotator), "mask", "classes" (label maps), "depth", "lines" ... From it come
-        `gt_kind` and `pred_kinds`, what is read of the ground truth and what a prediction may be.
+        What the metric compares, a key of `READS`: "annotators" (boundary maps or segmentations
+        with those of each annotator), "mask", "classes" (label maps), "depth", "lines" ... It
+        determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
     segmentations : bool
-        True if it reads the segmentations of annotators, and not their boundaries alone.
+        True if the annotators' segmentations are needed, not only their boundaries.
     photo : bool
-        True if the picture itself is of use (`GroundTruth.photo`, None if not found).
-    columns, image_columns, part_columns : tuple of Column
-        Every score, in the order of tables; what is shown of an image, which are compared by the
-        first (default: the first score); the columns of the table of its `parts`.
+        True if the image itself is used (`GroundTruth.photo`, None if not found).
+    columns : tuple of Column
+        Every score, in the order of tables.
+    image_columns : tuple of Column
+        The values shown for one image; images are compared by the first. Default: the first score.
+    part_columns : tuple of Column
+        The columns of the table of `parts`.
     numbers : tuple of Column
         Numbers of objects in its scores that are told under the table.
     shared, ragged : tuple of str
-        Counts that all images hold in common (thresholds), and those that differ in length.
+        Counts that are equal for all images (thresholds), and counts that differ in length.
     default_protocol : str or None
-        The preset that is meant where none is given; None: one must be given.
+        The preset to use if the user names none; None if the user must name one.
     options : type or None
-        Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
-        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
+        The metric's own options, a frozen attrs class (`protocol.fields`). Users set them in the
+        table of a protocol that has the metric's name, or by `--set NAME.FIELD=VALUE`. Increase
+        `version` if a default changes.
     void_option : str
-        The name of the option whose values are void in truth files, or "".
+        The name of the option whose values are void in ground-truth files, or "".
     curved : bool
-        True if `scores` has the scores of one precision-recall curve: `curve`, `ods` ...
+        True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ...
     cuts_at_thresholds : bool
-        True if soft maps are cut at the thresholds of the protocol.
+        True if soft maps are binarised at the thresholds of the protocol.
     takes_masks : bool
-        True if a mask may stand for the only annotator, as pixels are counted and no boundaries.
+        True if a mask may replace the only annotator, because pixels are counted, not boundaries.
     void : bool
-        True if it counts nothing where `GroundTruth.valid` is False; ground truth with that part
-        is refused by others.
+        True if pixels are left out where `GroundTruth.valid` is False. Other metrics refuse ground
+        truth that has this part.
     uses : tuple of str
-        The fields of a protocol that move its scores; signature and caption say no others.
+        The fields of a protocol that affect the scores; signature and caption show only these.
     several_tolerances : bool
         True if it counts at each of several tolerances; others that use one refuse them.
     has_errors : bool
@@ -307,76 +315,89 @@ class Metric(ABC, Generic[Opt]):
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
-        """Return the counts of one image, arrays by name. Reads no files. Raises DataError.
+        """Count one image, without reading files.
 
         Parameters
         ----------
         pred, gt : Prediction, GroundTruth
-            What it reads: `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
+            The data to compare: `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
         protocol : Protocol
-            The fields in `uses`.
+            The constants; only the fields in `uses` matter.
         opt : object
-            Its options in the protocol; None for a metric without any.
+            The metric's options in the protocol, or None.
+
+        Returns
+        -------
+        mapping
+            Count name -> array.
+
+        Raises
+        ------
+        DataError
+            If the data cannot be compared.
         """
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return every score of S weighted data sets. NaN stands for an undefined one.
+        """Compute every score of S weighted data sets; undefined scores are NaN.
 
         Parameters
         ----------
         stack : dict of str to array
-            Name -> (N, ...), the counts of N images; those in `shared` as they are.
+            Count name -> (N, ...), the counts of N images. Counts in `shared` have no first axis.
         weights : array
-            Whole numbers (S, N), how often each image is in each data set.
+            Whole numbers (S, N): how often each image occurs in each data set.
         protocol, opt
-            As `count` has them.
+            As for `count`.
 
         Returns
         -------
         dict
-            Name -> (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The keys of
-            `columns` are paths in it.
+            Score name -> array (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The
+            keys of `columns` are paths in it.
         """
 
     # Defaults that a metric may replace.
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return its columns, and those that only some protocols have, of the keys of a score."""
+        """Return the columns of scores with these keys, including those of some protocols only."""
         return self.columns
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
-        """Return the parts of the score that have a table of their own: name -> path in it."""
+        """Return the parts that have a table of their own: name -> path in the scores."""
         return {}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
-        """Return False if a prediction of that size cannot be compared with the ground truth."""
+        """Tell whether the size of the prediction fits the ground truth."""
         return pred.shape == gt.shape
 
     def describe(self, protocol: Protocol, opt: Opt) -> str:
-        """Return the metric's own conventions in words, printed under the scores; or ""."""
+        """Describe the metric's own conventions, or return ""; printed under the scores."""
         return "; ".join(captions(opt).values()) if opt else ""
 
     def usual(self, opt: Opt) -> Sequence[str] | None:
-        """Return the keys of the columns that tables show by default; None for all of them."""
+        """Return the keys of the columns that tables show by default, or None for all columns."""
         return None
 
     def used(self, opt: Opt) -> tuple[str, ...]:
-        """Return the fields of a protocol that move its scores with these options."""
+        """Return the fields of a protocol that affect the scores with these options."""
         return self.uses
 
     def files_read(self, opt: Opt) -> FilesRead:
-        """Return what the files of both sides hold with these options."""
+        """Return what the files of predictions and ground truth hold with these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
     def has_curve(self, opt: Opt) -> bool:
-        """Return True if the score has a precision-recall curve, `curve`."""
+        """Tell whether the scores have a precision-recall curve, `curve`, with these options."""
         return self.curved
 
     # What every metric has.
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
-        """Return `scores` and, if errors were counted, the scores of the error classes."""
+        """Compute `scores` and, if errors were counted, the scores of the error classes.
+
+        Errors of another package's metric become a DataError that names it.
+        """
         package = type(self).__module__.partition(".")[0]
         try:
             scores = self.scores(stack, weights, protocol, self.options_of(protocol))
@@ -391,9 +412,9 @@ class Metric(ABC, Generic[Opt]):
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
-        """Yield the key, column and value of every score that a tree of scores has.
+        """Yield (key, column, value) of every score in a tree of scores.
 
-        Under a protocol those of its parts follow, whose keys are PART.KEY.
+        If a protocol is given, the scores of its parts follow, with keys PART.KEY.
         """
         for column in self.columns_of(tree):
             if column.score and (value := value_at(tree, column.key)) is not None:
@@ -405,7 +426,7 @@ class Metric(ABC, Generic[Opt]):
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                # Some metrics have the curves of their parts as columns too.
+                # Some metrics list scores of their parts among their own columns too.
                 if column.score and value is not None and ".".join((*path, key)) not in keys:
                     yield f"{part}.{key}", column, value
 
@@ -418,8 +439,8 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image, or compare its annotators if there is no prediction.
 
-        A counter goes to a metric that takes one (`has_errors`). Raises DataError where the sizes
-        differ, or there is no human form.
+        A metric with `has_errors` counts by the `counter`, if one is given. Raises DataError if the
+        sizes differ, the metric cannot leave out void pixels, or it cannot compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -437,7 +458,7 @@ class Metric(ABC, Generic[Opt]):
         return count(pred, gt, protocol, opt, **more)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return what options say about the files of both sides; `pred_kind` as in a run."""
+        """Return how to read the files of predictions of this kind, and of the ground truth."""
         opt = self.options_of(protocol)
         files = self.files_read(opt)
         names = f"{self.name}.{self.void_option}" if self.void_option else "", self.name
@@ -452,7 +473,10 @@ class Metric(ABC, Generic[Opt]):
         )
 
     def options_of(self, protocol: Protocol) -> Opt:
-        """Return its options in a protocol, None if it has none. Raises ProtocolError."""
+        """Return the metric's options in a protocol, or None if it has none.
+
+        Raises ProtocolError if an option is unknown or has a wrong value.
+        """
         given, options = protocol.options.get(self.name, {}), None
         if self.options is not None:
             options = record_of(self.options, given, self.name)
@@ -461,25 +485,26 @@ class Metric(ABC, Generic[Opt]):
         return typing.cast(Opt, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
-        """Return the counts of N images by name, (N, ...). Raises ShapeError if they differ."""
+        """Stack the counts of N images, name -> (N, ...). Raises ShapeError if shapes differ."""
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
-        """Return the score of a data set: `scores` with weights of one.
+        """Compute the scores of a data set, in which each image occurs once.
 
-        Raises DataError for no records, one without counts of this metric, or different thresholds.
+        Raises DataError if there are no records, a record lacks counts of this metric, or the
+        thresholds differ.
         """
         _, counts = zip(*counts_in_order(records, self.name), strict=True)
         return self.score_of(self.stack(counts), protocol)
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """Return the score of the counts of a data set."""
+        """Compute the scores of a data set from its stacked counts."""
         n = len(stack[min(stack.keys() - self.shared)])
         once = np.ones((1, n), np.int64)
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield `scores` with each image as a data set of one, of B images at a time: (B,)."""
+        """Yield the scores of single images, for B images at a time; arrays are (B,)."""
         block, by_image = dict(stack), stack.keys() - self.shared
         n = len(stack[min(by_image)])
         for first in range(0, n, _BLOCK):
@@ -489,7 +514,7 @@ class Metric(ABC, Generic[Opt]):
 
 
 def _nested(values: ScoreTree) -> ScoreTree:
-    """Return a mapping with keys such as "pooled.aji" as nested mappings."""
+    """Convert keys such as "pooled.aji" to nested mappings."""
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *groups, name = key.split(".")
@@ -501,23 +526,23 @@ def _nested(values: ScoreTree) -> ScoreTree:
 
 
 class ValuesMetric(Metric[Opt]):
-    """A metric whose scores are means of values that each image has.
+    """A metric whose scores are means over images.
 
-    A column is the mean over the images in which it is defined; with `Column.pooled` it is the
-    value of the counts summed over images.
+    A column is the mean over the images in which it is defined or, with `Column.pooled`, computed
+    from the counts summed over images.
     """
 
     @abstractmethod
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Return the values of N images, or N sums of images, from their counts (N, ...).
+        """Compute the values of N images, or N sums of images, from their counts (N, ...).
 
-        The keys are those of `columns`, the values arrays (N,).
+        Returns arrays (N,) with the keys of `columns`.
         """
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         pooled = {column.key for column in self.columns if column.pooled}
-        of_images = self.values(stack, opt)
-        scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
+        per_image = self.values(stack, opt)
+        scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
         if pooled:
             sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
             scores |= {k: v for k, v in self.values(sums, opt).items() if k in pooled}
@@ -527,9 +552,9 @@ class ValuesMetric(Metric[Opt]):
 def counts_in_order(
     records: Sequence[ImageRecord], metric: str
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return (image id, counts of a metric) in the order of ids.
+    """Return (image id, counts) pairs of one metric, sorted by image id.
 
-    Raises DataError for no records, or one without counts of the metric.
+    Raises DataError if there are no records, or a record lacks counts of the metric.
     """
     for record in records:
         if metric not in record.counts:
@@ -541,6 +566,6 @@ def counts_in_order(
 
 
 def at_least_two(gt: GroundTruth, n_annotators: int) -> None:
-    """Raise DataError for an image with fewer than two annotators, see `HumanForm`."""
+    """Raise DataError if an image has fewer than two annotators."""
     if n_annotators < 2:
         raise DataError(f"{gt.where}: {n_annotators} annotator(s), expected two or more to compare")

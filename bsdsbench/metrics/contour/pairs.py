@@ -1,8 +1,8 @@
-"""From masks, label maps and instance maps to pairs of masks; the conventions for empty ones.
+"""Convert masks, label maps and instance maps to pairs of masks; the conventions for empty masks.
 
-Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integer with the labels
-0 .. classes - 1. `ignored` are further labels: pixels with one in the ground truth are cleared in
-both maps before anything is drawn. Instances are paired by number, or matched by overlap.
+Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integers with the
+labels 0 .. classes - 1. Pixels whose annotated label is one of `ignored` are cleared in both maps.
+Instances are paired by number, or matched by overlap.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from bsdsbench.metrics.label_maps import (
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
-_SMALL = 2**14  # pixels of masks up to which a box is found no faster than all of them are measured
-MATCH_IOU = 0.5  # above it, a region has one partner at most
+_SMALL = 2**14  # masks of up to this many pixels are measured whole: finding a box takes as long
+MATCH_IOU = 0.5  # regions with a larger IoU have at most one such partner
 
 
 class LabelPair(NamedTuple):
-    """pred and gt, (H, W) int32, of masks int8: labels 0 .. n - 1, -1 for none.
+    """Two label maps (H, W) with the labels 0 .. n - 1, and -1 for none; int32, or int8 for masks.
 
-    shape is that of the image. A pair of masks has one label and may be cut to the box of both,
-    with a frame of one pixel.
+    A pair of masks has n = 1, and may be cropped to the bounding box of both masks plus one pixel;
+    `shape` is the shape of the image.
     """
 
     pred: Labels
@@ -47,13 +47,13 @@ class LabelPair(NamedTuple):
     shape: tuple[int, ...]
 
     def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
-        """Return the diagonal of the image."""
+        """Return the length of the image's diagonal for pixels of this (row, column) spacing."""
         return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
 
 
 NAN, INF = math.nan, math.inf
-# name -> overlap and distance where both masks are empty, and where one is; in words. NaN is not
-# counted; a distance of None is the diagonal of the image.
+# name -> ((overlap, distance) if both masks are empty, (overlap, distance) if one is, description).
+# NaN is not counted; a distance of None is the diagonal of the image.
 CONVENTIONS: dict[str, tuple[Any, Any, str]] = {
     "skip": ((NAN, NAN), (0, NAN), "both empty: not counted; one: overlap 0, no distance"),
     "inf": ((NAN, NAN), (0, INF), "both empty: not counted; one: overlap 0, distance inf"),
@@ -74,17 +74,18 @@ def as_pair(
     ignored: Sequence[float] = (),
     first: int = 0,
 ) -> LabelPair:
-    """Return two checked masks (classes None), or two label maps whose labels start at `first`.
+    """Check two masks (`classes` is None), or two label maps, and number their labels from 0.
 
-    0 is nothing where it is below `first`. Raises DataError or ShapeError.
+    The labels of maps are `first` .. `first` + classes - 1; 0 means no label if `first` is larger.
+    Raises DataError if an array is no such map, ShapeError if the shapes differ.
     """
     if classes is None:
         masks = as_masks(pred, gt, ignored)
         box: tuple[slice, ...] = ()
-        if masks[0].size > _SMALL:  # cut to the box of both masks, with a frame of one pixel
+        if masks[0].size > _SMALL:  # crop to the bounding box of both masks plus one pixel
             either = masks[0] | masks[1]
-            lines = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
-            box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(1) for i in lines)
+            covered = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
+            box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(1) for i in covered)
         pred_labels, gt_labels = (np.subtract(m[box].view(np.int8), 1, order="C") for m in masks)
         return LabelPair(pred_labels, gt_labels, 1, masks[0].shape)
     maps, end = as_label_maps(pred, gt), first + classes
@@ -94,7 +95,7 @@ def as_pair(
     for labels, what in zip(maps, SIDES, strict=True):
         none = np.isin(labels, list(nothing))
         none |= False if labels.dtype != np.int64 else labels == VOID
-        if what == SIDES[0] and labels.max() < 0:  # nothing is predicted
+        if what == SIDES[0] and labels.max() < 0:  # an empty prediction
             none = labels == -1
         wrong = ~none & ((labels < first) | (labels >= end))
         if wrong.any():
@@ -112,7 +113,10 @@ def as_pair(
 
 
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
-    """Return two masks of one shape, checked, both without void. Raises DataError or ShapeError."""
+    """Check two masks and clear void pixels in both.
+
+    Raises DataError if an array is no mask, ShapeError if the shapes differ.
+    """
     masks, void = [], void_of(gt, ignored)
     gt = gt if void is None else np.where(void, 0, gt)
     for given, what in zip((pred, gt), SIDES, strict=True):
@@ -130,22 +134,23 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
                 )
         masks.append(binary_map(array, what))
     same_shape(masks[0].shape, masks[1].shape)
-    if not masks[1].size:  # the kernels look at one
+    if not masks[1].size:  # the kernels need one
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
     return MapPair(masks[0] if void is None else masks[0] & ~void, masks[1])
 
 
 class ClassedPair(NamedTuple):
-    """The masks to compare, and the class of each; None where label k is class k."""
+    """Two label maps, and the class of each label, (n,), or None if label k is class k."""
 
     pair: LabelPair
     class_of: I8 | None
 
 
 def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
-    """Return the masks to compare, and the class of each.
+    """Convert two maps to the masks to compare: those of classes, or of paired instances.
 
-    Raises DataError for what is no such map, ShapeError for unequal shapes.
+    Raises DataError if an array is not such a map as the options say, ShapeError if the shapes
+    differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
@@ -157,12 +162,12 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
         class_of = _class_of_value(both, opt)
     else:
         pred_new, gt_new, class_of = match(instances)[:3]
-    # what lies wholly on void is no mask of either side
+    # An instance that lies on void only is no mask.
     kept = np.zeros(class_of.size, bool)
     for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
         kept[new[side.cells[side.cells >= 0]]] = True
     place, class_of = np.cumsum(kept) - 1, class_of[kept]
-    # what regions become, cell by cell, and -1 stays
+    # Renumber the regions, cell by cell; -1 stays -1.
     sides = ((instances.pred, place[pred_new]), (instances.gt, place[gt_new]))
     labels = [np.append(new, -1).astype(np.int32)[old.cells][instances.cell] for old, new in sides]
     pair = LabelPair(labels[0], labels[1], class_of.size, instances.cell.shape)
@@ -170,10 +175,11 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
 
 
 class Regions(NamedTuple):
-    """The regions of one map, numbered 0, 1, .. by their values in the files, ascending.
+    """The regions of one map, numbered 0, 1, .. in ascending order of their values in the file.
 
-    ids, class_of : i8, the value and the class of each
-    cells : i8, which of them each cell is, -1 for none; void : bool, cells that are to be ignored
+    ids, class_of : i8 (regions,), value and class of each region
+    cells : i8 (cells,), the region of each cell, or -1
+    void : bool (cells,), cells that are ignored
     """
 
     ids: I8
@@ -183,14 +189,16 @@ class Regions(NamedTuple):
 
 
 class Instances(NamedTuple):
-    """The regions of both maps. The pixels fall into cells: the pairs of values that occur.
+    """The regions of both maps. A cell is a pair of values (pred, gt) that occurs.
 
-    pixels    : i8, of each cell; cell : int32 (H, W), the cell of each pixel
-    on_crowd  : i8, pixels of each predicted region on any crowd, which pairing counts
-    excused   : f8, the share of each predicted region on void or on the crowd of its own class
+    pixels : i8 (cells,), pixels of each cell
+    cell : int32 (H, W), the cell of each pixel
+    on_crowd : i8 (predicted regions,), pixels on any crowd, which stay in the union of a pair
+    excused : f8 (predicted regions,), share of pixels on void or on the crowd of the region's class
 
-    Ignored pixels are void, but for the last numbers of the ignored label: with C classes,
-    divisor - 1 - k is the crowd of class k (from 0), and of C .. 2 C - 1 one that excuses nothing.
+    Ignored pixels are void, except for the last numbers of the ignored label: for C classes, the
+    number divisor - 1 - k is the crowd of class k (from 0) if k < C, and a crowd that excuses no
+    prediction if C <= k < 2 C.
     """
 
     pred: Regions
@@ -202,7 +210,11 @@ class Instances(NamedTuple):
 
 
 def instances_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances:
-    """Return the regions of two instance maps. Raises DataError and ShapeError."""
+    """Find the regions of two instance maps, and how they overlap.
+
+    Raises DataError if an array is not such a map as the options say, ShapeError if the shapes
+    differ.
+    """
     maps = as_label_maps(pred, gt)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
@@ -210,42 +222,50 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances
     pred_regions, gt_regions = (
         _regions(values, opt, side) for values, side in zip(pairs, SIDES, strict=True)
     )
-    from_last = opt.divisor - 1 - pairs[1] % max(opt.divisor, 1)
-    numbered = gt_regions.void & (pairs[1] != VOID)
-    crowd = numbered & (from_last >= 0) & (from_last < 2 * len(opt.class_names))
-    own_crowd = crowd & (from_last == _class_of_value(pairs[0], opt))
-    in_pred, on_crowd, off = (
+    # The number of an ignored label, counted from the last one, is the class of a crowd.
+    crowd_class = opt.divisor - 1 - pairs[1] % max(opt.divisor, 1)
+    has_number = gt_regions.void & (pairs[1] != VOID)
+    is_crowd = has_number & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
+    is_own_crowd = is_crowd & (crowd_class == _class_of_value(pairs[0], opt))
+    is_excused = (gt_regions.void & ~is_crowd) | is_own_crowd
+    n_pixels, on_crowd, n_excused = (
         _sums(np.where(cells, pred_regions.cells, -1), pixels, pred_regions.ids.size)
-        for cells in (True, crowd, (gt_regions.void & ~crowd) | own_crowd)
+        for cells in (True, is_crowd, is_excused)
     )
     pred_regions.cells[gt_regions.void] = -1
     cell = cell.reshape(maps[0].shape)
-    return Instances(pred_regions, gt_regions, pixels, cell, on_crowd, ratio(off, in_pred))
+    excused = ratio(n_excused, n_pixels)
+    return Instances(pred_regions, gt_regions, pixels, cell, on_crowd, excused)
 
 
 def _numbered(values: I8, opt: LabelOptions) -> I8:
-    """Return a label without a number as the first of its class, or as the crowd of a thing."""
-    alone = (values >= 0) & (values < opt.divisor)
-    crowd = alone & np.isin(
-        values - opt.first, [opt.classes.index(name) for name in opt.things or ()]
-    )
-    of_class = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1 - (values - opt.first)
-    return np.where(crowd, of_class, np.where(alone, values * opt.divisor, values))
+    """Give labels without an instance number a value: the first instance of the class.
+
+    For a class in `opt.things` the value is that of the crowd of the class.
+    """
+    is_label = (values >= 0) & (values < opt.divisor)
+    things = [opt.classes.index(name) for name in opt.things or ()]
+    is_crowd = is_label & np.isin(values - opt.first, things)
+    crowd = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1 - (values - opt.first)
+    return np.where(is_crowd, crowd, np.where(is_label, values * opt.divisor, values))
 
 
 def _class_of_value(values: I8, opt: LabelOptions) -> I8:
-    """Return the class of values in the files, from 0."""
+    """Return the class, from 0, of values in the files."""
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
 def _sums(number: I8, pixels: I8, n: int) -> I8:
-    """Return the pixels of each of n regions."""
+    """Sum the pixels of cells over n regions; `number` is the region of each cell, or -1."""
     inside = number >= 0
     return np.bincount(number[inside], pixels[inside], n).astype(np.int64)
 
 
 def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
-    """Return the regions among cells' values. Raises DataError for those that name no class."""
+    """Number the regions of one map; `values` are the values of its cells.
+
+    Raises DataError if a value belongs to no class. `what` names the map in the message.
+    """
     last = opt.first + max(len(opt.classes), 1) - 1
     if opt.divisor:
         classes = values // opt.divisor
@@ -258,7 +278,7 @@ def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
                 "class alone, or a group, as in Cityscapes: things='...' names the classes that "
                 "have instances; instances of a class 0: things=[])"
             )
-        if what == SIDES[0] and values.max() < 0:  # nothing is predicted
+        if what == SIDES[0] and values.max() < 0:  # an empty prediction
             nothing = values == -1
         wrong = ~nothing & ((classes < opt.first) | (classes > last))
         if wrong.any():
@@ -281,9 +301,14 @@ def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
 
 
 class Matching(NamedTuple):
-    """Matched regions with their IoU, then unmatched regions of pred (or excused ones), then of gt.
+    """A common numbering of the regions of both maps.
 
-    pred_new, gt_new : the number of each region in this order; class_of : of the order
+    Pairs come first, then unmatched regions of pred, then unmatched regions of gt.
+
+    pred_new, gt_new : i8, the new number of each region of pred and of gt
+    class_of : i8, the class of each new number
+    iou : f8, the IoU of each pair
+    excused : f8, the excused share of each unmatched region of pred
     """
 
     pred_new: I8
@@ -294,9 +319,10 @@ class Matching(NamedTuple):
 
 
 def match(instances: Instances, by_number: bool = False) -> Matching:
-    """Return pairs of regions of one class whose IoU is above 0.5, or of one number.
+    """Pair regions of the same class whose IoU is above 0.5, or regions of the same number.
 
-    Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
+    Void pixels are not counted; pixels on a crowd stay in the union. Source: panopticapi,
+    evaluation.py.
     """
     pred, gt, pixels = instances[:3]
     in_pred = _sums(pred.cells, pixels, pred.ids.size) + instances.on_crowd
@@ -304,10 +330,10 @@ def match(instances: Instances, by_number: bool = False) -> Matching:
     both = (pred.cells >= 0) & (gt.cells >= 0)
     i, j, shared = gt.cells[both], pred.cells[both], pixels[both]
     if by_number:
-        same = gt.ids[i] == pred.ids[j]
-        of_number = np.bincount(i, shared * same, gt.ids.size).astype(np.int64)
+        has_same_number = gt.ids[i] == pred.ids[j]
+        shared_of_gt = np.bincount(i, shared * has_same_number, gt.ids.size).astype(np.int64)
         _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)
-        shared = of_number[i]
+        shared = shared_of_gt[i]
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
     good = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
     good = np.flatnonzero(good)[np.argsort(i[good])]
