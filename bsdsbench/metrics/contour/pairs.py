@@ -244,8 +244,8 @@ def _numbered(values: I8, opt: LabelOptions) -> I8:
     For a class in `opt.things` the value is that of the crowd of the class.
     """
     is_label = (values >= 0) & (values < opt.divisor)
-    things = [opt.classes.index(name) for name in opt.things or ()]
-    is_crowd = is_label & np.isin(values - opt.first, things)
+    countable = [opt.classes.index(name) for name in opt.things or ()]
+    is_crowd = is_label & np.isin(values - opt.first, countable)
     crowd = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1 - (values - opt.first)
     return np.where(is_crowd, crowd, np.where(is_label, values * opt.divisor, values))
 
