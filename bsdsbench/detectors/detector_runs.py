@@ -244,7 +244,7 @@ def _evaluate(
     Images on which the detector failed are left out. The header describes all images in `ids`.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
-    all_items = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
+    all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
     provenance = {
         "ms_per_image": detected.ms_per_image,

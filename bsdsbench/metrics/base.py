@@ -250,6 +250,8 @@ class Metric(ABC, Generic[Opt]):
         `version` if a default changes.
     void_option : str
         The name of the option whose values are void in ground-truth files, or "".
+    beta2_option : str
+        The name of the option that is beta^2 of its F, or "" if that is 1.
     curved : bool
         True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ...
     cuts_at_thresholds : bool
@@ -289,6 +291,7 @@ class Metric(ABC, Generic[Opt]):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     void_option: ClassVar[str] = ""
+    beta2_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
     cuts_at_thresholds: ClassVar[bool] = False
     takes_masks: ClassVar[bool] = False

@@ -132,7 +132,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
     name = "saliency"
     title = "Salient objects"
-    void, void_option = True, "ignore"
+    void, void_option, beta2_option = True, "ignore", "beta2"
     reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions

@@ -577,7 +577,8 @@ def _deviate(rate: ArrayLike) -> F8:
 def _beta2(run: Evaluation, metric: str | None) -> float:
     """Return the weight of recall in F for a metric with a curve, 1 if it has no such option."""
     scorer = registry.get(metric_with_curve(run, metric))
-    return float(getattr(scorer.options_of(run.protocol), "beta2", 1.0))
+    options = scorer.options_of(run.protocol)
+    return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:

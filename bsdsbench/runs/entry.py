@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Sized
 from typing import Any, Unpack
 
-import attrs
-
 from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import ground_truths
@@ -84,14 +82,9 @@ def evaluate(
     if plan.task is not None:
         check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
         ids = None if plan.split_file else plan.task.ids or None
-    items = list_items(pred_dir, gt_dir, plan, ids)
+    items, absent = list_items(pred_dir, gt_dir, plan, ids)
     header = folder_header(items, plan, pred=pred_dir, gt=gt_dir)
-    if plan.missing == "skip":
-        without_skip = attrs.evolve(plan, missing="zero", valid_dir=None)
-        pairs = [item.pair for item in list_items(pred_dir, gt_dir, without_skip, ids)]
-        absent = tuple(sorted(pair.image_id for pair in pairs if not pair.pred_paths))
-        header = header.with_provenance(no_prediction=absent)
-    return run_source(items, plan, header)
+    return run_source(items, plan, header.with_provenance(no_prediction=absent))
 
 
 def evaluate_humans(

@@ -172,9 +172,16 @@ class FileItem:
         return Inputs(pred, gt)
 
 
+class PairedFolders(NamedTuple):
+    """The images of two folders, and the ids of those left out as they have no prediction."""
+
+    items: list[FileItem]
+    absent: tuple[str, ...]
+
+
 def list_items(
     pred_dir: StrPath, gt_dir: StrPath, plan: Plan, ids: Sequence[str] | None = None
-) -> list[FileItem]:
+) -> PairedFolders:
     """Pair the predictions with the ground truth, and return an item for each image.
 
     `ids` are the images to evaluate, in place of a split file. Raises PairingError if a prediction
@@ -184,7 +191,12 @@ def list_items(
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     split = plan.split_file if ids is None else ids
-    pairs = _pair_files(pred_dir, gt_dir, split, plan.missing, kind, alike)
+    missing = "error" if plan.missing == "error" else "zero"
+    pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
+    absent: tuple[str, ...] = ()
+    if plan.missing == "skip":
+        absent = tuple(p.image_id for p in pairs if not p.pred_paths)
+        pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
     images_dir = plan.images_dir or photos_beside(gt_dir)
     if images_dir and any(metric.photo for metric in map(registry.get, plan.metrics)):
@@ -204,7 +216,7 @@ def list_items(
             valid=views.get(p.image_id),
         )
         items.append(item)
-    return items
+    return PairedFolders(items, absent)
 
 
 def _pair_files(

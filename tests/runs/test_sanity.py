@@ -67,7 +67,7 @@ def looked_at(pred, gt=None, **changes):
     given = {"protocol": TEN, **changes}
     words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
     options = plan(RunKeywords(**given), **words)
-    items = list_items(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
+    items = list_items(pred, sample_ground_truth() if gt is None else gt, options).items[:LOOKS]
     (alike,) = options.by_reading
     looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items]
     return list(map(str, first_look(looks, options)))
