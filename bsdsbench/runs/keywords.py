@@ -120,7 +120,7 @@ def keyword(help: str, default: object = None, check: _Check | None = None, **fl
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False)
 class RunKeywords:
     """The keywords of a run as a caller gave them: checked, but not yet resolved.
 
@@ -337,8 +337,8 @@ class DetectorOptions(_Counting, total=False):
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
-class Plan:
-    """The description of a run: protocol, metrics and kind of predictions resolved, paths absolute.
+class Plan(RunKeywords):
+    """The description of a run: its keywords, with what is resolved, as protocol and metrics.
 
     Raises DataError if the metrics do not go together.
     """
@@ -348,23 +348,7 @@ class Plan:
     pred_kind: str
     task: Task | None
     out: Path | None
-    name: str | None
-    split_file: StrPath | None
-    missing: Missing
-    images_dir: StrPath | None
-    valid_dir: StrPath | None
-    shard: tuple[int, int]
-    errors: bool
-    on_error: OnError
-    workers: int | None
-    executor: AnyExecutor | None
-    fresh: bool
-    resume: bool
-    tag: str | None
     multi_scale: MultiScale | None
-    groups: Any
-    group_by: str | None
-    progress: Progress | None
 
     def __attrs_post_init__(self) -> None:
         reader = registry.readers(self.metrics)[0]
@@ -460,29 +444,29 @@ def plan(
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    names, task = registry.resolved(metrics), None
+    names, task, multi_scale = registry.resolved(metrics), None, None
     if keywords.task is not None:
-        task, protocol = _task_and_protocol(keywords, protocol, names)
-        names = (task.metric,)
+        from bsdsbench.protocol.tasks import Task
+
+        task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
+        protocol, names = _protocol_of(task, keywords, protocol, names), (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
         classes = {"classes": tuple(keywords.classes)}
         tables = {name: {**resolved.options.get(name, {}), **classes} for name in names}
         resolved = resolved.replace(options={**resolved.options, **tables})
-    fields = attrs.asdict(keywords, recurse=False)
-    del fields["classes"]
-    scales, flip, resize = map(fields.pop, ("scales", "flip", "resize"))
-    fields["multi_scale"] = None
-    if scales is not None or flip:
+    if keywords.scales is not None or keywords.flip:
         from bsdsbench.transforms.multi_scale import MultiScale
 
-        fields["multi_scale"] = MultiScale.given(scales, flip, resize)
-    fields["out"] = None if keywords.out is None else Path(keywords.out)
-    fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
+        multi_scale = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
     resolved = registry.settled(resolved)
     registry.check_options(names, resolved)
-    return Plan(**{**fields, "task": task, "protocol": resolved, "metrics": names})
+    fields = attrs.asdict(keywords, recurse=False)
+    fields |= {"protocol": resolved, "metrics": names, "task": task, "multi_scale": multi_scale}
+    fields["out"] = None if keywords.out is None else Path(keywords.out)
+    fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
+    return Plan(**fields)
 
 
 def planned(
@@ -518,21 +502,12 @@ def planned(
     return plan(run_keywords, protocol, metrics)
 
 
-class _TaskProtocol(NamedTuple):
-    """A task, and its protocol with the changes that a task allows."""
-
-    task: Task
-    protocol: Protocol
-
-
-def _task_and_protocol(
-    keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
-) -> _TaskProtocol:
-    """Return the task and its protocol. Only the preparation of maps may be changed."""
+def _protocol_of(
+    task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
+) -> Protocol:
+    """Return the protocol of a task, in which only the preparation of maps may be changed."""
     from bsdsbench.protocol.protocol import MAPS, Protocol
-    from bsdsbench.protocol.tasks import Task
 
-    task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
     preset = Protocol.preset(task.protocol)
     faults: list[str | Problem] = []
     chosen = preset if protocol is None else Protocol.load(protocol)
@@ -544,4 +519,4 @@ def _task_and_protocol(
         faults.append(f"task {task.name}: needs every image, expected none to be skipped")
     if faults:
         raise DataError(problems=faults)
-    return _TaskProtocol(task, chosen)
+    return chosen
