@@ -165,7 +165,7 @@ def _count_all(
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     """Warn about faults in the first images. Return True if their maps are inverted."""
-    warnings = first_look(looks, plan) if looks else []
+    warnings = first_look(looks, plan.protocol, plan.unused)
     for warning in warnings:
         warn(warning)
     return DARKER in "".join(map(str, warnings))

@@ -8,7 +8,7 @@ functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,6 @@ from bsdsbench.errors import Fix, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction, few_lines, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import Values
 from bsdsbench.text import listed
 
@@ -75,10 +74,16 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
 
 
-def first_look(looks: Sequence[Look], plan: Plan) -> list[InputWarning]:
-    """Return warnings about the first images of a run. Only the most serious kind is returned."""
-    protocol = plan.protocol
-    needs_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & plan.unused
+def first_look(
+    looks: Sequence[Look], protocol: Protocol, unused: Collection[str]
+) -> list[InputWarning]:
+    """Return warnings about the first images of a run. Only the most serious kind is returned.
+
+    `unused` are the fields of the protocol that no score of the run depends on.
+    """
+    needs_lines = (
+        protocol.thin and not protocol.nms and not {"nms", "max_dist"}.intersection(unused)
+    )
     turned: dict[_Finding, list[str]] = {}
     thick: dict[_Finding, list[str]] = {}
     dark = []

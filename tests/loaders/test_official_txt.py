@@ -41,9 +41,9 @@ def test_ev1_round_trip(tmp_path):
 @pytest.mark.parametrize(("n", "images"), [(31, 1), (31, 8), (1_000_000, 1), (1_234_567, 8)])
 def test_ev1_is_the_same_rows_for_any_count(n, images):
     t, counts = np.array([0.25, 0.5]), np.array([[[9, 12, 30, n], [5, 12, 7, 8]]] * images)
-    point = SimpleNamespace(threshold=0.5, recall=1, precision=1, f=1)
+    point = {"threshold": 0.5, "recall": 1, "precision": 1, "f": 1}
     curve = SimpleNamespace(thresholds=t, recall=t, precision=t, f=t)
-    score = SimpleNamespace(ods=point, ois=point, ap=1, curve=curve)
+    score = {"ods": point, "ois": point, "ap": 1, "curve": curve}
     *_, (name, text) = boundary_files(score, "abcdefgh"[:images], t, counts, "interpolated")
     assert name == f"per_image/{'abcdefgh'[images - 1]}_ev1.txt"
     assert text == format_rows(np.column_stack([t, counts[0]]))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,28 +215,3 @@ class _Reader:
         for k in range(0, len(values), len(names) or 1):
             rows.append(dict(zip(names, values[k : k + len(names)], strict=True)))
         return rows[0] if count == len(rows) == 1 else rows
-
-
-def crack_mask(variables: Mapping[str, object]) -> NDArray[np.bool_] | None:
-    """Return the mask in the file of a crack set, as CFD; None for files of another form.
-
-    There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on
-    the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is of this form
-    if the outline lies inside of the crack, which that of a BSDS segmentation does not.
-    """
-    annotators = variables.get("groundTruth")
-    in_cell = isinstance(annotators, list)
-    only: Any = (
-        annotators[0] if isinstance(annotators, list) and len(annotators) == 1 else annotators
-    )
-    labels = only.get("Segmentation") if isinstance(only, dict) else None
-    if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
-        return None
-    mask = labels == (2 if labels.max() > 1 else 1 if labels.min() < 1 else 2)
-    if not (mask | (labels == labels.min())).all() or labels.max() > 2 or labels.min() < 0:
-        return None
-    outline = only.get("Boundaries")
-    inside = (
-        isinstance(outline, np.ndarray) and outline.shape == mask.shape and not outline[~mask].any()
-    )
-    return None if in_cell and not inside else np.ascontiguousarray(mask)

@@ -133,16 +133,16 @@ def boundary_files(
 
     `matches` i8 (N, T, 4) are the counts of the images `ids`, `rule` is that of their ODS.
     """
-    ods, ois, curve = score.ods, score.ois, score.curve
+    curve: PRCurve = score["curve"]
     images = np.zeros((len(matches), 5))
     images[:, 0] = np.arange(1, len(matches) + 1)
     for k in range(0, len(matches), BLOCK):
         points = best(PRCurve.of_counts(thresholds, matches[k : k + BLOCK]), rule)
         images[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
-    first = (ods.threshold, ods.recall, ods.precision, ods.f)
-    second = (ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
+    _, *ois = score["ois"].values()
     table = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
-    yield "eval_bdry.txt", format_rows([first + second])
+    best_points = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]
+    yield "eval_bdry.txt", format_rows([best_points])
     yield "eval_bdry_thr.txt", format_rows(table)
     yield "eval_bdry_img.txt", format_rows(images)
     for k in range(0, len(matches), BLOCK):
