@@ -18,7 +18,7 @@ Lines and oriented edges are read in line_files.py, depth maps in depth_files.py
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import reduce
 from operator import or_
@@ -51,6 +51,7 @@ from bsdsbench.loaders.formats.line_files import (
     predicted_lines,
 )
 from bsdsbench.loaders.formats.pictures import (
+    crack_mask,
     id_of,
     label_map,
     maps_of,
@@ -411,7 +412,7 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
     suffix = path.suffix.lower()
     is_bsds = suffix == ".mat" and "groundTruth" in arrays
     items: Any = [*maps_of(arrays).values()]
-    mask = _crack_mask(arrays) if is_bsds else None
+    mask = crack_mask(arrays) if is_bsds else None
     mask = ~mask if mask is not None and reading.inverted else mask
     if is_bsds:
         cells = arrays["groundTruth"]
@@ -506,7 +507,7 @@ def read_truth(
         if kind in READERS:
             parts = READERS[kind][1](arrays, path)
         elif reading.kind is Kind.MASK:
-            mask = _crack_mask(arrays)
+            mask = crack_mask(arrays)
             array = only_array(arrays, path) if mask is None else mask
             parts = mask_parts(array, reading, path.name)
         else:
@@ -548,7 +549,7 @@ def _class_parts(
         boundaries = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         parts = {"labels": struct["Segmentation"], "class_boundaries": boundaries}
     else:
-        cracks = _crack_mask(arrays)
+        cracks = crack_mask(arrays)
         array = only_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
         if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
             array = plane(array, "label map")
@@ -587,28 +588,3 @@ def instances_beside(path: Path) -> Path | None:
     """Return the file of the same name in the sibling folder inst (SBD) or instances, or None."""
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)
-
-
-def _crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the mask in the file of a crack set, as CFD; None for files of another form.
-
-    There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on
-    the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is of this form
-    if the outline lies inside of the crack, which that of a BSDS segmentation does not.
-    """
-    annotators = variables.get("groundTruth")
-    in_cell = isinstance(annotators, list)
-    only: Any = (
-        annotators[0] if isinstance(annotators, list) and len(annotators) == 1 else annotators
-    )
-    labels = only.get("Segmentation") if isinstance(only, dict) else None
-    if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
-        return None
-    mask = labels == (2 if labels.max() > 1 else 1 if labels.min() < 1 else 2)
-    if not (mask | (labels == labels.min())).all() or labels.max() > 2 or labels.min() < 0:
-        return None
-    outline = only.get("Boundaries")
-    inside = (
-        isinstance(outline, np.ndarray) and outline.shape == mask.shape and not outline[~mask].any()
-    )
-    return None if in_cell and not inside else np.ascontiguousarray(mask)

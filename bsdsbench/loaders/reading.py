@@ -35,7 +35,6 @@ from bsdsbench.images import (
 )
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
-from bsdsbench.loaders.soft_evidence import faint_problem
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
@@ -331,7 +330,7 @@ class Readings(NamedTuple):
             strongest = max(records, key=lambda record: record.pred.strongest)
             top = reduce(or_, preds).strongest
             if top:
-                problems.append(faint_problem(strongest.form, top))
+                problems.append(_faint_problem(strongest.form, top))
             else:
                 warnings.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
@@ -553,3 +552,20 @@ def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
     if 0 not in levels or white not in (1, 255, 65535):
         return ()
     return tuple(tidy(level) for level in levels if level not in (0, white))
+
+
+def _faint_problem(form: str, top: float) -> Problem:
+    """Describe the problem of a set whose maps are all faint. `top` is its largest value."""
+    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    may_be_labels = full > 1 and top > 1
+    labels = (Setting("pred_kind", "labels", "reads region labels"),) if may_be_labels else ()
+    return Problem(
+        has=f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or "
+        "labels saved as 8 bit, 8 bit saved as 16, divided by 255 twice?)",
+        expected=f"strengths from 0 to {full}",
+        fix=(
+            Setting("normalise", True, "takes each map's largest value as 1"),
+            *labels,
+            "metric contour for masks and classes",
+        ),
+    )

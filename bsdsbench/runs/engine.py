@@ -34,7 +34,6 @@ from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.readers import empty_truth_error
 from bsdsbench.loaders.reading import DARKER
-from bsdsbench.loaders.soft_evidence import soft_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter, Metric
 from bsdsbench.metrics.optional import ShowsLabels
@@ -43,7 +42,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, pack_record, unfinished
 from bsdsbench.runs.keywords import Plan
-from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
+from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, soft_evidence
 from bsdsbench.runs.sources import Inputs, Item, RunHeader, image_fingerprint
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, ImageRecord, Sides
 from bsdsbench.text import listed, show
@@ -328,9 +327,7 @@ def evidence_of(
     if not gt_evidence.maps:  # made of arrays, which leave no doubt about their values
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if pred is not None:
-        pred_evidence = soft_evidence(pred, protocol, has_thresholds)
-        values = pred_evidence.values | polarity(pred, gt, protocol)
-        pred_evidence = attrs.evolve(pred_evidence, values=values)
+        pred_evidence = soft_evidence(pred, gt, protocol, has_thresholds)
     if isinstance(metric, ShowsLabels):
         opt = metric.options_of(protocol)
         if "labels" in gt.parts:

@@ -1,8 +1,8 @@
 """The first look at a run: are its first maps inverted, mirrored, exchanged or too thick?
 
 `verdict` of `loaders.reading` judges all images together. It also decides whether the maps are
-inverted, from the `polarity` of each image. The doctor, which measures every image, calls the same
-functions.
+inverted, or none of their values counts, from the `soft_evidence` of each image. The doctor, which
+measures every image, calls the same functions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
-from bsdsbench.images import GroundTruth, Prediction, few_lines, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, few_lines, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Values
+from bsdsbench.scores.counts import Evidence, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # the first images by name, because neighbours by name are exchanged most often
@@ -40,6 +41,11 @@ _ALIKE = 0.2  # least correlation of a map that fits
 _CHANCE = 18.0  # five standard deviations of n smoothed random pixels are _CHANCE / sqrt(n)
 BETTER = 2.0  # a better fit has at least this many times the correlation of the upright one
 _BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
+# The largest value of a faint map, by the number of bytes per value. A faint map holds bytes of 0
+# and 1, 8-bit values saved as 16 bit, or values divided by 255 twice. A single faint map may be an
+# image without boundaries; a set of faint maps was saved wrongly, because every detector has
+# stronger boundaries somewhere in a set.
+_MAX_FAINT = {1: 9, 2: 255}
 FLIPS = (
     ("mirrored left to right", np.fliplr),
     ("upside down", np.flipud),
@@ -121,7 +127,39 @@ def first_look(
     return warnings
 
 
-def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
+def _is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
+    """Return True if no value reaches the lowest threshold, or all values are small integers.
+
+    `curve` is False for metrics without thresholds.
+    """
+    if protocol.normalise or soft.dtype == bool:
+        return False
+    max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
+    lowest = min(filter(None, protocol.thresholds)) if curve else 0
+    for lines in (few_lines(soft), soft):  # a few lines are enough for most maps
+        top = lines.max(initial=0)
+        if not (top <= max_faint or float(unit(np.asarray(top))) < lowest):
+            return False
+    return True
+
+
+def soft_evidence(pred: Prediction, gt: GroundTruth, protocol: Protocol, curve: bool) -> Evidence:
+    """Return the evidence of a prediction: whether any value of its soft map counts, and polarity.
+
+    `curve` is False for metrics without thresholds. Arrays of floats are never faint: a network in
+    training may give any numbers.
+    """
+    evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
+    if pred.kind not in ("soft", "ucm2"):
+        return evidence
+    soft, shade = pred.parts[pred.kind], _polarity(pred, gt, protocol)
+    if _is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
+        strongest = float(soft.max(initial=0))
+        return evolve(evidence, values=Values.FAINT | shade, strongest=strongest)
+    return evolve(evidence, values=Values.STRONG | shade)
+
+
+def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Return DARK or LIGHT: whether a soft map is darker on the boundaries than off them.
 
     Return NOTHING if that cannot be measured. A dark mean already tells that a map is LIGHT, and

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,8 +199,8 @@ def list_items(
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
-    images_dir = plan.images_dir or photos_beside(gt_dir)
-    if images_dir and any(metric.photo for metric in map(registry.get, plan.metrics)):
+    reads_photos = any(map(attrgetter("photo"), map(registry.get, plan.metrics)))
+    if reads_photos and (images_dir := plan.images_dir or photos_beside(gt_dir)):
         photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     n_maps = n_placeholder_maps(pairs) if kind == "labels" else 1

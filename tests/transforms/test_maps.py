@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bsdsbench.images import unit
-from bsdsbench.loaders.soft_evidence import _is_faint as is_faint
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.sanity import _is_faint as is_faint
 from bsdsbench.transforms.maps import as_float32, invert, prepare
 
 LOW, HIGH = Protocol(thresholds=(0.001, 0.5)), Protocol(thresholds=(0.01, 0.5))

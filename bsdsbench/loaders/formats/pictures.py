@@ -12,13 +12,15 @@ import logging
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeGuard
+from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from bsdsbench import io as bounded
+from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.images import Map, one_channel, suggest_one_map, whole_labels
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
@@ -277,3 +279,28 @@ def only_array(arrays: dict[str, object], path: Path) -> Map:
         has = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
         raise DataError(f"{show(path)}: has {has}, expected one array (H, W)")
     return one_channel(array)
+
+
+def crack_mask(variables: Mapping[str, object]) -> Bool | None:
+    """Return the mask in the file of a crack set, as CFD; None for files of another form.
+
+    There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on
+    the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is of this form
+    if the outline lies inside of the crack, which that of a BSDS segmentation does not.
+    """
+    annotators = variables.get("groundTruth")
+    in_cell = isinstance(annotators, list)
+    only: Any = (
+        annotators[0] if isinstance(annotators, list) and len(annotators) == 1 else annotators
+    )
+    labels = only.get("Segmentation") if isinstance(only, dict) else None
+    if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
+        return None
+    mask = labels == (2 if labels.max() > 1 else 1 if labels.min() < 1 else 2)
+    if not (mask | (labels == labels.min())).all() or labels.max() > 2 or labels.min() < 0:
+        return None
+    outline = only.get("Boundaries")
+    inside = (
+        isinstance(outline, np.ndarray) and outline.shape == mask.shape and not outline[~mask].any()
+    )
+    return None if in_cell and not inside else np.ascontiguousarray(mask)
