@@ -11,15 +11,20 @@ import numpy as np
 from bsdsbench.kernels.arrays import U8, Bool
 from bsdsbench.kernels.jit import inner
 
+# Constants of a module compile faster than a call of np.uint64 in a kernel.
+ONE, _TWO, _FOUR, _TOP_BYTE = map(np.uint64, (1, 2, 4, 56))
+_PAIRS, _FOURS, _BYTES, _SUM = (
+    np.uint64(byte * 0x0101010101010101) for byte in (0x55, 0x33, 0x0F, 0x01)
+)
+
 
 @inner
 def ones(word):
     """Count the bits that are set in a word: in pairs of bits, then in fours, then in bytes."""
-    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
-    every_other_pair = np.uint64(0x3333333333333333)
-    word = (word & every_other_pair) + (word >> np.uint64(2) & every_other_pair)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64(word * np.uint64(0x0101010101010101) >> np.uint64(56))
+    word -= word >> ONE & _PAIRS
+    word = (word & _FOURS) + (word >> _TWO & _FOURS)
+    word = (word + (word >> _FOUR)) & _BYTES
+    return np.int64(word * _SUM >> _TOP_BYTE)
 
 
 def pack(bmap: Bool) -> U8:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from llvmlite.binding import ModuleRef
+from llvmlite import binding
 from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -64,16 +64,25 @@ class _OptimisedOnce(JITCodeLibrary):
     """Code that LLVM optimises once, when it is complete.
 
     numba would optimise each function before as well, and all of them at a low level, so that it
-    removes reference counts. At level 3 kernels would compile longer, and count no faster.
+    removes reference counts. At level 3, or with loops unrolled, kernels would compile longer, and
+    count no faster. Parts are internal, so that they keep no arguments that nothing reads.
     """
 
-    def _optimize_functions(self, ll_module: ModuleRef) -> None:
+    def _optimize_functions(self, ll_module: binding.ModuleRef) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        passes = self._codegen._module_pass_manager(opt=2)
-        manager, *builder = passes if isinstance(passes, tuple) else [passes]
-        manager.run(self._final_module, *builder)
+        module = self._final_module
+        for function in module.functions:
+            if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
+                function.linkage = binding.Linkage.internal
+        if not hasattr(binding, "create_pipeline_tuning_options"):  # before llvmlite 0.45
+            self._codegen._module_pass_manager(opt=2).run(module)
+            return
+        options = binding.create_pipeline_tuning_options(speed_level=2)
+        options.slp_vectorization = options.loop_unrolling = False
+        passes = binding.create_pass_builder(self._codegen._tm, options)
+        passes.getModulePassManager().run(module, passes)
 
 
 class _Part(_OptimisedOnce):
@@ -212,11 +221,3 @@ def inner(function: Kernel, **options: object) -> Kernel:
     place and not large, compiles faster still inside its caller: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)
-
-
-def inlined(function: Kernel) -> Kernel:
-    """Compile an `inner` kernel into every place that calls it.
-
-    For functions of many arrays: passing the arrays of two sides takes .3 us, more than a search.
-    """
-    return inner(function, forceinline=True)

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
-from bsdsbench.kernels.bits import ones, pack
+from bsdsbench.kernels.bits import ONE, ones, pack
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
@@ -48,12 +48,12 @@ _NEVER = 2**30  # when a tile is due in which no pixel was ever on
 _Box = tuple[int, int, int, int]  # top, left, and one beyond the last row and column
 
 # The arrays that `_find_changes` works in. numpy allocates them, so there is less to compile.
-# bits     u8 (5, words)  with a frame: the map; it thinned, at this step and at the one before; the
-#                         pixels that a subiteration deletes; the pixels whose events are needed
-# due      i4 (tiles,)    with a frame, see _thin_tiles
-# tiles    i4 (3, tiles)  lists of tiles: with a pixel, to be tested, changed
-# differs  bool           by row of tiles: has it a pixel that changed from step to step?
-Room = namedtuple("Room", "bits due tiles differs")
+# Bits with a frame, u8 (words,): the map `full`; it thinned, `now` and at the step `before`; the
+# pixels that a subiteration `deleted`; those whose events are needed, `near`.
+# due                   i4 (tiles,)  with a frame, see _thin_tiles
+# lit, active, changed  i4 (tiles,)  lists of tiles: with a pixel, to be tested, changed
+# differs               bool         by row of tiles: has it a pixel that changed at this step?
+Room = namedtuple("Room", "full now before deleted near due lit active changed differs")
 EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
 
 
@@ -130,9 +130,11 @@ def events_near(
     if not do_thin:
         return SizedEvents(Events(first, order, np.ones(order.size, np.bool_)), first[1:])
     batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _bounding_box(on)
-    arguments = order, first, box, levels.shape[1], near
+    top, left, _, right = box
+    cols, words = levels.shape[1], (right - left + 63) >> 6
+    arguments = order, first, top * cols + left, words, cols
     pixel = np.empty(_EVENTS_PER_PIXEL * order.size, np.int32)
-    while not _find_changes(*arguments, _new_room(box), batch, size, flat, pixel):
+    while not _find_changes(*arguments, _new_room(box, near), batch, size, flat, pixel):
         pixel = np.empty(2 * pixel.size, np.int32)
     added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
     return SizedEvents(Events(batch[::2].copy(), pixel[: batch[-1]], added), size)
@@ -171,7 +173,7 @@ def _sort_by_level(level, bits, cols, flat, first, order):
     first : int64 (n + 2,), zeros; first[:-1] becomes where each of the n steps starts in `order`
     order : int32, becomes the sorted pixels
     """
-    k, n = 0, first.size - 2
+    k, n = np.int64(0), first.size - 2
     for r in range(bits.shape[0]):
         for word in range(bits.shape[1]):
             k = _write_pixels(bits[r, word], r * cols + (word << 6), flat, k)
@@ -185,44 +187,36 @@ def _sort_by_level(level, bits, cols, flat, first, order):
         first[step] += 1
 
 
-def _new_room(box: _Box) -> Room:
-    """Allocate the arrays to thin the pixels in a bounding box."""
+def _new_room(box: _Box, mask: U8) -> Room:
+    """Allocate the arrays to thin the pixels in a bounding box, `mask` as in `events_near`."""
     top, left, bottom, right = box
     words, tiles = (right - left + 63) >> 6, (bottom - top + TILE_ROWS - 1) // TILE_ROWS
     framed_tiles = (words + 2) * (tiles + 2)
-    return Room(
-        np.zeros((5, framed_tiles * TILE_ROWS), np.uint64),
-        np.empty(framed_tiles, np.int32),
-        np.empty((3, words * tiles), np.int32),
-        np.zeros(tiles, np.bool_),
+    bits = np.zeros((5, words + 2, (tiles + 2) * TILE_ROWS), np.uint64)
+    near = bits[4, 1:-1, TILE_ROWS : TILE_ROWS + bottom - top].T
+    near[:] = ~np.uint64(0)
+    if mask.size:
+        column, shift = left >> 6, np.uint64(left & 63)
+        beside = mask[top:bottom, column + 1 : column + 1 + words] << ONE << (np.uint64(63) - shift)
+        near[:] = mask[top:bottom, column : column + words] >> shift
+        near[:, : beside.shape[1]] |= beside
+    return Room._make(
+        [
+            *bits.reshape(5, -1),
+            np.empty(framed_tiles, np.int32),
+            *np.empty((3, words * tiles), np.int32),
+            np.zeros(tiles, np.bool_),
+        ]
     )
 
 
-@kernel(inline="always")
-def _copy_mask(mask, box, framed):
-    """Copy the bits of `mask` inside the box into the framed layout; set all if it is empty."""
-    top, left, bottom, right = box
-    words = (right - left + 63) >> 6
-    stride = ((bottom - top + TILE_ROWS - 1) // TILE_ROWS + 2) * TILE_ROWS
-    shift, back = np.uint64(left & 63), np.uint64(64 - (left & 63))
-    for c in range(words):
-        k, column = (left >> 6) + c, (c + 1) * stride + TILE_ROWS
-        for row in range(top, bottom):
-            word = ~np.uint64(0)
-            if mask.size:
-                word = mask[row, k] >> shift
-                if shift and k + 1 < mask.shape[1]:
-                    word |= mask[row, k + 1] << back
-            framed[column + row - top] = word
-
-
 @kernel(_nrt=False)
-def _find_changes(order, first, box, cols, near, room, batch, size, entering, pixel):
+def _find_changes(order, first, corner, words, cols, room, batch, size, entering, pixel):
     """Switch pixels on step by step, thin the map, and write how the thinned map changes.
 
     order, first : the pixels that are switched on at step k are order[first[k] : first[k + 1]]
-    box, cols : bounding box of the pixels; columns of the image
-    near : bits of the pixels whose changes are needed, or empty
+    corner, words : flat index of the box's first pixel; words of a row of the box
+    cols : columns of the image
     batch : int64 (2 n + 1,); pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map at step k,
         those from there to batch[2 k + 2] enter it
     size : int64 (n,), becomes how many pixels are on after each step
@@ -230,55 +224,56 @@ def _find_changes(order, first, box, cols, near, room, batch, size, entering, pi
     pixel : int32, becomes the pixels that change
     Returns whether `pixel` was long enough for all of them.
     """
-    full, now, before, deleted = room.bits[0], room.bits[1], room.bits[2], room.bits[3]
-    lit, active, changed = room.tiles[0], room.tiles[1], room.tiles[2]
-    due, differs = room.due, room.differs
-    _copy_mask(near, box, room.bits[4])
-    tiles = differs.size
+    full, now, before, turned = room.full, room.now, room.before, room.deleted
+    lit, due, differs = room.lit, room.due, room.differs
+    stride = differs.size + 2  # of a tile to the one to its right
     for q in range(due.size):
         due[q] = _NEVER
     n_lit, n_on, end = np.int64(0), np.int64(0), np.int64(0)
     for k in range(first.size - 1):
         leaving_end = end
         if first[k] < first[k + 1]:
-            n_lit = _switch_on(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
+            n_lit = _switch_on(
+                order, first[k], first[k + 1], corner, cols, stride, full, due, lit, n_lit
+            )
             before, now = now, before
-            _thin_tiles(lit[:n_lit], full, now, deleted, due, active, changed, tiles + 2)
+            _thin_tiles(lit, n_lit, full, now, turned, due, room.active, room.changed, stride)
             most_leaving = n_on
-            turned = deleted  # the array is free again
-            n_on = _compare(before, now, room.bits[4], lit[:n_lit], turned, differs)
+            # `turned` had the pixels that were deleted, and is free again
+            n_on = _compare(before, now, room.near, lit, n_lit, turned, differs)
             if end + most_leaving + n_on > pixel.size:
                 return False
-            leaving_end, end = _write_changes(now, turned, differs, box, cols, pixel, end, entering)
+            leaving_end, end = _write_changes(
+                now, turned, differs, corner, words, cols, pixel, end, entering
+            )
         size[k], batch[2 * k + 1], batch[2 * k + 2] = n_on, leaving_end, end
     return True
 
 
-@kernel(inline="always")
-def _switch_on(pixels, box, cols, full, due, lit, n_lit):
-    """Switch pixels of the map `full` on; their flat indices must increase.
+@inner
+def _switch_on(order, begin, end, corner, cols, stride, full, due, lit, n_lit):
+    """Switch the pixels order[begin:end] of the map `full` on; their flat indices must increase.
 
     `lit` lists the tiles with a pixel, in the order in which they got one. Returns their number.
     """
-    top, left, bottom, _ = box
-    stride = ((bottom - top + TILE_ROWS - 1) // TILE_ROWS + 2) * TILE_ROWS
-    row, begin = TILE_ROWS, top * cols + left  # begin: the flat index of column 0 of the box
-    for p in pixels:
-        while p >= begin + cols:
-            begin += cols
+    row, row_begin = TILE_ROWS, corner  # row_begin: the flat index of column 0 of the box
+    for place in range(begin, end):
+        p = order[place]
+        while p >= row_begin + cols:
+            row_begin += cols
             row += 1
-        c = p - begin
-        word = ((c >> 6) + 1) * stride + row
-        full[word] |= np.uint64(1) << np.uint64(c & 63)
-        if due[word // TILE_ROWS] == _NEVER:
-            due[word // TILE_ROWS] = 0
-            lit[n_lit] = word // TILE_ROWS
+        c = p - row_begin
+        word = ((c >> 6) + 1) * stride * TILE_ROWS + row
+        full[word] |= ONE << np.uint64(c & 63)
+        q = word // TILE_ROWS
+        if due[q] == _NEVER:
+            due[q] = 0
+            lit[n_lit] = q
             n_lit += 1
     return n_lit
 
 
-# _nrt=False: slices in a function that allocates nothing need no reference counts
-@kernel(inline="always", _nrt=False)
+@kernel(inline="always", _nrt=False)  # slices need reference counts otherwise
 def guo_hall(now, deleted, first, stride, second):
     """Find the pixels that a subiteration deletes from the tile whose words begin at `first`.
 
@@ -288,19 +283,19 @@ def guo_hall(now, deleted, first, stride, second):
     G1, G2 and G3 are one expression, written out by which of x2 and x3 are on, so that it has few
     operations. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 as they are.
     """
-    one, last_bit, any_deleted = np.uint64(1), np.uint64(63), np.uint64(0)
+    last_bit, any_deleted = np.uint64(63), np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
     here = now[first - 1 : first + TILE_ROWS + 1]
     east = now[first + stride - 1 : first + stride + TILE_ROWS + 1]
     out = deleted[first : first + TILE_ROWS]
     for r in range(TILE_ROWS):
         x3, p, x7 = here[r], here[r + 1], here[r + 2]
-        x2 = x3 >> one | east[r] << last_bit
-        x1 = p >> one | east[r + 1] << last_bit
-        x8 = x7 >> one | east[r + 2] << last_bit
-        x4 = x3 << one | west[r] >> last_bit
-        x5 = p << one | west[r + 1] >> last_bit
-        x6 = x7 << one | west[r + 2] >> last_bit
+        x2 = x3 >> ONE | east[r] << last_bit
+        x1 = p >> ONE | east[r + 1] << last_bit
+        x8 = x7 >> ONE | east[r + 2] << last_bit
+        x4 = x3 << ONE | west[r] >> last_bit
+        x5 = p << ONE | west[r + 1] >> last_bit
+        x6 = x7 << ONE | west[r + 2] >> last_bit
         if second:
             x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
         west_only = x5 & ~x1
@@ -314,15 +309,16 @@ def guo_hall(now, deleted, first, stride, second):
 
 
 @inner
-def _thin_tiles(lit, full, now, deleted, due, active, changed, stride):
+def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
     """Thin the map `full` into `now`.
 
-    The tile to the right of tile q is q + stride. `lit` lists the tiles with a pixel. due[q] is the
-    last subiteration in which tile q is to be tested, _NEVER for tiles without a pixel. `deleted`,
-    `active` and `changed` are room: for the pixels that go, and for lists of tiles.
+    The tile to the right of tile q is q + stride. lit[:n_lit] are the tiles with a pixel. due[q] is
+    the last subiteration in which tile q is to be tested, _NEVER for tiles without a pixel.
+    `deleted`, `active` and `changed` are room: for the pixels that go, and for lists of tiles.
     """
-    n_active = 0
-    for q in lit:
+    n_active = np.int64(0)
+    for place in range(n_lit):
+        q = lit[place]
         for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
             now[word] = full[word]
         due[q] = 1
@@ -331,11 +327,13 @@ def _thin_tiles(lit, full, now, deleted, due, active, changed, stride):
     subiteration = 0
     while n_active > 0:
         n_changed = 0
-        for q in active[:n_active]:
+        for place in range(n_active):
+            q = active[place]
             if guo_hall(now, deleted, q * TILE_ROWS, stride * TILE_ROWS, subiteration & 1):
                 changed[n_changed] = q
                 n_changed += 1
-        for q in changed[:n_changed]:
+        for place in range(n_changed):
+            q = changed[place]
             tile_deleted = deleted[q * TILE_ROWS : (q + 1) * TILE_ROWS]
             west, east, north, south = _delete(
                 now[q * TILE_ROWS : (q + 1) * TILE_ROWS], tile_deleted
@@ -350,29 +348,30 @@ def _thin_tiles(lit, full, now, deleted, due, active, changed, stride):
                         due[neighbour] = subiteration + 2
         subiteration += 1
         n_kept = 0
-        for q in active[:n_active]:
+        for place in range(n_active):
+            q = active[place]
             if due[q] >= subiteration:
                 active[n_kept] = q
                 n_kept += 1
         n_active = n_kept
 
 
-@kernel(inline="always")
+@inner
 def _delete(tile, deleted):
     """Clear the pixels `deleted` in a tile, both uint64 (TILE_ROWS,).
 
     Returns whether any of them lies at its west, east, north and south border, 0 or 1 each.
     """
-    columns, first_bit, last_bit = np.uint64(0), np.uint64(1), np.uint64(63)
+    columns = np.uint64(0)
     for r in range(TILE_ROWS):
         tile[r] &= ~deleted[r]
         columns |= deleted[r]
-    west, east = np.int64(columns & first_bit), np.int64(columns >> last_bit)
+    west, east = np.int64(columns & ONE), np.int64(columns >> np.uint64(63))
     return west, east, np.int64(deleted[0] != 0), np.int64(deleted[TILE_ROWS - 1] != 0)
 
 
-@kernel(inline="always")
-def _compare(before, now, near, lit, turned, differs):
+@inner
+def _compare(before, now, near, lit, n_lit, turned, differs):
     """Count the pixels that are on now, and find those that differ from the step before.
 
     turned : becomes the bits of the pixels in `near` that differ, in the tiles `lit`
@@ -381,8 +380,8 @@ def _compare(before, now, near, lit, turned, differs):
     for t in range(differs.size):
         differs[t] = False
     n_on = np.int64(0)
-    for q in lit:
-        any_turned = np.uint64(0)
+    for place in range(n_lit):
+        q, any_turned = lit[place], np.uint64(0)
         for k in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
             n_on += ones(now[k])
             turned[k] = (before[k] ^ now[k]) & near[k]
@@ -392,8 +391,8 @@ def _compare(before, now, near, lit, turned, differs):
     return n_on
 
 
-@kernel(inline="always")
-def _write_changes(now, turned, differs, box, cols, pixel, end, entering):
+@inner
+def _write_changes(now, turned, differs, corner, words, cols, pixel, end, entering):
     """Write the flat indices of the pixels that left from pixel[end] on, then those that entered.
 
     now, turned : bits of the pixels that are on, and of those that changed
@@ -401,8 +400,7 @@ def _write_changes(now, turned, differs, box, cols, pixel, end, entering):
     entering : int32, room for the pixels that entered
     Returns where the pixels that left end, and where those that entered end.
     """
-    top, left, _, right = box
-    words, stride = (right - left + 63) >> 6, (differs.size + 2) * TILE_ROWS
+    stride = (differs.size + 2) * TILE_ROWS
     n_entering = np.int64(0)
     for t in range(differs.size):
         if not differs[t]:
@@ -411,7 +409,7 @@ def _write_changes(now, turned, differs, box, cols, pixel, end, entering):
             for c in range(words):
                 k = (c + 1) * stride + TILE_ROWS + row
                 if turned[k]:
-                    begin = (top + row) * cols + left + (c << 6)
+                    begin = corner + row * cols + (c << 6)
                     end = _write_pixels(turned[k] & ~now[k], begin, pixel, end)
                     n_entering = _write_pixels(turned[k] & now[k], begin, entering, n_entering)
     leaving_end = end
@@ -421,13 +419,12 @@ def _write_changes(now, turned, differs, box, cols, pixel, end, entering):
     return leaving_end, end
 
 
-@kernel(inline="always")
+@inner
 def _write_pixels(word, begin, pixel, end):
     """Write begin + i for each bit i of a word from pixel[end] on; returns the new end."""
-    one = np.uint64(1)
     while word:
-        lowest = word & (~word + one)
-        pixel[end] = begin + ones(lowest - one)
+        lowest = word & (~word + ONE)
+        pixel[end] = begin + ones(lowest - ONE)
         word ^= lowest
         end += 1
     return end

@@ -111,7 +111,7 @@ def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
     def geometry(max_dist, n_gt):
         disk = graph.disk(max_dist, (9, 9))
         graph.check_exact(disk.lost, n_gt)
-        return graph.new_geometry((9, 9), disk, n_gt, 0, np.empty(disk.cost.size, np.int64))
+        return graph.new_geometry((9, 9), disk, n_gt, 0)
 
     few, many = geometry(4.34, 3000), geometry(400.0, 2**30)
     assert 64 - int(few.drop) == 24

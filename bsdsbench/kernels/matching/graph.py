@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8, I4, I8, U8, Bool
-from bsdsbench.kernels.bits import ones, pack, unpack
+from bsdsbench.kernels.bits import ONE, ones, pack, unpack
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.kernels.jit import inlined, inner, kernel
+from bsdsbench.kernels.jit import inner, kernel
 
 UNREACHED = 2**61  # the distance of a vertex that no path has reached: above that of any path
 EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
@@ -41,11 +41,12 @@ _SUM_BITS = 60
 _MAX_REACH = 1800  # px
 _ARENA_EDGES = 4 << 20  # kept per side, at 12 bytes
 _NO_VALUES = np.zeros(0, np.int64)
+_THREE, _SEVEN = np.uint64(3), np.uint64(7)
 
 # Odd constants of 64 random bits, by which the hash multiplies pixels and annotators.
 PRED = np.uint64(0xD6E8FEB86659FD93)
 GT = np.uint64(0xA0761D6478BD642F)
-_ANNOTATOR = np.uint64(0x9E3779B97F4A7C15)
+_ANNOTATOR = 0x9E3779B97F4A7C15
 
 
 def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
@@ -155,32 +156,23 @@ def check_exact(lost: int, n_gt: int) -> None:
         )
 
 
-@kernel(inline="always")
-def new_geometry(shape, reach, n_gt, annotator, gain):
-    """Return the Geometry of the edges to the `n_gt` pixels of an annotator.
-
-    reach : Disk
-    gain : int64 ((2R+1)^2,), overwritten; it becomes Geometry.gain
-    """
-    (rows, cols), count_bits = shape, _bit_length(n_gt)
-    mask, cost, lost = reach.mask, reach.cost, reach.lost
-    tie_bits = min(_TIE_BITS, _SUM_BITS - _bit_length(lost) - count_bits)
-    shift, width = tie_bits + count_bits, len(cost)
-    for row in range(width):
-        for col in range(width):
-            gain[row * width + col] = (lost - cost[row, col]) << shift
-    salt, drop = np.uint64(annotator) * _ANNOTATOR, np.uint64(64 - tie_bits)
-    tile_rows, tile_cols, top_gain = (rows + 7) >> 3, (cols + 7) >> 3, lost << shift
-    return Geometry(cols, tile_rows, tile_cols, width // 2, mask, gain, top_gain, shift, salt, drop)
-
-
-@kernel(inline="always")
-def _bit_length(number):
-    """Return the number of bits of a non-negative integer, like int.bit_length."""
-    n = np.int64(0)
-    while number >> n:
-        n += 1
-    return n
+def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
+    """Return the Geometry of the edges to the `n_gt` pixels of an annotator."""
+    count_bits, (tile_rows, tile_cols) = n_gt.bit_length(), tile_shape(shape)
+    tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
+    shift = tie_bits + count_bits
+    return Geometry(
+        cols=shape[1],
+        tile_rows=tile_rows,
+        tile_cols=tile_cols,
+        reach=len(reach.cost) // 2,
+        mask=reach.mask,
+        gain=(reach.lost - reach.cost.ravel()) << shift,
+        top_gain=reach.lost << shift,
+        shift=shift,
+        salt=np.uint64(annotator * _ANNOTATOR & 2**64 - 1),
+        drop=np.uint64(64 - tie_bits),
+    )
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -212,23 +204,22 @@ def new_side(
     return Side(pixel, tile, factor, node, edge, used, bits, nearest, value)
 
 
-@kernel(inline="always")
-def clear_matching(side):
-    """Make all vertices of a side free, with dual 0 and unknown edges."""
-    nodes, side.used[0] = side.node, 0
+@inner
+def clear_matching(nodes, dual):
+    """Make all vertices of a side free, with that dual and unknown edges."""
     for i in range(nodes.size):
-        nodes[i].dual, nodes[i].dist = 0, UNREACHED
+        nodes[i].dual, nodes[i].dist = dual, UNREACHED
         nodes[i].mate, nodes[i].first_edge = NO_VERTEX, EDGES_UNKNOWN
 
 
-@kernel(inline="always")
-def forget_edges(side):
+@inner
+def forget_edges(nodes, edges, used):
     """Empty the arena of a side: edges are found again when a search needs them."""
-    nodes, edges, header = side.node, side.edge, np.int64(0)
-    while header < side.used[0]:
+    header = np.int64(0)
+    while header < used[0]:
         nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
         header = np.int64(edges[header].to)
-    side.used[0] = 0
+    used[0] = 0
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
@@ -265,16 +256,16 @@ def number_pixels(tile, cols, pixel):
 
     Sets `before` and `live` of each tile, and `pixel` to the flat index of each vertex.
     """
-    one, tile_cols, n = np.uint64(1), (cols + 7) >> 3, 0
+    tile_cols, n = (cols + 7) >> 3, 0
     for k in range(tile.size):
         rest = tile[k].bits
         tile[k].live, tile[k].before = rest, n
         if rest:
             first = (k // tile_cols << 3) * cols + (k % tile_cols << 3)
         while rest:
-            bit = ones((rest & (~rest + one)) - one)
+            bit = ones((rest & (~rest + ONE)) - ONE)
             pixel[n] = first + (bit >> 3) * cols + (bit & 7)
-            rest &= rest - one
+            rest &= rest - ONE
             n += 1
     return n
 
@@ -290,10 +281,9 @@ def row_col(pixel, cols):
 @inner
 def tile_and_bit(row, col, cols):
     """Return the index of the tile that a pixel lies in, and the pixel's bit in it."""
-    three, seven = np.uint64(3), np.uint64(7)
-    tile_cols = (np.uint64(cols) + seven) >> three
-    bit = np.uint64(1) << ((row & seven) << three | col & seven)
-    return (row >> three) * tile_cols + (col >> three), bit
+    tile_cols = (np.uint64(cols) + _SEVEN) >> _THREE
+    bit = ONE << ((row & _SEVEN) << _THREE | col & _SEVEN)
+    return (row >> _THREE) * tile_cols + (col >> _THREE), bit
 
 
 @inner
@@ -301,7 +291,7 @@ def vertex_at(pixel, cols, tile):
     """Return the vertex at a flat index."""
     row, col = row_col(pixel, cols)
     k, bit = tile_and_bit(row, col, cols)
-    return tile[k].before + ones(tile[k].bits & (bit - np.uint64(1)))
+    return tile[k].before + ones(tile[k].bits & (bit - ONE))
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
@@ -328,7 +318,7 @@ def _dilate(bits, half, row, near):
     row : uint64 (words + 1,), zeros; room for a row and an empty word
     """
     rows, words = bits.shape
-    reach, one, last_bit = half.size // 2, np.uint64(1), np.uint64(63)
+    reach, last_bit = half.size // 2, np.uint64(63)
     for r in range(rows):
         any_pixel = np.uint64(0)
         for k in range(words):
@@ -342,8 +332,8 @@ def _dilate(bits, half, row, near):
                 before = np.uint64(0)
                 for k in range(words):
                     word = row[k]
-                    east = word >> one | row[k + 1] << last_bit
-                    row[k] = word | word << one | before >> last_bit | east
+                    east = word >> ONE | row[k + 1] << last_bit
+                    row[k] = word | word << ONE | before >> last_bit | east
                     before = word
                 width += 1
             if r >= dy:
@@ -354,7 +344,7 @@ def _dilate(bits, half, row, near):
                     near[r + dy, k] |= row[k]
 
 
-@kernel(inline="always")
+@inner
 def mix(x):
     """Return a hash of 64 bits whose high bits depend on all bits of x (SplitMix64's finaliser)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -372,14 +362,14 @@ def _add_values(edges, begin, end, value, opposite_values):
     return best
 
 
-@inlined
+@inner
 def find_edges(start, stop, side, opposite, geometry):
     """Write the edges of the vertices start .. stop-1 of `side` into its arena.
 
     They lead to the `live` vertices of `opposite` in the disk around each vertex.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
-    gains, one, reach = geometry.gain, np.uint64(1), geometry.reach
+    gains, reach = geometry.gain, geometry.reach
     tiles_aside, size = geometry.mask.shape[2] // 2, 2 * geometry.reach + 1
     cols, width = np.uint64(geometry.cols), np.uint64(size)
     max_edges = min(gains.size, opposite.pixel.size)
@@ -387,7 +377,7 @@ def find_edges(start, stop, side, opposite, geometry):
     for i in range(start, stop):
         if end + max_edges >= edges.size:
             side.used[0] = end
-            forget_edges(side)
+            forget_edges(nodes, edges, side.used)
             end = 0
         header = end
         end += 1
@@ -407,10 +397,10 @@ def find_edges(start, stop, side, opposite, geometry):
                 down, right = (ty << 3) - row + reach, (tx << 3) - col + reach
                 corner = np.uint64(down * size + right)
                 while rest:  # one pixel of the tile after another, lowest bit first
-                    below = (rest & (~rest + one)) - one
-                    rest &= rest - one
+                    below = (rest & (~rest + ONE)) - ONE
+                    rest &= rest - ONE
                     bit = np.uint64(ones(below))
-                    r, c = bit >> np.uint64(3), bit & np.uint64(7)
+                    r, c = bit >> _THREE, bit & _SEVEN
                     tie = mix(tile_key + (r * cols + c) * opposite.factor) >> geometry.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
                     edges[end].to = square.before + ones(square.bits & below)

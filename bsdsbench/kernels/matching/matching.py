@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
-from bsdsbench.kernels.bits import ones, pack
+from bsdsbench.kernels.bits import ONE, ones, pack
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.matching.graph import (
     GT,
@@ -212,19 +212,38 @@ def match_all(
     n_partners : int64 (predicted and ground-truth vertices,), to which is added how many partners
         each has after the last step
     """
-    costs, words = truth.disk.cost, (matched_gt.size + 63) // 64
+    costs, n_steps = truth.disk.cost, matched_gt.size
     n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
-    pred = new_side(steps.pixel, steps.tile, PRED, new_arena(n_pred, min(costs.size, n_gt)), words)
-    gt_arena = new_arena(n_gt, min(costs.size, n_pred))
+    pred_arena, gt_arena = (
+        new_arena(n, min(costs.size, n_opposite))
+        for n, n_opposite in ((n_pred, n_gt), (n_gt, n_pred))
+    )
+    words = (n_steps + 63) // 64
+    pred = new_side(steps.pixel, steps.tile, PRED, pred_arena, words)
     largest_gt = new_side(truth.pixel[:n_gt], steps.tile, GT, gt_arena, words)
-    work, gain = new_work(max(n_pred, n_gt)), np.empty(costs.size, np.int64)
-    order = _new_order(steps, truth)
-    if gt_bits is None:
-        gt_bits = np.zeros((0, words), np.uint64)
-    if n_partners is None:
-        n_partners = np.zeros(0, np.int64)
-    numbers = matched_gt, gt_bits, n_partners
-    _match(steps, truth, annotators, pred, largest_gt, gain, work, order, *numbers)
+    work, ordering = new_work(max(n_pred, n_gt)), _new_order(steps, truth)
+    for k, annotator in enumerate(annotators):
+        vertices = slice(truth.ends[k], truth.ends[k + 1])
+        pixel = truth.pixel[vertices]
+        gt = largest_gt._replace(
+            pixel=pixel,
+            tile=truth.tiles[k],
+            node=largest_gt.node[: pixel.size],
+            bits=largest_gt.bits[: pixel.size] if gt_bits is None else gt_bits[vertices],
+            nearest=largest_gt.nearest[: pixel.size],
+        )
+        geometry = new_geometry(truth.shape, truth.disk, pixel.size, int(annotator))
+        # Of two single maps the smaller one enters: fewer of its pixels find no partner
+        gt_enters = steps.gt_enters or (n_steps == 1 and pixel.size < n_pred)
+        pred.used[0] = gt.used[0] = 0
+        pred.tile["live"] = pred.tile["bits"] if gt_enters else 0
+        # Where the ground truth enters, the order is that of the first annotator, or not needed
+        sorts = not gt_enters or (k == 0 and n_steps > 1)
+        changes, keeps_gt = steps[:3], gt_bits is not None
+        _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt)
+        if n_partners is not None:
+            n_partners[:n_pred] += pred.node["mate"] != NO_VERTEX
+            n_partners[n_pred:][vertices] += gt.node["mate"] != NO_VERTEX
     return pred
 
 
@@ -242,96 +261,69 @@ def _new_order(steps: Steps, truth: Truth) -> Order:
 
 
 @kernel(_nrt=False)
-def _match(
-    steps,
-    truth,
-    annotators,
-    pred,
-    largest_gt,
-    gain,
-    work,
-    ordering,
-    matched_gt,
-    gt_bits,
-    n_partners,
-):
-    """Match with each annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
+def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt):
+    """Match with an annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
 
-    The bits of the ground truth are set too, unless `gt_bits` has no rows, and partners counted,
-    unless `n_partners` is empty.
-
-    largest_gt : a Side with room for the annotator with the most pixels; each is put into it
-    gain : room for Geometry.gain
-    ordering, work : room for `order_batches` and for the search
+    changes : the first three fields of Steps
+    gt_enters : the ground truth enters at the first step, into the predicted map
+    sorts : `ordering` is to be written by `order_batches`; otherwise it stays
+    keeps_gt : set the bits of the ground truth too
+    work : room for the search
     """
-    nodes, tile, freed = pred.node, pred.tile, work.freed
-    keeps_gt, n_steps = gt_bits.shape[0] > 0, matched_gt.size
-    for annotator in range(len(truth.tiles)):
-        gt_start, gt_stop, n_matched = truth.ends[annotator], truth.ends[annotator + 1], 0
-        pixel, n = truth.pixel[gt_start:gt_stop], gt_stop - gt_start
-        room = largest_gt.node[:n], largest_gt.edge, largest_gt.used
-        bits = gt_bits[gt_start:gt_stop] if keeps_gt else largest_gt.bits[:n]
-        nearest = largest_gt.nearest[:n]
-        gt = Side(pixel, truth.tiles[annotator], GT, *room, bits, nearest, largest_gt.value)
-        geometry = new_geometry(truth.shape, truth.disk, n, annotators[annotator], gain)
-        # Of two single maps the smaller one enters: fewer of its pixels find no partner
-        gt_enters = steps.gt_enters or (n_steps == 1 and n < nodes.size)
-        clear_matching(pred)
-        clear_matching(gt)
-        for i in range(nodes.size):
-            nodes[i].dual = 0 if gt_enters and n_steps == 1 else _ABSENT
-        for k in range(tile.size):
-            tile[k].live = tile[k].bits if gt_enters else np.uint64(0)
-        side, opposite = (gt, pred) if gt_enters else (pred, gt)
-        find_edges(np.int64(0), np.int64(side.node.size), side, opposite, geometry)
-        # Where the ground truth enters, the order is that of the first annotator, or not needed
-        if not gt_enters or (annotator == 0 and n_steps > 1):
-            order_batches(steps, pred.pixel, pred.nearest, ordering)
-        batch_start, order = ordering.batch_start[:: ordering.bands], ordering.order
-        for step in range(n_steps):
-            begin, middle = batch_start[2 * step], batch_start[2 * step + 1]
-            last = batch_start[2 * step + 2]
-            if begin == last and not (gt_enters and step == 0):
-                matched_gt[step] += n_matched
-                continue
-            if not gt_enters:
-                forget_edges(gt)
-                for i in order[begin:last]:
-                    row, col = row_col(pred.pixel[i], geometry.cols)
-                    k, bit = tile_and_bit(row, col, geometry.cols)
-                    tile[k].live ^= bit
-            n_freed = 0
-            for i in order[begin:middle]:
-                mate = nodes[i].mate
-                if mate != NO_VERTEX:
-                    record_matched_steps(i, nodes, pred.bits, step)
-                    if keeps_gt:
-                        record_matched_steps(mate, gt.node, gt.bits, step)
-                    nodes[i].mate = gt.node[mate].mate = NO_VERTEX
-                    freed[n_freed] = mate
-                    n_freed += 1
-                nodes[i].dual = _ABSENT
-            n_matched -= n_freed
-            if gt_enters and step == 0:
-                for i in order[middle:last]:
-                    nodes[i].dual = 0
-                middle, n_freed = last, _nearest_first(gt.nearest, ordering.cost_start, freed)
-            entering, side, opposite = order[middle:last], pred, gt
-            for _ in range(2):  # a loop, so that `enter_vertices` is compiled once
-                n_matched += enter_vertices(entering, side, opposite, geometry, work, step)
-                entering, side, opposite = freed[:n_freed], gt, pred
+    nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
+    bands, batch_start, order = ordering.bands, ordering.batch_start, ordering.order
+    n_steps, n_matched, zero = matched_gt.size, 0, np.int64(0)
+    clear_matching(nodes, zero if gt_enters and n_steps == 1 else np.int64(_ABSENT))
+    clear_matching(gt_nodes, zero)
+    if gt_enters:
+        find_edges(zero, gt_nodes.size, gt, pred, geometry)
+    else:
+        find_edges(zero, nodes.size, pred, gt, geometry)
+    if sorts:
+        order_batches(changes, pred.pixel, pred.nearest, ordering)
+    for step in range(n_steps):
+        begin, middle = batch_start[2 * step * bands], batch_start[(2 * step + 1) * bands]
+        last = batch_start[(2 * step + 2) * bands]
+        if begin == last and not (gt_enters and step == 0):
             matched_gt[step] += n_matched
-        for i in range(nodes.size):
-            if nodes[i].mate != NO_VERTEX:
-                record_matched_steps(i, nodes, pred.bits, n_steps)
-        for j in range(n if keeps_gt else 0):
-            if gt.node[j].mate != NO_VERTEX:
-                record_matched_steps(j, gt.node, gt.bits, n_steps)
-        if n_partners.size:
-            for i in range(nodes.size):
-                n_partners[i] += nodes[i].mate != NO_VERTEX
-            for j in range(n):
-                n_partners[nodes.size + gt_start + j] += gt.node[j].mate != NO_VERTEX
+            continue
+        if not gt_enters:
+            forget_edges(gt_nodes, gt.edge, gt.used)
+            for place in range(begin, last):
+                row, col = row_col(pred.pixel[order[place]], geometry.cols)
+                k, bit = tile_and_bit(row, col, geometry.cols)
+                tile[k].live ^= bit
+        n_freed = zero
+        for place in range(begin, middle):
+            i = np.int64(order[place])
+            mate = nodes[i].mate
+            if mate != NO_VERTEX:
+                record_matched_steps(i, nodes, pred.bits, step)
+                if keeps_gt:
+                    record_matched_steps(np.int64(mate), gt_nodes, gt.bits, step)
+                nodes[i].mate = gt_nodes[mate].mate = NO_VERTEX
+                freed[n_freed] = mate
+                n_freed += 1
+            nodes[i].dual = _ABSENT
+        n_matched -= n_freed
+        if gt_enters and step == 0:
+            for place in range(middle, last):
+                nodes[order[place]].dual = 0
+            middle, n_freed = last, _nearest_first(gt.nearest, ordering.cost_start, freed)
+        entering, side, opposite = order, pred, gt
+        for _ in range(2):  # a loop, so that `enter_vertices` is compiled once
+            n_matched += enter_vertices(
+                entering, middle, last, side, opposite, geometry, work, step
+            )
+            entering, side, opposite = freed, gt, pred
+            middle, last = zero, n_freed
+        matched_gt[step] += n_matched
+    for i in range(nodes.size):
+        if nodes[i].mate != NO_VERTEX:
+            record_matched_steps(i, nodes, pred.bits, n_steps)
+    for j in range(gt_nodes.size if keeps_gt else 0):
+        if gt_nodes[j].mate != NO_VERTEX:
+            record_matched_steps(j, gt_nodes, gt.bits, n_steps)
 
 
 @kernel(_nrt=False)
@@ -358,7 +350,7 @@ def _keep_near_events(
     n_steps, n_kept = start.size - 1, 0
     for p in pixel[: start[-1]]:
         row, col = row_col(p, cols)
-        if near[row, col >> np.uint64(6)] >> (col & np.uint64(63)) & np.uint64(1):
+        if near[row, col >> np.uint64(6)] >> (col & np.uint64(63)) & ONE:
             k, bit = tile_and_bit(row, col, cols)
             tile[k].bits |= bit
             tile[k].live ^= bit  # in the end: is the pixel in the last map?
@@ -390,7 +382,7 @@ def _keep_near_events(
 
 
 @inner
-def order_batches(steps, pixel, nearest, ordering):
+def order_batches(changes, pixel, nearest, ordering):
     """Sort the vertices of all steps' events that have an edge into batches.
 
     Step k removes the vertices order[batch_start[2 k bands] : batch_start[(2 k + 1) bands]] and
@@ -400,7 +392,7 @@ def order_batches(steps, pixel, nearest, ordering):
     by the cost of the nearest partner (`nearest`, -1: no edge), then by batch and band.
     """
     bands, cost_start, batch_start, batch_of_event, by_cost, order = ordering
-    start, vertex, enters = steps.start, steps.vertex, steps.enters
+    start, vertex, enters = changes
     for counts in (cost_start, batch_start):
         for k in range(counts.size):
             counts[k] = 0
@@ -415,12 +407,13 @@ def order_batches(steps, pixel, nearest, ordering):
     for counts in (cost_start, batch_start):
         for k in range(1, counts.size):
             counts[k] += counts[k - 1]
-    for event in range(start[-1]):
+    for event in range(start[start.size - 1]):
         cost = nearest[vertex[event]]
         if cost >= 0:
             by_cost[cost_start[cost]] = event
             cost_start[cost] += 1
-    for event in by_cost[: batch_start[-1]]:
+    for place in range(batch_start[batch_start.size - 1]):
+        event = by_cost[place]
         order[batch_start[batch_of_event[event]]] = vertex[event]
         batch_start[batch_of_event[event]] += 1
 
@@ -459,16 +452,15 @@ def count_set_bits(bits, kind, change, n_set):
     are set in long runs, so only the ends of runs are visited.
     change : int64 zeros (K, bits of a row)
     """
-    one = np.uint64(1)
     for row in range(bits.shape[0]):
         last_bit = np.uint64(0)  # of the word before
         for word in range(bits.shape[1]):
             x = bits[row, word]
-            run_ends = x ^ (x << one | last_bit)
+            run_ends = x ^ (x << ONE | last_bit)
             last_bit = x >> np.uint64(63)
             while run_ends:
-                lowest = run_ends & (~run_ends + one)
-                change[kind[row], (word << 6) + ones(lowest - one)] += 1 if x & lowest else -1
+                lowest = run_ends & (~run_ends + ONE)
+                change[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
                 run_ends ^= lowest
     for k in range(len(n_set)):
         n_open = 0

@@ -30,7 +30,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from bsdsbench.kernels.jit import inlined, kernel
+from bsdsbench.kernels.bits import ONE
+from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.matching.graph import (
     EDGES_UNKNOWN,
     NO_VERTEX,
@@ -60,15 +61,16 @@ def new_work(n_vertices: int) -> Work:
     return Work(tight, front, front_dist, front_place, nearer, nearer_dist, reached, waiting, freed)
 
 
-@inlined
-def enter_vertices(entering, side, opposite, geometry, work, step):
-    """Match the free vertices `entering`, or leave them free, so that the matching stays optimal.
+@inner
+def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
+    """Match the free vertices entering[begin:end] or leave them free; the matching stays optimal.
 
     Returns by how many pairs the matching grows. Vertices that need a search come last.
     """
     nodes, opposite_nodes, waiting = side.node, opposite.node, work.waiting
     new_pairs, n_waiting = 0, 0
-    for vertex in entering:
+    for place in range(begin, end):
+        vertex = entering[place]
         if nodes[vertex].mate != NO_VERTEX:
             continue
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
@@ -79,16 +81,17 @@ def enter_vertices(entering, side, opposite, geometry, work, step):
             n_waiting += 1
         else:
             new_pairs += outcome
-    for root in waiting[:n_waiting]:
+    for place in range(n_waiting):
+        root = waiting[place]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
-        _move_duals(root, cost, work.reached[:n_reached], nodes, opposite_nodes)
+        _move_duals(root, cost, work.reached, n_reached, nodes, opposite_nodes)
         if last != NO_VERTEX:
             nodes[root].since = step
-            new_pairs += _flip(last, side, opposite_nodes, step)
+            new_pairs += _flip(last, nodes, opposite_nodes, side.bits, step)
     return new_pairs
 
 
-@kernel(inline="always")
+@inner
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
     """Match a vertex with its best partner if that one is free.
 
@@ -129,7 +132,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
     tight, nearer, nearer_dist, reached = work.tight, work.nearer, work.nearer_dist, work.reached
     front, front_dist, front_place = work.front, work.front_dist, work.front_place
-    one, zero = np.uint64(1), np.uint64(0)
+    zero = np.uint64(0)
     vertex = root
     best, last, length = nodes[root].dual, np.uint32(NO_VERTEX), np.int64(0)
     n_front = n_tight = n_reached = zero
@@ -157,10 +160,14 @@ def _cheapest_end(root, side, opposite, geometry, work):
             n_reached += is_new
             if dist == length:
                 tight[n_tight] = neighbour.mate
-                n_tight += one
+                n_tight += ONE
                 if not is_new:
                     n_front = _remove_from_front(
-                        front_place[neighbour.mate], front, front_dist, front_place, n_front
+                        np.uint64(front_place[neighbour.mate]),
+                        front,
+                        front_dist,
+                        front_place,
+                        n_front,
                     )
             else:
                 place = n_front if is_new else np.uint64(front_place[neighbour.mate])
@@ -170,7 +177,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
         if length == best:
             return best, last, n_reached
         if n_tight > 0:
-            n_tight -= one
+            n_tight -= ONE
             vertex = tight[n_tight]
         else:
             length, nearest = best, zero
@@ -185,40 +192,39 @@ def _cheapest_end(root, side, opposite, geometry, work):
             best, last = length + nodes[vertex].dual, nodes[vertex].mate
 
 
-@kernel(inline="always")
+@inner
 def _remove_from_front(place, front, front_dist, front_place, n_front):
     """Move the last entry of the front to `place`; returns the new length of the front."""
-    n_front -= np.uint64(1)
+    n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
     front_place[front[place]] = place
     return n_front
 
 
-@kernel(inline="always")
-def _move_duals(root, cost, reached, nodes, opposite_nodes):
+@inner
+def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
     """Move the duals of all vertices nearer to the root than the end of the path, at `cost`."""
     nodes[root].dual -= cost
-    for j in reached:
-        neighbour = opposite_nodes[j]
+    for place in range(n_reached):
+        neighbour = opposite_nodes[reached[place]]
         if neighbour.dist < cost:
             neighbour.dual += cost - neighbour.dist
             nodes[neighbour.mate].dual -= cost - neighbour.dist
         neighbour.dist = UNREACHED
 
 
-@kernel(inline="always")
-def _flip(last, side, opposite_nodes, step):
+@inner
+def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
 
     Returns the number of new pairs: 1, or 0 if the path ousts a vertex.
     """
-    nodes = side.node
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
         opposite_nodes[last].since = step
     else:
         nodes[ousted].mate = NO_VERTEX
-        record_matched_steps(ousted, nodes, side.bits, step)
+        record_matched_steps(np.int64(ousted), nodes, bits, step)
         new_pairs = 0
     while last != NO_VERTEX:
         vertex = opposite_nodes[last].parent
@@ -227,7 +233,7 @@ def _flip(last, side, opposite_nodes, step):
     return new_pairs
 
 
-@kernel(inline="always")
+@inner
 def record_matched_steps(vertex, nodes, bits, step):
     """Set the bits of the steps at which a vertex was matched: from `since` to step - 1."""
     first = nodes[vertex].since

@@ -116,12 +116,13 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 @kernel(_nrt=False)
 def _find_all_edges(side, opposite, geometry):
     """Find the edges of all vertices of `side`, and make both sides free."""
-    clear_matching(side)
-    clear_matching(opposite)
+    clear_matching(side.node, np.int64(0))
+    clear_matching(opposite.node, np.int64(0))
     find_edges(np.int64(0), np.int64(side.pixel.size), side, opposite, geometry)
 
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
     """Match the vertices of `side` in that order; see `search.enter_vertices`."""
-    return enter_vertices(order, side, opposite, geometry, work, np.int64(0))
+    begin = step = np.int64(0)
+    return enter_vertices(order, begin, order.size, side, opposite, geometry, work, step)
