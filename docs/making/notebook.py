@@ -73,7 +73,9 @@ def page(out: Path, path: Path = NOTEBOOK) -> str:
             (out / "figures").mkdir(parents=True, exist_ok=True)
             name = f"figures/{path.stem}_{number}.svg"
             figure.savefig(out / name, metadata={"Date": None})
-            parts.append(f"![The picture that this cell draws]({name})")
+            image = f"![The picture that this cell draws]({name})"
+            wide = figure.get_size_inches()[0] > 7.5  # scrolls on a phone
+            parts.append(f":::{{container}} wide\n{image}\n:::" if wide else image)
         elif cell.shown.startswith("<"):
             parts.append(f"```{{raw}} html\n{cell.shown}\n```")
         elif cell.shown:

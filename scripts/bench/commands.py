@@ -1,10 +1,10 @@
-"""Whole commands: wall time, processor time of the main thread, peak memory: medians, a row each.
+"""Whole commands: wall and processor time, that of the main thread, peak memory: medians.
 
 python scripts/bench/commands.py [WORD] [--images N ...] [--rounds 5] [--against OTHER/bin/python]
 
 Two methods on made images of 48x64 pixels, as many as are named; where BSDSBENCH_BSDS500 names the
 data, val twice too (200 images: ucm2, and the same as PNG). "cold": nothing compiled yet. Another
-installation of the package is called in turn, and the ratio of the medians is printed.
+installation of the package is called in turn, and the ratios of the medians are printed.
 """
 
 import argparse
@@ -63,7 +63,7 @@ runpy.run_module("bsdsbench", run_name="__main__", alter_sys=True)
 
 
 def measured(python, words, cache):
-    """Seconds of wall time and of the main thread, and the peak in MB, of a call."""
+    """Seconds of wall time, of processors, of the main thread, and the peak in MB, of a call."""
     begin = time.perf_counter()
     call = [python, "-c", TIMED, *map(str, words)]
     env = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
@@ -75,7 +75,8 @@ def measured(python, words, cache):
         lines = said.read().splitlines()
     if status:
         raise SystemExit("\n".join([f"{words}: status {status}", *lines]))
-    return end - begin, float(lines[-1]), usage.ru_maxrss / 1024
+    processor = usage.ru_utime + usage.ru_stime  # also of processes that it started
+    return end - begin, processor, float(lines[-1]), usage.ru_maxrss / 1024
 
 
 def main():
@@ -86,8 +87,8 @@ def main():
     parser.add_argument("--against")
     given = parser.parse_args()
     pythons = [sys.executable, given.against] if given.against else [sys.executable]
-    heads = ["command", *["seconds", "main thread", "MB"] * len(pythons)]
-    heads += ["ratio"] * (len(pythons) > 1)
+    heads = ["command", *["seconds", "processor", "main thread", "MB"] * len(pythons)]
+    heads += ["ratio", "of processor"] * (len(pythons) > 1)
     print(f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", sep="\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -127,9 +128,12 @@ def main():
                 [statistics.median(column) for column in zip(*rounds[python][1:], strict=True)]
                 for python in pythons
             ]
-            cells = [f"{wall:.2f} | {own:.2f} | {peak:.0f}" for wall, own, peak in medians]
+            cells = [
+                f"{wall:.2f} | {processor:.2f} | {main_thread:.2f} | {peak:.0f}"
+                for wall, processor, main_thread, peak in medians
+            ]
             if given.against:
-                cells.append(f"{medians[0][0] / medians[1][0]:.2f}")
+                cells += [f"{medians[0][k] / medians[1][k]:.2f}" for k in (0, 1)]
             print(f"| {what} |", " | ".join(cells), "|", flush=True)
 
 

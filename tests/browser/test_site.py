@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -85,6 +86,19 @@ def test_links_work_pictures_have_texts_and_nothing_is_loaded_from_elsewhere(sit
                 broken.append(f"{path}: {link}")
     assert broken == []
     assert len(pages) > 60
+
+
+def test_letters_of_pictures_can_be_read_on_a_phone(site):
+    """At 420 pixels, or at the width at which two plots side by side scroll."""
+    low = {}
+    for path in (site / "_images").glob("*.svg"):
+        text = path.read_text("utf-8")
+        points = float(re.search(r'width="([\d.]+)pt"', text)[1])
+        sizes = [100 * float(size) for size in re.findall(r"scale\(([\d.]+) -[\d.]+\)", text)]
+        shown = 42 * 16 if points > 7.5 * 72 else 420
+        if (smallest := min(size for size in sizes if size < 50) * shown / points) < 6.9:
+            low[path.name] = round(smallest, 1)
+    assert low == {}
 
 
 @pytest.fixture
