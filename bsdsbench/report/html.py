@@ -69,6 +69,7 @@ from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_measure, short
 from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Note, Table
+from bsdsbench.text import listed
 
 _MOST_LINES = 4  # of a verdict
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
@@ -152,7 +153,7 @@ class Page:
         cluster: str | None = None,
     ) -> None:
         self.by, self.cluster = by, cluster
-        self.runs, self.title = runs, title or " / ".join(run.name for run in runs)
+        self.runs, self.title = runs, title or listed([run.name for run in runs])
         self.extra, self.odd = published_beside(published, runs, force, labels)
         self.known = [r for r in find_published(published, labels) if r.curve]
         self.columns, values, self.mains, self.ids = _columns(runs)
@@ -276,7 +277,9 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     date = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdigit() else None))
     facts = []
-    sets = [run.identity.describe() if run.identity else "a set without a name" for run in runs]
+    sets = [
+        run.identity.describe() if run.identity else f"{len(run.records)} images" for run in runs
+    ]
     for texts in (sets, [date], [f"protocol {run.described}" for run in runs]):
         facts.append("; ".join(dict.fromkeys(texts)))
     return facts
