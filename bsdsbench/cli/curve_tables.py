@@ -160,7 +160,7 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], options: Mapping[str, Any]) -> list[Table]:
     """Return a table of every variant of AP and AUC for curves of samples, and one for points."""
     from bsdsbench.curves.areas import area_table, point_areas
-    from bsdsbench.curves.points import pr_form
+    from bsdsbench.curves.points import to_pr_form
 
     sample_curves = [curve for curve in curves if not _is_of_points(curve, options)]
     sample_areas = []
@@ -172,7 +172,7 @@ def _areas_tables(curves: Sequence[NamedCurve], options: Mapping[str, Any]) -> l
     areas_of_points = []
     for curve in point_curves:
         p = curve.points
-        pr_form(p)  # raises DataError if the totals are not known
+        to_pr_form(p)  # raises DataError if the totals are not known
         areas_of_points.append(point_areas(p.tp, p.fp, p.positives, p.negatives))
     tables = []
     if sample_areas:

@@ -90,9 +90,9 @@ class _Tuples(click.ParamType):
 
 def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     """Parse the axes of --plot."""
-    from bsdsbench.curves.ranked import variant_of
+    from bsdsbench.curves.ranked import parse_variant
 
-    return variant_of(text)
+    return parse_variant(text)
 
 
 @verb
@@ -302,7 +302,7 @@ def _curves_of_files(
 
     Raises DataError if a file or its labels cannot be used. The error names the file.
     """
-    from bsdsbench.curves.points import in_space, points_of
+    from bsdsbench.curves.points import points_of, to_space
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
 
@@ -317,7 +317,7 @@ def _curves_of_files(
             warnings.simplefilter("always")
             try:
                 forms = {axes: _curve_of(sample, axes, options) for axes in SPACES_OF_KIND[kind]}
-                ordered = {axes: in_space(curve, axes) for axes, curve in forms.items()}
+                ordered = {axes: to_space(curve, axes) for axes, curve in forms.items()}
                 points = points_of(next(iter(ordered.values())))
                 if options["between"]:
                     points = points.with_between()
@@ -364,7 +364,7 @@ def _curves_of_points(kind: str, options: Mapping[str, Any]) -> list[NamedCurve]
     totals that are not given.
     """
     from bsdsbench.curves import CurvePoints
-    from bsdsbench.curves.points import in_space
+    from bsdsbench.curves.points import to_space
 
     all_points = []
     n_positives = options["num_positives"] or math.nan
@@ -383,7 +383,7 @@ def _curves_of_points(kind: str, options: Mapping[str, Any]) -> list[NamedCurve]
     curves = []
     for k, points in enumerate(all_points):
         for axes in SPACES_OF_KIND[kind]:
-            in_space(points, axes)  # raises DataError if the totals are not known
+            to_space(points, axes)  # raises DataError if the totals are not known
         if options["between"]:
             points = points.with_between()
         name = "points" if len(all_points) == 1 else f"points {k + 1}"

@@ -1,14 +1,14 @@
-"""ROC, PR and DET curves for any labels and scores: every convention has a name.
+"""ROC, PR and DET curves of any labels and scores, with a name for every convention.
 
-pr, roc, det            curves and summary numbers; one point per score, or per sample (VLFeat)
-CurvePoints             points given as rates or counts
-threshold_curve         weighted or fractional targets at quantiles of the scores (Schroedl)
-roc_to_pr, pr_to_roc    points between the two spaces
-roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
-dominates, crossings, meeting   one curve against another
-auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
-delong                  do two areas under ROC curves of the same samples differ?
-area_table              every AP and AUC variant of the same data, with its name
+- pr, roc, det: curves and summary numbers, with one point per score or per sample (VLFeat)
+- CurvePoints: points from rates or counts
+- threshold_curve: weighted or fractional targets at quantiles of the scores (Schroedl)
+- roc_to_pr, pr_to_roc: conversion of points between the two spaces
+- roc_convex_hull, achievable_pr, interpolate_pr: points above and between points
+- dominates, crossings, meeting: comparison of two curves
+- auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas: areas, each rule by name
+- delong: test of the difference between two areas under ROC curves of the same samples
+- area_table: every AP and AUC variant of the same data, with its name
 """
 
 from bsdsbench.curves.areas import (

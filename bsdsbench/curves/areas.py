@@ -1,8 +1,7 @@
-"""Areas under PR and ROC curves: every rule by its name.
+"""Areas under PR and ROC curves, each rule by its name.
 
-The area under a PR curve depends on the rule. Rules differ in what lies between two points
-(nothing, a straight line, the count-linear curve), in the start at recall 0 and in the recall
-levels used.
+The area under a PR curve depends on the rule. Rules differ in the curve between two points (none, a
+straight line, the count-linear curve), in the start at recall 0 and in the recall levels.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
-from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
+from bsdsbench.curves.ranked import Ranking, pr_from_ranking, rank, roc_from_ranking, trapezoids
 from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, defined, samples
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
@@ -34,18 +33,18 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     Parameters
     ----------
     precision, recall : array_like
-        f8 (K,), along the curve in either direction. A precision of NaN at recall 0, at an end, is
-        0/0 of a converted curve: it is left out with an InputWarning, and nothing lies before it.
+        float64 (K,), along the curve in either direction. A NaN precision at an end with recall 0
+        is the 0/0 of a converted curve. It is left out with an InputWarning.
     rule : str
-        How the area between the points is computed:
+        The rule for the area between the points:
 
         - "davis-goadrich": count-linear curves, in closed form; see `davis_goadrich_area`
         - "trapezoid": straight lines; nothing outside the points (optimistic)
         - "step": rise of recall x precision after it, from recall 0 (average precision)
         - "bsds": straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
         - "11-point", "101-point": mean over even recall levels of the best precision at or beyond
-          the level, 0 if none (PASCAL 2007, COCO). The conventional point (recall 0, precision 1)
-          counts if it is passed, as in VLFeat
+          the level, 0 if there is none (PASCAL 2007, COCO). The conventional point (recall 0,
+          precision 1) counts only if it is among the points, as in VLFeat
 
     Returns
     -------
@@ -54,9 +53,11 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
     Raises
     ------
-    ShapeError, DataError
-        For different lengths; for an unknown rule, NaN, values outside [0, 1], or recall that turns
-        back (not under "bsds", which sorts).
+    ShapeError
+        If the lengths differ.
+    DataError
+        For an unknown rule, NaN, values outside [0, 1], or a recall that turns back ("bsds" sorts
+        the points instead).
 
     Examples
     --------
@@ -80,13 +81,13 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     if rule == "step":
         return float(np.sum(np.diff(r, prepend=0) * p))
     if rule != "davis-goadrich":
-        parts = 10 if rule == "11-point" else 100
-        return float(largest_beyond(p, r, np.arange(parts + 1) / parts).mean())
+        n_steps = 10 if rule == "11-point" else 100
+        return float(largest_precision_from(p, r, np.arange(n_steps + 1) / n_steps).mean())
     p, r = p[r > 0], r[r > 0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = r * (1 / p - 1)
-    # Where FP falls by float32 rounding alone, it is taken as constant
+    # A fall of FP within float32 rounding is removed
     highest = np.maximum.accumulate(fp)
     return davis_goadrich_area(r, np.where(highest - fp <= _ROUNDING * r / p, highest, fp), 1)
 
@@ -94,12 +95,12 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
     """Return the exact area under the count-linear curve through points (TP, FP).
 
-    A first point with TP > 0 is joined to (0, 0), so that its precision holds down to recall 0; a
+    A first point with TP > 0 is joined to (0, 0), so that its precision holds down to recall 0. A
     point (0, FP > 0) is kept, so false positives that are ranked first lower the area. Nothing is
-    added beyond the last point. Errors as `interpolate_pr`.
+    added beyond the last point. Raises as `interpolate_pr` does.
 
-    Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
-    [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
+    Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral [dTP / (1 + k)
+    - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     tp_a, tp_b, fp_a, fp_b = a[:-1][rises], a[1:][rises], b[:-1][rises], b[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
-    # The two arguments of the logarithm are TP + FP at the ends; from (0, 0), c is 0.
+    # The arguments of the logarithm are TP + FP at both ends. From (0, 0) on c is 0.
     start, end = tp_a + fp_a, tp_b + fp_b
     log = np.log(np.divide(end, start, out=np.ones_like(end), where=start > 0))
     return float(np.sum((tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * log) / positives)
@@ -141,20 +142,20 @@ class CurveAreas(NamedTuple):
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> CurveAreas:
-    """Return the areas that AUCCalculator gives for points (TP, FP), one per distinct score.
+    """Return the areas that AUCCalculator computes for points (TP, FP), one per distinct score.
 
     Points with TP = 0 are dropped, which is optimistic if false positives are ranked first. If the
     first TP is above 1, the point (1, FP/TP) is added before it. The curve ends at (P, N). Points
     are inserted at each whole TP, the first precision is kept down to recall 0, and areas are
-    trapezoids; no hull is taken. Errors as `interpolate_pr`, also for counts that exceed their
-    totals.
+    trapezoids; no hull is taken. Raises as `interpolate_pr` does, and DataError for counts that
+    exceed their totals.
 
     Parameters
     ----------
     tp, fp, positives, negatives : as in `davis_goadrich_area`
         Counts along the curve and totals.
     min_recall : float
-        Only the area under PR to the right of this recall counts.
+        Left end of the PR area.
 
     Returns
     -------
@@ -186,9 +187,8 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Return the area of the trapezoids under ROC points in the order given.
-
-    No points are added at the ends.
+    """Return the area of the trapezoids under ROC points in the given order. No points
+    are added.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     Raises
     ------
     ShapeError, DataError
-        For different lengths; for NaN or infinity.
+        If the lengths differ; for NaN or infinity.
 
     Examples
     --------
@@ -214,8 +214,8 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     return trapezoids(*columns("number", fpr=fpr, tpr=tpr))
 
 
-def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return the largest precision at each recall level or beyond it, 0 if there is none.
+def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
+    """Return the largest precision at or beyond each recall level, or 0 if there is none.
 
     `recall` must not fall.
     """
@@ -224,17 +224,17 @@ def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
 
 
 class AreaRow(NamedTuple):
-    """One area or average precision of a ranking, and the program or paper that computes it so.
+    """An area or average precision of a ranking, and the program or paper that computes it.
 
     Parameters
     ----------
     name, space : str
         Program or paper, and what it calls the number; "PR" or "ROC".
     value : float
-        The number; NaN if that program gives none (no positives, scores that it rejects).
+        The number; NaN if the program gives none (no positives, rejected scores).
     points, ties, start, rule : str
-        In words: what a point of the curve stands for, how equal scores are treated, the curve's
-        value at recall 0, and how the area is summed.
+        Descriptions of the points of the curve, the treatment of equal scores, the value at
+        recall 0, and the sum.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class AreaRow(NamedTuple):
 
 _MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
 # name -> "points | ties | start | rule"
-_WORDS = {
+_DESCRIPTIONS = {
     "scikit-learn average_precision_score": f"{_MERGED} | none | step",
     "scikit-learn precision_recall_curve + auc": f"{_MERGED} | (0, 1) | trapezoid",
     "torchmetrics AveragePrecision, exact": f"{_MERGED} | (0, 1) | step",
@@ -284,16 +284,16 @@ _WORDS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Return every AP and AUC variant of the same labels and scores, with its name and rule.
+    """Compute every AP and AUC variant of the same labels and scores, with name and rule.
 
     The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
-    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from
-    their definitions. Those of PR are NaN without positives, those of ROC if a class is missing.
+    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from their
+    definitions. PR values are NaN without positives, ROC values if a class is missing.
 
     Parameters
     ----------
     labels, scores, reading : as in `pr`
-        The samples, and how labels are read.
+        The samples and the meaning of labels.
 
     Raises
     ------
@@ -306,20 +306,20 @@ def area_table(
     >>> len(curves.area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
-    values = _areas(*samples(labels, scores, reading))
+    values = _compute_areas(*samples(labels, scores, reading))
     rows = []
-    for name, words in _WORDS.items():
+    for name, description in _DESCRIPTIONS.items():
         space = "ROC" if "roc" in name else "PR"
-        rows.append(AreaRow(name, space, values.get(name, np.nan), *words.split(" | ")))
+        rows.append(AreaRow(name, space, values.get(name, np.nan), *description.split(" | ")))
     return tuple(rows)
 
 
 def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
-    """Return the area under the curve of points by each rule, as `area_table` does of samples.
+    """Compute the area under a curve of points by each rule, like `area_table` for samples.
 
-    The arguments, and errors, are those of `auccalculator_areas`.
+    The arguments and the errors are those of `auccalculator_areas`.
     """
     a, b = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -349,45 +349,44 @@ def point_areas(
     return tuple(areas)
 
 
-def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
-    """Return the numbers of `area_table` by name, without those that are undefined."""
+def _compute_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
+    """Compute the values of `area_table` by name, without those that are undefined."""
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
-    # scikit-learn rejects infinite scores; -inf is its smallest score, as -1e300 would be.
-    # Two rules need scores from 0 to 1.
+    # scikit-learn rejects +inf, but accepts -inf as its smallest score
     finite = bool((s < np.inf).all())
     in_unit_range = bool(s.size and s.min() >= 0 and s.max() <= 1)
     areas: dict[str, Any] = {}
     if p and n:
-        areas["VLFeat roc auc"] = roc_of(sample).auc
+        areas["VLFeat roc auc"] = roc_from_ranking(sample).auc
         if finite:
-            areas["scikit-learn roc_auc_score"] = roc_of(merged).auc
+            areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
     if not p:
         return areas
     if finite:
-        curve = pr_of(merged)
+        curve = pr_from_ranking(merged)
         areas["scikit-learn average_precision_score"] = curve.ap
         areas["scikit-learn precision_recall_curve + auc"] = curve.auc
-    # torchmetrics passes scores outside [0, 1] through a sigmoid, in single precision.
+    # torchmetrics applies a sigmoid to scores outside [0, 1], in single precision
     for_torch = merged
     if not in_unit_range:
         with np.errstate(over="ignore"):
             probability = 1 / (1 + np.exp(-s.astype(np.float32)))
         for_torch = rank(positive, negative, probability.astype(np.float64))
-    areas["torchmetrics AveragePrecision, exact"] = pr_of(for_torch).ap
-    precision, recall = _pr_at(for_torch, np.linspace(0, 1, 100))
+    areas["torchmetrics AveragePrecision, exact"] = pr_from_ranking(for_torch).ap
+    precision, recall = _pr_at_thresholds(for_torch, np.linspace(0, 1, 100))
     areas["torchmetrics AveragePrecision, binned"] = -np.sum(np.diff(np.r_[recall, 0]) * precision)
-    curve = pr_of(sample)
+    curve = pr_from_ranking(sample)
     areas |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
-    areas["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
-    # MATLAB and numpy sort -inf like any score; there is no conventional first point.
-    listed = pr_of(rank(positive, negative, s, "sample", include_inf=True))
-    precision, recall = ratio(listed.tp, listed.tp + listed.fp)[1:], listed.recall[1:]
+    areas["VLFeat ap, Interpolate"] = pr_from_ranking(sample, interpolate=True).ap
+    # MATLAB and numpy sort -inf like any score, and add no conventional first point
+    full = pr_from_ranking(rank(positive, negative, s, "sample", include_inf=True))
+    precision, recall = ratio(full.tp, full.tp + full.fp)[1:], full.recall[1:]
     areas["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     areas["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
-    # COCO's own levels, rounding included: linspace, not i/100.
-    areas["COCO AP"] = largest_beyond(precision, recall, np.linspace(0, 1, 101)).mean()
+    # COCO's levels are linspace, which rounds differently than i/100
+    areas["COCO AP"] = largest_precision_from(precision, recall, np.linspace(0, 1, 101)).mean()
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
     # A ranking without negatives has precision 1 everywhere.
     areas["Davis-Goadrich, achievable (ROC hull)"] = areas["AUCCalculator"] = 1.0
@@ -397,11 +396,13 @@ def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
         areas["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
     if in_unit_range:
         thresholds = np.array(even_thresholds(99))
-        areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, *_pr_at(merged, thresholds)))
+        areas["BSDS area, 99 thresholds"] = area(
+            PRCurve(thresholds, *_pr_at_thresholds(merged, thresholds))
+        )
     return {name: float(value) for name, value in areas.items()}
 
 
-def _pr_at(ranking: Ranking, thresholds: F8) -> PRPoints:
+def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
     """Return precision and recall for score >= each of finite thresholds."""
     k = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp = ranking.tp[k]
@@ -409,7 +410,7 @@ def _pr_at(ranking: Ranking, thresholds: F8) -> PRPoints:
 
 
 class DeLongResult(NamedTuple):
-    """Two areas under ROC curves of the same samples and the test of their difference.
+    """The areas under two ROC curves of the same samples, and the test of their difference.
 
     Parameters
     ----------
@@ -420,7 +421,7 @@ class DeLongResult(NamedTuple):
     p : float
         Two-sided p-value of no difference; NaN if the variance is 0.
     covariance : array
-        float64 (2, 2), of the two areas: the square root of its diagonal is their standard error.
+        float64 (2, 2), of the two areas. The square root of the diagonal is their standard error.
     """
 
     auc: float
@@ -446,13 +447,13 @@ def delong(
     Parameters
     ----------
     labels, scores, other : array
-        (n,); labels as in `roc`; tied scores count half.
+        Arrays (n,). Labels have the forms of `roc`. A tied pair counts half.
     level : float
         Confidence level of the interval, between 0 and 1.
     reading : str
         As in `roc`.
     clusters : array or None
-        (n,), what samples belong together, such as patients; default: each is independent.
+        (n,), the group of each sample, such as a patient. None: samples are independent.
 
     Returns
     -------
@@ -461,7 +462,7 @@ def delong(
     Raises
     ------
     DataError
-        With fewer than two positives or negatives, where no variance can be estimated.
+        If there are fewer than two positives or negatives, so that there is no variance.
 
     References
     ----------
@@ -487,7 +488,7 @@ def delong(
                 f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
             )
         ranks = rankdata(np.r_[s[positive], s[negative]])
-        # The share of negatives below each positive, and of positives above each negative
+        # The fraction of negatives below each positive, and of positives above each negative
         above.append((ranks[:n_positive] - rankdata(s[positive])) / n_negative)
         below.append(1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive)
     if clusters is None:
@@ -497,36 +498,37 @@ def delong(
         if members.shape != positive.shape:
             raise DataError(f"clusters: shape {members.shape}, expected {positive.shape}")
         covariance = _clustered_covariance(above, below, members[positive], members[negative])
-    auc, second = (float(np.mean(shares)) for shares in above)
-    difference = auc - second
+    auc, other_auc = (float(np.mean(fractions)) for fractions in above)
+    difference = auc - other_auc
     error = float(np.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0)))
-    width = NormalDist().inv_cdf((1 + level) / 2) * error
+    half_width = NormalDist().inv_cdf((1 + level) / 2) * error
     p = 2 * NormalDist().cdf(-abs(difference) / error) if error else float("nan")
     return DeLongResult(
-        auc, second, difference, difference - width, difference + width, p, covariance
+        auc, other_auc, difference, difference - half_width, difference + half_width, p, covariance
     )
 
 
 def _clustered_covariance(
-    above: Sequence[F8], below: Sequence[F8], of_positives: I8, of_negatives: I8
+    above: Sequence[F8], below: Sequence[F8], positive_clusters: I8, negative_clusters: I8
 ) -> F8:
-    """Return the covariance (2, 2) of two areas under clustered samples.
+    """Return the covariance (2, 2) of two areas if samples are clustered.
 
-    above, below : the shares of each positive and negative sample for both scores, and their
-    clusters. Raises DataError where positives or negatives are of one cluster.
+    `above` and `below` hold, for both scores, the fractions of each positive and each negative
+    sample. The last two arguments are the clusters of these samples. Raises DataError if all
+    positives or all negatives are in one cluster.
     """
-    n_clusters = max(of_positives.max(), of_negatives.max()) + 1
+    n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
     sums, factors = [], []
-    for shares, members in ((above, of_positives), (below, of_negatives)):
+    for fractions, members in ((above, positive_clusters), (below, negative_clusters)):
         n_with = np.unique(members).size
         if n_with < 2:
             raise DataError("clusters: one has all positives or negatives, expected two or more")
-        centred = [share - share.mean() for share in shares]
+        centred = [fraction - fraction.mean() for fraction in fractions]
         summed = [np.bincount(members, of_score, n_clusters) for of_score in centred]
         sums.append(np.array(summed) / members.size)
         factors.append(n_with / (n_with - 1))
     positives, negatives = sums
-    n_used = np.unique(np.concatenate([of_positives, of_negatives])).size
-    both = n_used / (n_used - 1) * (positives @ negatives.T)
-    alone = factors[0] * (positives @ positives.T) + factors[1] * (negatives @ negatives.T)
-    return np.asarray(alone + both + both.T)
+    n_used = np.unique(np.concatenate([positive_clusters, negative_clusters])).size
+    cross = n_used / (n_used - 1) * (positives @ negatives.T)
+    within = factors[0] * (positives @ positives.T) + factors[1] * (negatives @ negatives.T)
+    return np.asarray(within + cross + cross.T)

@@ -1,9 +1,9 @@
-"""Between ROC and PR space: conversion, convex hull, interpolation, dominance and crossings.
+"""ROC and PR space: conversion, convex hull, interpolation, dominance and crossings of curves.
 
-With P positives and N negatives a point is a pair of counts (TP, FP); ROC and PR show the same
-counts in two ways. A straight line in ROC space is a straight line of counts and a hyperbola in PR
-space, so a curve is above another in one space exactly if it is in the other. lines="straight"
-joins PR points by straight lines, as printed figures do.
+With P positives and N negatives a point is a pair of counts (TP, FP), which ROC and PR space show
+in two ways. A straight line in ROC space is a straight line of counts, and a hyperbola in PR space.
+So a curve is above another in one space exactly if it is in the other. lines="straight" joins PR
+points by straight lines instead, as printed figures do.
 Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
@@ -25,28 +25,28 @@ Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
 # Which of two curves dominates
 Relation = Literal["first", "second", "equal", "neither"]
-# Differences of interpolated heights below this (times the height) are rounding.
+# Relative differences of interpolated heights below this are rounding
 _TOLERANCE = 1e-12
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
 Curve: TypeAlias = Sequence[ArrayLike]
 
 
 class PRPoints(NamedTuple):
-    """Points of a PR curve, f8 (K,), recall not falling. Unpacks as precision, recall."""
+    """Points of a PR curve, float64 (K,). Recall does not fall. Unpacks as precision, recall."""
 
     precision: F8
     recall: F8
 
 
 class ROCPoints(NamedTuple):
-    """Points of a ROC curve, f8 (K,), neither rate falling. Unpacks as fpr, tpr."""
+    """Points of a ROC curve, float64 (K,). Neither rate falls. Unpacks as fpr, tpr."""
 
     fpr: F8
     tpr: F8
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """Convert ROC points to PR points. The precision at (0, 0) is 0/0: NaN.
+    """Convert ROC points to PR points. The precision at (0, 0) is 0/0, which gives NaN.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     Raises
     ------
     ShapeError, DataError
-        For different lengths; for rates outside [0, 1] or totals that are not above 0.
+        If the lengths differ; for rates outside [0, 1] or totals that are not above 0.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def pr_to_roc(
 ) -> ROCPoints:
     """Convert PR points to ROC points: FP = TP (1/precision - 1).
 
-    At recall 0 any FP is possible: NaN, except for the conventional point (recall 0, precision 1),
-    which is (0, 0).
+    At recall 0 any FP is possible, which gives NaN. The conventional point (recall 0, precision 1)
+    becomes (0, 0).
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def pr_to_roc(
     Raises
     ------
     DataError
-        As `roc_to_pr`, and for a point that no ranking of these totals can have (precision 0 at
-        recall > 0, or more false positives than negatives).
+        As `roc_to_pr` does, and for a point that is impossible with these totals: precision 0 at
+        recall > 0, or more false positives than negatives.
 
     Examples
     --------
@@ -98,17 +98,17 @@ def pr_to_roc(
     >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
-    # `roc_to_pr` gives NaN at (0, 0), where the precision does not matter.
+    # `roc_to_pr` gives NaN at (0, 0), where the precision does not matter
     p, r = columns("share", precision=np.nan_to_num(precision), recall=recall)
-    total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
+    n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
-        fpr = total * r * (1 / p - 1) / rest
-    empty = r == 0
-    fpr[empty] = np.where(p[empty] == 1, 0.0, np.nan)
-    # 1 + 1e-9: a printed or rounded precision must not make full recall impossible.
-    bad = ~empty & ~(fpr <= 1 + 1e-9)
-    if bad.any():
-        k = int(bad.argmax())
+        fpr = n_positive * r * (1 / p - 1) / n_negative
+    is_empty = r == 0
+    fpr[is_empty] = np.where(p[is_empty] == 1, 0.0, np.nan)
+    # 1 + 1e-9: a rounded precision must not make full recall impossible
+    is_impossible = ~is_empty & ~(fpr <= 1 + 1e-9)
+    if is_impossible.any():
+        k = int(is_impossible.argmax())
         raise DataError(
             f"precision {p[k]:g} at recall {r[k]:g}: means a false positive rate of {fpr[k]:g} "
             f"with {positives:g} positives and {negatives:g} negatives, expected at most 1"
@@ -119,7 +119,7 @@ def pr_to_roc(
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """Return the corners of the upper convex hull of ROC points and of (0, 0) and (1, 1).
 
-    Without points it is the chance line. Errors as `roc_to_pr`. Andrew's monotone chain.
+    Without points the hull is the chance line. Raises as `roc_to_pr` does. Andrew's monotone chain.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     Returns
     -------
     ROCPoints
-        From (0, 0) to (1, 1), no three on a line (up to rounding).
+        Corners from (0, 0) to (1, 1). No three are on a line, up to rounding.
 
     Examples
     --------
@@ -142,9 +142,10 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 
 
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """Return the best PR curve that mixtures of ROC points achieve: their hull in PR space.
+    """Return the best PR curve that mixtures of ROC points achieve: the ROC hull in PR space.
 
-    Without points it is the chance line. Errors as `roc_to_pr`. Source: section 3 of the paper.
+    Without points it is the chance line. Raises as `roc_to_pr` does. Source: section 3 of the
+    paper.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Interpolate points (TP, FP) linearly in counts, at each whole TP between them.
 
     Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
-    takes the precision of the next point, which is the limit along the line. Source: section 4.
+    has the precision of the next point, which is the limit along the line. Source: section 4.
 
     Parameters
     ----------
@@ -186,12 +187,12 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     Returns
     -------
     PRPoints
-        The given and the new points, recall not falling; empty without points.
+        The given and the new points, by rising recall; empty without points.
 
     Raises
     ------
     ShapeError, DataError
-        For different lengths; for counts that fall or a total that is not above 0.
+        If the lengths differ; for counts that fall or a total that is not above 0.
 
     Examples
     --------
@@ -200,7 +201,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
     total = above_zero(positives, "positives")
-    t, f = between(tp, fp)
+    t, f = insert_whole_tp(tp, fp)
     if t.size == 0:
         return PRPoints(t, f)
     precision = ratio(t, t + f)
@@ -210,27 +211,29 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
 
 class _Counted(NamedTuple):
-    """Counts along a curve, f8 (K,), neither falling."""
+    """Counts along a curve, float64 (K,). Neither falls."""
 
     tp: F8
     fp: F8
 
 
-def between(tp: ArrayLike, fp: ArrayLike) -> _Counted:
-    """Return counts along a curve and the points between them, linear, at each whole TP."""
+def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counted:
+    """Insert the points at each whole TP between counts along a curve, linear in counts."""
     a, b = columns("count", tp=tp, fp=fp)
     if a.size == 0:
         return _Counted(a, b)
-    whole = np.arange(np.floor(a[0]) + 1, np.ceil(a[-1]))
-    new = whole[~np.isin(whole, a)]
-    k = np.searchsorted(a, new, side="right") - 1
+    whole_tp = np.arange(np.floor(a[0]) + 1, np.ceil(a[-1]))
+    new_tp = whole_tp[~np.isin(whole_tp, a)]
+    k = np.searchsorted(a, new_tp, side="right") - 1
     slope = (b[k + 1] - b[k]) / (a[k + 1] - a[k])
-    t, f = np.r_[a, new], np.r_[b, b[k] + slope * (new - a[k])]
+    t, f = np.r_[a, new_tp], np.r_[b, b[k] + slope * (new_tp - a[k])]
     order = np.argsort(t, kind="stable")
     return _Counted(t[order], f[order])
 
 
 class _Points(NamedTuple):
+    """Points, float64 (K,) each."""
+
     x: F8
     y: F8
 
@@ -255,23 +258,23 @@ def dominates(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> bool:
-    """Return whether curve `a` is nowhere below curve `b` (a curve dominates itself).
+    """Return True if curve `a` is nowhere below curve `b`. A curve dominates itself.
 
     ROC curves are completed by (0, 0) and (1, 1). PR curves keep their first precision down to
-    recall 0, and are compared up to the smaller of their last recalls. One curve dominates another
-    in ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
+    recall 0, and are compared up to the smaller of both last recalls. A curve dominates another in
+    ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
 
     Parameters
     ----------
     a, b : pair of array_like
         (fpr, tpr) in ROC space, (precision, recall) in PR space. The undefined end of a converted
-        curve (NaN, where the other number is 0) is left out with an InputWarning.
+        curve (NaN beside 0) is left out with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) in which the curves are compared.
     lines : str
-        In PR space, "counts" (count-linear, the correct one) or "straight".
+        In PR space, "counts" (count-linear, which is correct) or "straight".
 
     Raises
     ------
@@ -284,8 +287,8 @@ def dominates(
     >>> curves.dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
     True
     """
-    difference = _heights(a, b, space, within, lines).difference
-    return bool((difference >= 0).all())
+    heights = _heights(a, b, space, within, lines)
+    return bool((heights.difference >= 0).all())
 
 
 def crossings(
@@ -298,8 +301,8 @@ def crossings(
 ) -> ROCPoints | PRPoints:
     """Return the crossings of curves `a` and `b` from left to right. Raises as `dominates` does.
 
-    Curves that touch without changing sides do not cross. If they share a stretch before they
-    change sides, its first point is returned.
+    Curves that touch without changing sides do not cross. If curves share a stretch before they
+    change sides, the first point of the stretch is returned.
 
     Parameters
     ----------
@@ -326,12 +329,12 @@ def crossings(
         if j > i + 1:
             crossed.append((x[i + 1], ya[i + 1]))
         elif x[i] == x[j]:
-            # At least one curve is vertical here: the first height that both have.
-            first = min if ya[j] < ya[i] or yb[j] < yb[i] else max
-            crossed.append((x[i], first(ya[i], yb[i])))
+            # At least one curve is vertical: take the first height that both have
+            first_shared = min if ya[j] < ya[i] or yb[j] < yb[i] else max
+            crossed.append((x[i], first_shared(ya[i], yb[i])))
         else:
-            share = difference[i] / (difference[i] - difference[j])
-            crossed.append((x[i] + share * (x[j] - x[i]), ya[i] + share * (ya[j] - ya[i])))
+            weight = difference[i] / (difference[i] - difference[j])
+            crossed.append((x[i] + weight * (x[j] - x[i]), ya[i] + weight * (ya[j] - ya[i])))
     points = np.array(crossed, np.float64).reshape(-1, 2)
     u, v = points[:, 0], points[:, 1]
     if space == "roc":
@@ -340,18 +343,18 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other, if one does. Raises as `dominates` does."""
+    """Return which of two curves dominates the other, if any. Raises as `dominates` does."""
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
-    above, below = bool((difference > 0).any()), bool((difference < 0).any())
-    if above and below:
+    is_above, is_below = bool((difference > 0).any()), bool((difference < 0).any())
+    if is_above and is_below:
         return "neither"
-    return "first" if above else "second" if below else "equal"
+    return "first" if is_above else "second" if is_below else "equal"
 
 
 class _Heights(NamedTuple):
-    """Two curves on either side of each corner of either: (2 corners - 2,) each.
+    """The heights of two curves on both sides of each corner, (2 corners - 2,) each.
 
-    Entry 2i is just right of corner i, entry 2i + 1 just left of the next one.
+    Entry 2i is just right of corner i, entry 2i + 1 just left of the next corner.
     """
 
     x: F8
@@ -363,7 +366,9 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Return the heights of two curves at all their corners in the range `within`."""
+    """Compute the heights of two curves at the corners of both in the range `within`. Raises
+    DataError.
+    """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
     polylines = [_polyline(curve, space, lines) for curve in (a, b)]
@@ -376,11 +381,11 @@ def _heights(
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
     heights = []
     for x, y in polylines:
-        between = np.interp(grid, x, y)
+        height = np.interp(grid, x, y)
         first = np.searchsorted(x, grid, side="left")
         last = np.searchsorted(x, grid, side="right") - 1
-        left = np.where(x[first] == grid, y[first], between)
-        right = np.where(x[last] == grid, y[last], between)
+        left = np.where(x[first] == grid, y[first], height)
+        right = np.where(x[last] == grid, y[last], height)
         heights.append(np.ravel(np.c_[left, right])[1:-1])
     scale = max(1.0, *(float(np.abs(h).max()) for h in heights))
     difference = heights[0] - heights[1]
@@ -389,18 +394,17 @@ def _heights(
 
 
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Points:
-    """Return the points of a curve between which it is straight; x does not fall.
+    """Return the corners of a curve in a plane in which it is straight between them.
 
-    y is TPR in ROC space, in PR space precision, or -FP/P with count-linear interpolation: of two
-    curves the better one is higher.
+    x does not fall. y is TPR in ROC space. In PR space y is precision, or -FP/P for count-linear
+    curves. The better of two curves is higher. Raises DataError for a curve that turns back.
     """
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
-    first, second = curve if space == "roc" else curve[::-1]
-    if space == "roc":  # what is undefined at an end is the rate that was converted to
-        first, second = defined(first, second, names[0])
-    else:
-        second, first = defined(second, first, names[1])
-    x, y = columns("number", **{names[0]: first, names[1]: second})
+    if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
+        x_values, y_values = defined(curve[0], curve[1], "fpr")
+    else:  # conversion to PR space may leave precision undefined at an end
+        y_values, x_values = defined(curve[0], curve[1], "precision")
+    x, y = columns("number", **{names[0]: x_values, names[1]: y_values})
     if x.size and x[0] > x[-1]:
         x, y = x[::-1], y[::-1]
     if space == "roc":
@@ -409,8 +413,10 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Points:
         x, y = x[x > 0], y[x > 0]
         if x.size == 0 or (y <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
-        start, y = (y[0], y) if lines == "straight" else (0, -x * (1 / y - 1))
-        x, y = np.r_[0, x], np.r_[start, y]
+        if lines == "straight":
+            x, y = np.r_[0, x], np.r_[y[0], y]
+        else:
+            x, y = np.r_[0, x], np.r_[0, -x * (1 / y - 1)]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
         raise DataError(f"{names[0]}: expected 0..1, not turning back")
     return _Points(x, y)

@@ -1,4 +1,4 @@
-"""Points of a curve in both spaces: given as rates or as counts, or taken from any curve."""
+"""Points of a curve in PR and ROC space, from rates, from counts, or from any curve."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bsdsbench.curves.geometry import (
     PRPoints,
     Relation,
     ROCPoints,
-    between,
     crossings,
+    insert_whole_tp,
     relation,
     roc_convex_hull,
 )
@@ -26,8 +26,8 @@ from bsdsbench.curves.ranked import (
     Ranking,
     ROCResult,
     along_curve,
-    pr_of,
-    roc_of,
+    pr_from_ranking,
+    roc_from_ranking,
     trapezoids,
 )
 from bsdsbench.curves.samples import above_zero, columns, counts_from_rates, read_only
@@ -46,9 +46,9 @@ class CurvePoints(TabularCurve):
     Parameters
     ----------
     precision, tpr, fpr, thresholds : array
-        f8 (T,), from the point with the fewest predictions on.
+        float64 (T,), from the point with the fewest predictions on.
     positives, negatives : float
-        Total of each class; NaN if it is not known.
+        Total of each class; NaN if not known.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class CurvePoints(TabularCurve):
     def of_rates(
         cls, fpr: ArrayLike, tpr: ArrayLike, positives: float = np.nan, negatives: float = np.nan
     ) -> CurvePoints:
-        """Return ROC points from left to right; without the totals precision is not known.
+        """Build ROC points, sorted by FPR. Precision is NaN unless both totals are given.
 
         Raises DataError for rates outside [0, 1], and for totals that are not above 0.
         """
@@ -80,47 +80,54 @@ class CurvePoints(TabularCurve):
         order = np.lexsort((y, x))
         x, y = x[order], y[order]
         tp, fp = counts_from_rates(y, positives), counts_from_rates(x, negatives)
-        precision, unknown = read_only(defined_ratio(tp, tp + fp)), np.full(x.size, np.nan)
-        totals = float(positives), float(negatives)
-        return cls(precision, read_only(y), read_only(x), read_only(unknown), *totals)
+        return cls(
+            precision=read_only(defined_ratio(tp, tp + fp)),
+            tpr=read_only(y),
+            fpr=read_only(x),
+            thresholds=read_only(np.full(x.size, np.nan)),
+            positives=float(positives),
+            negatives=float(negatives),
+        )
 
     @classmethod
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Return points of counts. Raises DataError for counts below 0 or above their totals."""
+        """Build points from counts. Raises DataError for counts below 0 or above their totals."""
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
         a, b = columns("number", tp=tp, fp=fp)
         return cls.of_rates(b / n, a / p, p, n)
 
     @property
     def recall(self) -> F8:
-        """The true positive rate, f8 (T,)."""
+        """The true positive rate, float64 (T,)."""
         return self.tpr
 
     @property
     def fnr(self) -> F8:
-        """The rate of misses, 1 - tpr, f8 (T,)."""
+        """The miss rate, 1 - tpr, float64 (T,)."""
         return 1 - self.tpr
 
     @property
     def tp(self) -> F8:
-        """True positives, f8 (T,)."""
+        """True positives, float64 (T,)."""
         return counts_from_rates(self.tpr, self.positives)
 
     @property
     def fp(self) -> F8:
-        """False positives, f8 (T,)."""
+        """False positives, float64 (T,)."""
         return counts_from_rates(self.fpr, self.negatives)
 
     @property
     def is_curve(self) -> bool:
-        """True if no rate falls from one point to the next, so that lines may join them."""
+        """True if no rate falls from one point to the next, so that lines may join the points."""
         return not ((np.diff(self.tpr) < 0) | (np.diff(self.fpr) < 0)).any()
 
     @property
     def auc(self) -> float:
-        """Trapezoids under the points, (0, 0) and (1, 1) in ROC space; NaN if it is no curve."""
+        """Trapezoids under the points, (0, 0) and (1, 1) in ROC space; NaN if they form
+        no curve.
+        """
         if not self.is_curve:
             return float("nan")
         x, y = np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1]
@@ -128,9 +135,10 @@ class CurvePoints(TabularCurve):
 
     @property
     def area(self) -> float:
-        """Exact area under the count-linear PR curve; NaN without totals or where it is no curve.
+        """Exact area under the count-linear PR curve up to the last point; see
+        `davis_goadrich_area`.
 
-        It ends at the last point; see `davis_goadrich_area`.
+        NaN without totals, without points, or if the points form no curve.
         """
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
@@ -138,13 +146,13 @@ class CurvePoints(TabularCurve):
 
     @property
     def chance(self) -> float:
-        """Precision of a random ranking, P/(P + N)."""
+        """The precision of a random ranking, P/(P + N)."""
         return float(self.positives / (self.positives + self.negatives))
 
     def hull(self) -> CurvePoints:
         """Return the corners of the upper convex hull in ROC space, with the same totals.
 
-        Where a class is missing it is the curve itself, whose rates are undefined.
+        If a class is missing, so that rates are undefined, the points are returned unchanged.
         """
         if np.isnan(self.fpr + self.tpr).any():
             return self
@@ -153,71 +161,72 @@ class CurvePoints(TabularCurve):
         )
 
     def with_between(self) -> CurvePoints:
-        """Return the points and those between them, linear in counts, at each whole TP.
+        """Return the points and the points at each whole TP between them, linear in counts.
 
         Raises DataError without totals, and for counts that fall.
         """
-        pr_form(self)
-        tp, fp = between(self.tp, self.fp)
+        to_pr_form(self)
+        tp, fp = insert_whole_tp(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
 
 
 AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
-def in_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Return a curve in the form that has the rates of the axes: any curve of the package.
+def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
+    """Convert any curve of the package to a form that has the rates of the axes.
 
-    Raises DataError for what is no curve, for a stack of curves, and for one without the totals of
-    the classes that the axes need.
+    Raises DataError for any other value, for a stack of curves, and for a curve without the totals
+    of the classes if the axes need them.
     """
-    return pr_form(curve) if axes == "pr" else _roc_form(curve)
+    return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
 
-def pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Return a curve in a form with precision and recall. Raises DataError as `in_space`."""
+def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
+    """Convert a curve to a form with precision and recall. Raises DataError as `to_space` does."""
     if isinstance(curve, PRResult):
         return along_curve(curve)
     if isinstance(curve, ROCResult):
-        return pr_of(_ranking(along_curve(curve)))
+        return pr_from_ranking(_ranking(along_curve(curve)))
     if isinstance(curve, PRCurve):
         if curve.precision.ndim > 1:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
         return curve
     if isinstance(curve, PRPoints):
-        p, r = (column[np.argsort(curve.recall, kind="stable")] for column in curve)
-        unknown = np.full(r.size, np.nan)
-        return CurvePoints(p, r, unknown, unknown, math.nan, math.nan)
+        order = np.argsort(curve.recall, kind="stable")
+        precision, recall = curve.precision[order], curve.recall[order]
+        unknown = np.full(recall.size, np.nan)
+        return CurvePoints(precision, recall, unknown, unknown, math.nan, math.nan)
     points = _points(curve)
     if points.tpr.size and math.isnan(points.positives + points.negatives):
-        raise _without_totals()
+        raise _missing_totals()
     return points
 
 
-def _roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Return a curve in a form with TPR and FPR. Raises DataError as `in_space`."""
+def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
+    """Convert a curve to a form with TPR and FPR. Raises DataError as `to_space` does."""
     if isinstance(curve, ROCResult):
         return along_curve(curve)
     if isinstance(curve, PRResult):
-        return roc_of(_ranking(along_curve(curve)))
+        return roc_from_ranking(_ranking(along_curve(curve)))
     if isinstance(curve, PRCurve | PRPoints):
-        raise _without_totals()
+        raise _missing_totals()
     return _points(curve)
 
 
 class Meeting(NamedTuple):
-    """Which of two curves dominates the other, and the places where they cross, left to right."""
+    """Which of two curves dominates the other, and the points where they cross, left to right."""
 
     relation: Relation
     places: CurvePoints
 
 
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
-    """Return how two curves lie to each other, completed by (0, 0) and (1, 1) in ROC space.
+    """Compare two curves, completed by (0, 0) and (1, 1) in ROC space.
 
-    In PR space it is the same where both have the same totals (Davis and Goadrich 2006, theorem
-    3.2); else the curves of precision and recall are compared as they are. Raises DataError for
-    points that are no curve, and where a class is missing.
+    If both have the same totals, PR space gives the same relation (Davis and Goadrich 2006, theorem
+    3.2). Otherwise axes="pr" compares the curves of precision and recall. Raises DataError for
+    points that form no curve, and if a class is missing.
 
     Examples
     --------
@@ -229,27 +238,28 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """
     totals = a.positives, a.negatives
     if axes != "pr" or totals == (b.positives, b.negatives):
-        pair: list[Any] = [(curve.fpr, curve.tpr) for curve in (a, b)]
-        fpr, tpr = crossings(*pair)
-        return Meeting(relation(*pair), CurvePoints.of_rates(fpr, tpr, *totals))
-    pair = []
+        roc_curves: list[Any] = [(curve.fpr, curve.tpr) for curve in (a, b)]
+        fpr, tpr = crossings(*roc_curves)
+        return Meeting(relation(*roc_curves), CurvePoints.of_rates(fpr, tpr, *totals))
+    pr_curves: list[Any] = []
     for curve in (a, b):
-        known = ~np.isnan(curve.precision)
-        pair.append((curve.precision[known], curve.recall[known]))
-    crossed = pr_form(PRPoints(*crossings(*pair, space="pr")))
-    return Meeting(relation(*pair, space="pr"), typing.cast(CurvePoints, crossed))
+        is_defined = ~np.isnan(curve.precision)
+        pr_curves.append((curve.precision[is_defined], curve.recall[is_defined]))
+    places = to_pr_form(PRPoints(*crossings(*pr_curves, space="pr")))
+    return Meeting(relation(*pr_curves, space="pr"), typing.cast(CurvePoints, places))
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:
-    """Return the points of a curve in both spaces. Raises DataError as `in_space`."""
-    c = _roc_form(curve)
-    if isinstance(c, CurvePoints):
-        return c
-    precision = read_only(defined_ratio(c.tp, c.tp + c.fp))
-    return CurvePoints(precision, c.tpr, c.fpr, c.thresholds, c.positives, c.negatives)
+    """Convert any curve to points in both spaces. Raises DataError as `to_space` does."""
+    roc = _to_roc_form(curve)
+    if isinstance(roc, CurvePoints):
+        return roc
+    precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
+    return CurvePoints(precision, roc.tpr, roc.fpr, roc.thresholds, roc.positives, roc.negatives)
 
 
 def _points(curve: object) -> CurvePoints:
+    """Convert ROC points to CurvePoints. Raises DataError for any other value but CurvePoints."""
     if isinstance(curve, ROCPoints):
         return CurvePoints.of_rates(*curve)
     if isinstance(curve, CurvePoints):
@@ -258,10 +268,12 @@ def _points(curve: object) -> CurvePoints:
 
 
 def _ranking(c: PRResult | ROCResult) -> Ranking:
+    """Return the counts of a curve as a ranking."""
     return Ranking(c.thresholds, c.tp, c.fp, c.positives, c.negatives)
 
 
-def _without_totals() -> DataError:
+def _missing_totals() -> DataError:
+    """Return the error for a curve without the totals of the classes."""
     fixes = [Setting("num_positives", ...), Setting("num_negatives", ...)]
     what = "points of one space, expected the totals of the classes for the other"
     return DataError(what, fix=fixes)

@@ -1,4 +1,4 @@
-"""Check labels, scores and other arrays of numbers that users pass."""
+"""Checks of labels, scores and other arrays of numbers that users pass to curves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 Bools = Bool
 LabelReading = Literal["auto", "binary", "sign", "larger"]
 
-# Integers beyond this are not all distinct as float64, so a ranking could change.
+# Larger integers are not all distinct as float64, so that a ranking could change
 EXACT = 2**53
 
 
@@ -26,9 +26,11 @@ class Samples(NamedTuple):
 
 
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
-    """Return which samples are positive, which negative, and the scores, each (n,).
+    """Return masks of the positives and the negatives, and the scores as float64, each (n,).
 
-    `reading` is that of `pr`. Warns of a missing class.
+    `reading` tells which labels are positive: "binary" all but 0; "sign" those above 0, while 0 is
+    neither; "larger" the larger of two values; "auto" is "sign" if a label is negative, else
+    "binary". Bool labels are always "binary". Warns if a class is missing.
     """
     y, s = _real_array(labels, "labels"), _real_array(scores, "scores")
     _check_same_size(labels=y, scores=s)
@@ -38,20 +40,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
     if y.dtype == bool:
         reading = "binary"
     elif reading == "auto":
-        other = ~np.isin(y, (-1, 0, 1))
-        if other.any():
-            values = np.unique(y)
-            ways = {  # those that give both classes
-                "larger": ("for the larger of two as positive", values.size == 2),
-                "binary": ("for all but 0 as positive", (values == 0).any()),
-                "sign": ("for those above 0 as positive", values[0] < 0 < values[-1]),
-            }
-            raise DataError(
-                f"labels: {values.size} values with {y[other.argmax()]:g} among them, "
-                "expected 0 and 1, -1 and 1, or -1, 0 and 1",
-                fix=[Setting("reading", way, says) for way, (says, fits) in ways.items() if fits],
-            )
-        reading = "sign" if (y < 0).any() else "binary"
+        reading = _infer_reading(y)
     if reading == "larger":
         values = np.unique(y)
         if values.size != 2:
@@ -59,56 +48,80 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
         positive, negative = y == values[1], y == values[0]
     else:
         positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
-    for word, of_class in (("positives", positive), ("negatives", negative)):
-        if y.size and not of_class.any():
-            warn(InputWarning(f"no {word} (labels read as {reading})"))
+    for name, is_member in (("positives", positive), ("negatives", negative)):
+        if y.size and not is_member.any():
+            warn(InputWarning(f"no {name} (labels read as {reading})"))
     return Samples(positive, negative, s.astype(np.float64, copy=False))
 
 
-def defined(first: ArrayLike, second: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Return two columns without the undefined points at their ends, and warn of those left out.
+def _infer_reading(labels: NDArray[Any]) -> LabelReading:
+    """Return "sign" or "binary" for labels of -1, 0 and 1.
 
-    Such a point is NaN in the first column, called `name`, and 0 in the second: 0/0 of a curve
-    that was converted between the spaces.
+    Raises DataError for other labels. It suggests every reading that gives both classes.
+    """
+    is_other = ~np.isin(labels, (-1, 0, 1))
+    if is_other.any():
+        values = np.unique(labels)
+        options = (
+            (values.size == 2, "larger", "for the larger of two as positive"),
+            ((values == 0).any(), "binary", "for all but 0 as positive"),
+            (values[0] < 0 < values[-1], "sign", "for those above 0 as positive"),
+        )
+        raise DataError(
+            f"labels: {values.size} values with {labels[is_other.argmax()]:g} among them, "
+            "expected 0 and 1, -1 and 1, or -1, 0 and 1",
+            fix=[Setting("reading", name, effect) for fits, name, effect in options if fits],
+        )
+    return "sign" if (labels < 0).any() else "binary"
+
+
+def defined(first: ArrayLike, second: ArrayLike, name: str) -> list[NDArray[Any]]:
+    """Return two columns without the undefined points at their ends, and warn if points are left
+    out.
+
+    An undefined point is NaN in the first column, called `name`, and 0 in the second. It is the 0/0
+    of a curve that was converted between PR and ROC space.
     """
     a, b = (given_array(column, name).ravel() for column in (first, second))
     if a.size == b.size and np.isnan(a).any():
-        kept = np.flatnonzero(~(np.isnan(a) & (b == 0)))
-        inner = slice(kept[0], kept[-1] + 1) if kept.size else slice(0)
-        if left_out := a.size - a[inner].size:
-            warn(InputWarning(f"{name}: {left_out} undefined (0/0) at the end, left out"))
+        sound = np.flatnonzero(~(np.isnan(a) & (b == 0)))
+        inner = slice(sound[0], sound[-1] + 1) if sound.size else slice(0)
+        if n_left_out := a.size - a[inner].size:
+            warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
         a, b = a[inner], b[inner]
     return [a, b]
 
 
 def whole_number(value: float, name: str) -> int:
-    """Return a whole number, 0 or more; 1e4 is one. Raises DataError for others."""
+    """Convert a whole number from 0 to 2**53 to int; 1e4 is accepted. Raises DataError
+    for others.
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(given_number(value, name, 0, EXACT, whole=True))
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Return rates times their total, as whole numbers where only rounding made them fractions."""
-    counts, whole = rates * total, np.rint(rates * total)
-    return np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts)
+    """Multiply rates by their total. Counts within rounding of a whole number become whole."""
+    counts, rounded = rates * total, np.rint(rates * total)
+    return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
 
 
 def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as a 1-D array of real numbers. Raises DataError for NaN and other kinds."""
+    """Flatten values to an array of real numbers. Raises DataError for NaN and other kinds."""
     array = given_array(values, name).ravel()
-    bad = np.isnan(array)
-    if bad.any():
-        where = f"{int(bad.sum())} NaN, the first at index {int(bad.argmax())}"
-        raise DataError(f"{name}: {where}, expected numbers")
+    is_nan = np.isnan(array)
+    if is_nan.any():
+        fault = f"{int(is_nan.sum())} NaN, the first at index {int(is_nan.argmax())}"
+        raise DataError(f"{name}: {fault}, expected numbers")
     return array
 
 
 def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
-    """Return the arguments, passed by name, as float64 (K,) arrays of one length.
+    """Convert the keyword arguments to float64 (K,) arrays of one length.
 
-    All must be finite, a "share" from 0 to 1, a "count" 0 or more and not falling. Raises DataError
-    for other values, ShapeError for different lengths.
+    All must be finite; a "share" lies in 0 .. 1, a "count" is 0 or more and does not fall. Raises
+    DataError for other values, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -127,20 +140,20 @@ def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -
 
 
 def _check_same_size(**arrays: NDArray[Any]) -> None:
-    """Raise ShapeError unless all have as many values."""
+    """Raise ShapeError if the arrays differ in length."""
     if len({array.size for array in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {array.size} values" for name, array in arrays.items())
         raise ShapeError(f"{sizes}, expected as many of each")
 
 
 def above_zero(value: float, name: str) -> float:
-    """Return a total as a float. Raises DataError unless it is finite and above 0."""
+    """Return a total as a float. Raises DataError if it is not finite and above 0."""
     if not 0 < value < np.inf:
         raise DataError(f"{name} {value!r}: expected a number above 0")
     return float(value)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Make an array read-only and return it; nobody else may hold it."""
+    """Make an array read-only in place, and return it."""
     array.flags.writeable = False
     return array

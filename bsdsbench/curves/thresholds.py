@@ -15,7 +15,8 @@ from bsdsbench.errors import DataError, ShapeError
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdCurve(CurvePoints):
-    """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
+    """Precision, TPR and FPR at each of T falling thresholds, float64 (T,); see
+    `threshold_curve`.
 
     Examples
     --------
@@ -33,33 +34,33 @@ def threshold_curve(
     instance_count: ArrayLike | None = None,
     strict: bool = False,
 ) -> ThresholdCurve:
-    """Return precision, TPR and FPR at quantiles of the scores (Schroedl's prec_rec).
+    """Compute precision, TPR and FPR at quantiles of the scores (Schroedl's prec_rec).
 
-    The quantiles follow Hazen's rule (sorted value k of m sits at (k - 0.5)/m, linear between,
-    clamped). Duplicates are removed, and thresholds fall. They are often midpoints, so the highest
-    scores may be above all of them, and there is no point at which nothing is predicted. Without
-    positives TPR is NaN, without negatives FPR; without rows there are no points.
+    The quantiles follow Hazen's rule: sorted value k of m sits at (k - 0.5)/m, linear between,
+    clamped at the ends. Duplicates are removed, and thresholds fall. They are often midpoints, so
+    the highest scores may be above all thresholds, and there is no point without predictions.
+    Without positives TPR is NaN, without negatives FPR; without rows there are no points.
 
     Parameters
     ----------
     targets : array_like
-        (n,) share of a row that is positive, clipped to [0, 1]; with instance_count, the number of
-        positives in the row, clipped to at most its count.
+        (n,) positive fraction of each row, clipped to [0, 1]. With instance_count it is the number
+        of positives in the row, clipped to at most its count.
     scores : array_like
         (n,) finite.
     num_thresholds : int or None
         T: thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score. The default is
         min(distinct scores, 100); 0 and 1 give the smallest score only.
     instance_count : array_like or None
-        Number of instances that a row stands for, one number or (n,); default 1.
+        Number of instances in a row, one number or (n,). None: 1.
     strict : bool
-        Predict where score > threshold, and leave the smallest score out, as in the copy of section
-        6.3 of the 2013 note; the default is score >= threshold.
+        Predict if score > threshold, and omit the smallest score, as in the copy of section 6.3 of
+        the 2013 note. False: predict if score >= threshold.
 
     Raises
     ------
     ShapeError, DataError
-        For different lengths; for NaN.
+        If the lengths differ; for NaN.
 
     Examples
     --------
@@ -81,15 +82,15 @@ def threshold_curve(
         count = np.broadcast_to(count, s.shape)
         target = np.minimum(target, count)
     distinct = np.unique(s)
-    parts = min(distinct.size, 100)
+    n_quantiles = min(distinct.size, 100)
     if num_thresholds is not None:
-        parts = whole_number(num_thresholds, "num_thresholds")
-    levels = _hazen_quantiles(s, parts)
+        n_quantiles = whole_number(num_thresholds, "num_thresholds")
+    levels = _hazen_quantiles(s, n_quantiles)
     if not strict:
         levels = np.r_[distinct[:1], levels]
     thresholds = np.unique(levels)[::-1]
     order = np.argsort(-s, kind="stable")
-    # The rows predicted at a threshold are the first k in order of falling scores.
+    # The first k rows in order of falling scores are predicted at a threshold
     k = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
     tp = np.r_[0.0, np.cumsum(target[order])][k]
     predicted = np.r_[0.0, np.cumsum(count[order])][k]
@@ -106,10 +107,10 @@ def threshold_curve(
 
 
 def _hazen_quantiles(values: F8, parts: int) -> F8:
-    """Return the quantiles i/parts, i = 1 .. parts - 1, of `values` by Hazen's rule, rising.
+    """Return the quantiles i/parts, i = 1 .. parts - 1, of values by Hazen's rule, rising.
 
-    Positions are computed in integers, so that a quantile at a value's position is that value
-    exactly, which numpy does not guarantee.
+    Positions are computed in integers, so that a quantile at the position of a value is exactly
+    that value, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:
@@ -117,6 +118,6 @@ def _hazen_quantiles(values: F8, parts: int) -> F8:
     ordered = np.sort(values)
     # 0-based position of quantile i/parts: m i / parts - 1/2.
     position = np.maximum(2 * m * np.arange(1, parts) - parts, 0)
-    low, rest = np.divmod(position, 2 * parts)
+    low, remainder = np.divmod(position, 2 * parts)
     rise = ordered[np.minimum(low + 1, m - 1)] - ordered[low]
-    return ordered[low] + rise * (rest / (2 * parts))
+    return ordered[low] + rise * (remainder / (2 * parts))

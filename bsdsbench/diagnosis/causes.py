@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve
 
 from bsdsbench.arguments import I8
-from bsdsbench.curves.areas import auc_pr, largest_beyond
+from bsdsbench.curves.areas import auc_pr, largest_precision_from
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth
 from bsdsbench.loaders.pairing import read_split
@@ -57,7 +57,7 @@ def readings(
         yield "ap", f"AP rule {rule}", programs, float(average_precision(whole, rule))
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]
-    envelope = largest_beyond(p, r, RECALL_LEVELS).sum() * 0.01
+    envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     yield "ap", "AP of the envelope", HOME_MADE, envelope
     yield "ap", "AP as a step sum", who, auc_pr(p, r, rule="step")
     who = "numpy's and scikit-learn's auc"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, given_word
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
-from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, in_space
+from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -173,7 +173,7 @@ class CurveDisplay:
         `arguments` are further arguments of the display, and override the fields of the curve.
         Raises DataError if `curve` is not a curve, or if these axes need totals that it lacks.
         """
-        curve = in_space(curve, cls.space)
+        curve = to_space(curve, cls.space)
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
         fields_of_curve = {key: getattr(curve, key) for key in names if hasattr(curve, key)}
         display = cls(**{**fields_of_curve, "name": name, **arguments})
@@ -320,7 +320,7 @@ class PRCurveDisplay(CurveDisplay):
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> PRCurveDisplay:
         """Return the display of any curve, with its areas in the title and interpolated points."""
-        form = in_space(curve, "pr")
+        form = to_space(curve, "pr")
         if isinstance(form, CurvePoints) and form.is_curve and not np.isnan(form.area):
             title = f"AUC (counts interpolated) {100 * form.area:.1f} %"
             scale = np.ceil(_SMOOTH_POSITIVES / form.positives)

@@ -232,11 +232,11 @@ def test_options_of_vl_pr_are_those_of_python(run, scores, tmp_path, words):
 @pytest.mark.parametrize("words", ["tptn", "TNR over TPR", "tpfp", "fpfn"])
 def test_variants_of_roc(run, scores, words):
     """Without --kind a variant is one of ROC."""
-    from bsdsbench.curves.ranked import variant_of
+    from bsdsbench.curves.ranked import parse_variant
 
     _, out, _ = run(scores, "--plot", words, "--format", "json")
     (row,) = json.loads(out)["curves"]
-    assert row["auc"] == curves.roc(*zip(*ROWS, strict=True), plot=variant_of(words)).auc
+    assert row["auc"] == curves.roc(*zip(*ROWS, strict=True), plot=parse_variant(words)).auc
 
 
 def test_quantiles_shares_and_instances(run, tmp_path):

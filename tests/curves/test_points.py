@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from bsdsbench import curves
 from bsdsbench.curves.areas import point_areas
 from bsdsbench.curves.geometry import relation
-from bsdsbench.curves.points import in_space, meeting, points_of
-from bsdsbench.curves.ranked import VARIANTS, variant_of
+from bsdsbench.curves.points import meeting, points_of, to_space
+from bsdsbench.curves.ranked import VARIANTS, parse_variant
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.scores.curve import PRCurve
 
@@ -59,8 +59,8 @@ def test_every_form_of_a_ranking_has_the_same_points(rows):
     rows = [(True, 3), (False, 2), *rows]
     labels, scores = (np.array(column) for column in zip(*rows, strict=True))
     pr, roc = curves.pr(labels, scores), curves.roc(labels, scores)
-    assert in_space(pr, "roc").equals(roc)
-    assert in_space(roc, "pr").equals(pr)
+    assert to_space(pr, "roc").equals(roc)
+    assert to_space(roc, "pr").equals(pr)
     for curve in (pr, roc, curves.pr(labels, scores, stable=True)):
         points = points_of(curve)
         assert set(zip(points.tpr, points.fpr, strict=True)) <= set(
@@ -83,7 +83,7 @@ def test_what_is_no_curve_of_that_space_is_refused():
         ("x", "roc", "expected a curve"),
     ):
         with pytest.raises(DataError, match=words):
-            in_space(curve, axes)
+            to_space(curve, axes)
 
 
 def test_a_relation_has_four_words():
@@ -137,13 +137,13 @@ def test_the_undefined_end_of_a_converted_curve_is_left_out_and_said(space):
     ],
 )
 def test_variants_by_name_and_in_words(words, variant):
-    assert variant_of(words) == variant
+    assert parse_variant(words) == variant
 
 
 @pytest.mark.parametrize("words", ["", "tp", "tptp", "recall over precision", "fpr over tnr"])
 def test_other_words_are_no_variant(words):
     with pytest.raises(DataError, match=r"plot .*: expected fptp"):
-        variant_of(words)
+        parse_variant(words)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

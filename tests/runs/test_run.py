@@ -328,7 +328,7 @@ def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
 
     calls = [(k,) for k in range(20)]
     with ThreadPoolExecutor(3) as executor:
-        found = list(engine._mapped(slowly, calls, executor, 2, 4))
+        found = list(engine._map_in_order(slowly, calls, executor, 2, 4))
     assert found == [((k,), -k) for k in range(20)]
     assert sorted(log) == list(range(20))
 
@@ -417,7 +417,7 @@ def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
     threading.Thread(target=watched.watch, args=(over,), daemon=True).start()
     calls = [(SimpleNamespace(image_id=name),) for name in NAMES]
     with pytest.raises(BrokenExecutor, match=r"died \(CancelledError.*: im0, im1, im2"):
-        list(engine._mapped(len, calls, watched, 3))
+        list(engine._map_in_order(len, calls, watched, 3))
     over.set()
 
 
