@@ -227,13 +227,12 @@ class Reading:
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first(images, Values.WHITE_LABELS).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        numbers = _numbers_of(images)
-        if len(images) > 1 and values == Values.VOID_ALONE and not numbers:
+        if len(images) > 1 and values == Values.VOID_ALONE and not _numbers_of(images):
             fix = Setting(self.void_option, -1, "where that is the object")
             yield Problem(
                 _first(images, values).file, f"{side} nothing but void", "an object", (fix,)
             )
-        if values & Values.PIECES and len(numbers) == 1:
+        if values & Values.PIECES and len(_numbers_of(images)) == 1:
             example = _first(images, Values.PIECES)
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"

@@ -157,8 +157,6 @@ class FilesRead:
         Values in ground-truth files whose pixels are not counted in either map. Readers of masks
         and annotators turn them into the part `valid` of the ground truth, bool (H, W), False at
         these pixels; label maps keep their void labels.
-    numbered : bool
-        True if the connected pieces of masks are objects, which are numbered after reading.
     classes : tuple of str
         The classes, if a prediction has one file for each class; () if it is one file.
     instances : bool
@@ -169,7 +167,6 @@ class FilesRead:
 
     labels: Kind = Kind.CLASSES
     void: tuple[float, ...] = ()
-    numbered: bool = False
     classes: tuple[str, ...] = ()
     instances: bool = False
     sequences: bool = False

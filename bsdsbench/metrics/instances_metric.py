@@ -338,7 +338,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         from maps of numbered objects."""
         if not opt.components:
             return FilesRead(Kind.INSTANCES)
-        return FilesRead(Kind.MASK, opt.ignore, numbered=True)
+        return FilesRead(Kind.MASK, opt.ignore)
 
     def label_evidence(self, labels: Map, opt: InstancesOptions, truth: bool) -> Evidence:
         if truth and opt.ignore:

@@ -248,8 +248,8 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
     pred_map, gt_map = flat
     if "mask" in gt.parts:
         pred_map = without_void(pred_map, gt.parts.get("valid"))
-    refuse_stack(gt_map, pred_map.shape, SIDES[1])
-    refuse_stack(pred_map, gt_map.shape, SIDES[0])
+    _refuse_stack(gt_map, pred_map.shape, SIDES[1])
+    _refuse_stack(pred_map, gt_map.shape, SIDES[0])
     valid = gt.parts.get("valid")
     if opt.components:
         ignored = void_of(gt_map, opt.ignored)
@@ -258,12 +258,12 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
         pred_map = numbered(without_void(pred_map, valid), opt.components, SIDES[0])
         gt_map = numbered(without_void(gt_map, valid), opt.components, SIDES[1])
     elif opt.unit != "class":
-        refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        _refuse_cut_numbers(pred_map, gt_map, opt.unit)
         for numbers, what in zip((pred_map, gt_map), SIDES, strict=True):
-            refuse_reused_numbers(numbers, what)
+            _refuse_reused_numbers(numbers, what)
     elif opt.classes:
         refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
-        refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        _refuse_cut_numbers(pred_map, gt_map, opt.unit)
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *[0] * (opt.first > 0)})
     known_map = gt_map if valid is None else np.where(valid, gt_map.astype(np.int64), VOID)
     return MapPair(pred_map, known_map)
@@ -304,7 +304,7 @@ class LabelMetric(Metric[MapOptions]):
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
             return FilesRead(Kind.CLASSES)
-        return FilesRead(Kind.MASK, opt.ignored, bool(opt.components))
+        return FilesRead(Kind.MASK, opt.ignored)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         if opt.unit != "class" and opt.components is None and not opt.divisor:
@@ -343,7 +343,7 @@ def is_stack(pred: Prediction, gt: GroundTruth) -> bool:
     return any(side.ndim == 3 for side in maps)
 
 
-def refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
+def _refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
     """Raise DataError if `maps` is a stack, (C, H, W) or (H, W, C), and no label map (H, W).
 
     `shape` is the other side's; from it the message names the axis of the stack.
@@ -417,7 +417,7 @@ def _ways(labels: Sequence[int]) -> tuple[Fix, ...]:
     )
 
 
-def refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
+def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map holds the other map's numbers modulo 256 (or 65536).
 
     Cut numbers of instances are accepted if all of them still differ; classes and ids are not, as
@@ -442,7 +442,7 @@ def refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
             )
 
 
-def refuse_reused_numbers(numbers: Map, what: str) -> None:
+def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map uses every number of its type, some for several pieces.
 
     Such a map had more instances than numbers.

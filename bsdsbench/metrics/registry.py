@@ -138,17 +138,17 @@ def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     return in_order(asked)
 
 
-class WithOptions(NamedTuple):
+class _WithOptions(NamedTuple):
     """A metric, and its options in a protocol."""
 
     metric: Metric
     opt: Any
 
 
-def with_options(metrics: Iterable[str], protocol: Protocol) -> Iterator[WithOptions]:
+def _with_options(metrics: Iterable[str], protocol: Protocol) -> Iterator[_WithOptions]:
     """Yield each metric with its options in a protocol."""
     for metric in map(get, metrics):
-        yield WithOptions(metric, metric.options_of(protocol))
+        yield _WithOptions(metric, metric.options_of(protocol))
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:
@@ -163,7 +163,7 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve with these options."""
-    asked = with_options(metrics, protocol)
+    asked = _with_options(metrics, protocol)
     return tuple(metric.name for metric, opt in asked if metric.has_curve(opt))
 
 
@@ -188,7 +188,7 @@ def settled(protocol: Protocol) -> Protocol:
                 f"options {name!r}: expected the name of a metric, one of {', '.join(names())}"
                 f"{did_you_mean(name, names())}"
             )
-    asked = with_options(in_order(protocol.options), protocol)
+    asked = _with_options(in_order(protocol.options), protocol)
     return evolve(protocol, options={metric.name: opt for metric, opt in asked})
 
 
@@ -202,7 +202,7 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """Describe the conventions behind the scores, those of the protocol and of each metric."""
     conventions, used = list[str](), set[str]()
-    for metric, opt in with_options(metrics, protocol):
+    for metric, opt in _with_options(metrics, protocol):
         conventions.append(metric.describe(protocol, opt))
         used.update(metric.used(opt))
     return protocol.describe(used, filter(None, conventions))
@@ -218,7 +218,7 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
-    asked, voids = list(with_options(metrics, protocol)), dict[str, tuple[float, ...]]()
+    asked, voids = list(_with_options(metrics, protocol)), dict[str, tuple[float, ...]]()
     several = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
     for metric, opt in asked:
         if metric.reads != "classes":  # labels are read as each metric asks
@@ -267,7 +267,7 @@ def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tu
 def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     """Return "METRIC.OPTION" -> value for options that a signature names even at their default."""
     named = {}
-    for metric, opt in with_options(metrics, protocol):
+    for metric, opt in _with_options(metrics, protocol):
         for field in fields(metric.options) if metric.options else ():
             if field.metadata.get("signed"):
                 named[f"{metric.name}.{field.name}"] = json.dumps(getattr(opt, field.name))
@@ -277,6 +277,6 @@ def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Return the protocol's fields and option tables that no score of the metrics depends on."""
     known = {*protocol.names(), *protocol.options} if metrics else set()
-    for metric, opt in with_options(metrics, protocol):
+    for metric, opt in _with_options(metrics, protocol):
         known -= {metric.name, *metric.used(opt)}
     return frozenset(known)

@@ -261,23 +261,18 @@ def folder_header(
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
     given = {side: folder for side, folder in folders.items() if folder is not None}
     paths = {side: str(Path(folder).resolve()) for side, folder in given.items()}
-    displayed: dict[str, Any] = {side: show(folder) for side, folder in given.items()}
+    known: dict[str, Any] = {side: show(folder) for side, folder in given.items()}
+    if pred is not None:
+        known |= {"pred_kind": plan.pred_kind, "missing": plan.missing, "task": plan.task}
+        known["split"] = None if plan.split_file is None else show(plan.split_file)
     ids = "\0".join(item.image_id for item in items).encode("utf-8", "surrogateescape")
     provenance = Provenance(
-        **displayed,
+        **known,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
         pred_layout=Layout.of_files({item.image_id: item.pair.pred_paths for item in items}),
         gt_layout=Layout.of_files({item.image_id: item.pair.gt_paths for item in items}),
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
-    if pred is not None:
-        provenance = attrs.evolve(
-            provenance,
-            pred_kind=plan.pred_kind,
-            missing=plan.missing,
-            split=None if plan.split_file is None else show(plan.split_file),
-            task=plan.task,
-        )
     name = "human" if pred is None else plan.name or _method_name(pred)
     places = {side: path for side, path in paths.items() if show(path) == path}
     return RunHeader(name, plan.protocol, provenance, places)

@@ -82,7 +82,7 @@ def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> 
     """Draw predicted lines of a grid; the networks' output repeats from its first score on."""
     again = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     end = int(again[0]) + 1 if again.size else len(lines.scores)
-    return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
+    return _score_map(lines.ends[:end], lines.scores[:end], shape, grid)
 
 
 def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
@@ -97,7 +97,7 @@ def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, objec
     if "junc" in arrays:
         junctions = np.pad(_places(arrays, "junc", 2), ((0, 0), (0, 1)))
     on_grid = Lines(ends, np.zeros(len(ends)), junctions, _size(arrays, "grid") or GRID)
-    return {"boundaries": (truth_map(lines, size),), "lines": on_grid}
+    return {"boundaries": (_truth_map(lines, size),), "lines": on_grid}
 
 
 def _truth_lines(lines: F8, size: tuple[int, int]) -> F8:
@@ -194,10 +194,10 @@ def _samples(start: F8, end: F8) -> F8:
     return places
 
 
-def truth_map(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
+def _truth_map(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
     """Draw annotated lines (N, 4): row column row column each, in pixels counted from 1.
 
-    >>> truth_map([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
+    >>> _truth_map([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
     """
     drawn = np.zeros(shape, bool)
@@ -213,12 +213,12 @@ def truth_map(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
     return drawn
 
 
-def score_map(
+def _score_map(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
     """Draw predicted lines (N, 4) of a grid: each pixel has the best score of its lines.
 
-    >>> score_map([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
+    >>> _score_map([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     best = np.zeros(shape)

@@ -163,7 +163,7 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
     return tuple(sites)
 
 
-def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
+def pixel_distances(a: Map, b: Map) -> F8:
     """Compute the distance from each pixel of `a`, row by row, to the nearest pixel of `b`.
 
     Distances are inf if `b` is empty.
@@ -171,7 +171,7 @@ def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
     (a_rows, a_cols), (b_rows, b_cols) = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
     starts = [np.array([0, rows.size]) for rows in (a_rows, b_rows)]
     sites = starts[0], a_rows, a_cols, starts[1], b_rows, b_cols
-    return np.sqrt(distances.nearest(*sites, *spacing))
+    return np.sqrt(distances.nearest(*sites, *PIXELS))
 
 
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
