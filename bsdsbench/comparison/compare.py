@@ -178,7 +178,7 @@ def _compared(
         test=test,
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
-        describe_late_starts=_late_starts(kept, metrics, scores),
+        late_starts=_late_starts(kept, metrics, scores),
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(shown),
         cluster=sampling.column,

@@ -130,7 +130,7 @@ class Comparison(TabularResult):
         How each run was made, in the order of `names`.
     shown : tuple of str
         The scores of the first tables, the others are in further ones; empty: all.
-    describe_late_starts : dict of str to str
+    late_starts : dict of str to str
         Score -> where the curves start below which its AP counts 0.
     cluster, n_clusters
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
@@ -168,7 +168,7 @@ class Comparison(TabularResult):
     signatures: tuple[str, ...] = ()
     test: str = "bootstrap"
     shown: tuple[str, ...] = ()
-    describe_late_starts: Mapping[str, str] = field(default_factory=dict)
+    late_starts: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
     n_clusters: int = 0
     reading: str = ""

@@ -146,8 +146,8 @@ def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Tab
     letters = _letters_note(compared)
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
     late = list[Note]()
-    for line in dict.fromkeys(compared.describe_late_starts.values()):
-        areas = [score for score in scores if compared.describe_late_starts.get(score) == line]
+    for line in dict.fromkeys(compared.late_starts.values()):
+        areas = [score for score in scores if compared.late_starts.get(score) == line]
         keys = tuple(fields[score].key for score in areas)
         late += [Note(f"{line}.", keys, headed=True)] * bool(keys)
     return Table(
