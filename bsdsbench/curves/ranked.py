@@ -353,9 +353,11 @@ class _Levels(NamedTuple):
 def _count_levels(positive: Bools, negative: Bools, scores: F8) -> _Levels:
     """Count positives and negatives at each distinct score."""
     is_small = scores.size <= 10_000
-    split, merge_levels = (ranks.split, ranks.merge_levels) if is_small else ranks.compiled()
+    partition, merge_levels = (
+        (ranks.partition_scores, ranks.merge_levels) if is_small else ranks.compiled()
+    )
     parted = np.empty(scores.size + 1)
-    end, begin = split(positive, negative, scores, parted)
+    end, begin = partition(positive, negative, scores, parted)
     classes = parted[:end], parted[begin:]
     for class_scores in classes:
         class_scores.sort()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts
@@ -39,10 +39,10 @@ def many_to_one_counts(
     marked = gt_maps.any(axis=0)
     close = np.zeros(marked.shape, bool)
     if marked.any():
-        close = ndimage.distance_transform_edt(~marked) <= up_to(radius)
-    reach = int(up_to(radius))
+        close = ndimage.distance_transform_edt(~marked) <= with_tolerance(radius)
+    reach = int(with_tolerance(radius))
     dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
-    inside = np.hypot(dy, dx) <= up_to(radius)
+    inside = np.hypot(dy, dx) <= with_tolerance(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
     marks, disk, shape = (annotators.ravel(), close.ravel()), (dy[inside], dx[inside]), (rows, cols)
     matched_gt, matched_pred, total_pred = count_steps(start, pixel, added, *marks, shape, *disk)

@@ -84,7 +84,7 @@ def assign(
     >>> label.astype(int)
     array([[0, 0, 1, 0, 0, 0, 0, 1]])
     """
-    from bsdsbench.kernels.distances.limits import up_to
+    from bsdsbench.kernels.distances.limits import with_tolerance
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
     radius = given_number(radius, "radius", 0, MAX_PX)
@@ -103,7 +103,7 @@ def assign(
             raise DataError(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
-    radius = up_to(radius)
+    radius = with_tolerance(radius)
     reach = int(radius)
     dx = np.abs(np.arange(-reach, reach + 1.0))
     dy = dx[:, None]

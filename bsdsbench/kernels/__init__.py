@@ -1,4 +1,4 @@
-"""Numba kernels: numpy in, numpy out. No files, no protocols, no ratios."""
+"""Numba kernels: numpy arrays in, numpy arrays out. No files, no protocols, no ratios."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-# Raised with every change that can move a count: stored records of other versions are redone.
+# Raised with every change that can move a count. Stored records of other versions are recounted.
 KERNEL_VERSION = 2
 _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """Return a hash of the sources of all kernels; "" in an archive, which has none."""
+    """Return a hash of the sources of all kernels, or "" in an archive, which has no sources."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
@@ -23,11 +23,11 @@ def source_hash() -> str:
 
 @cache
 def compiled_folder() -> Path | None:
-    """Return the folder for compiled kernels, named by a hash of their sources; None if nowhere.
+    """Return the folder for compiled kernels, named by a hash of their sources, or None.
 
-    It is in NUMBA_CACHE_DIR if that is set, else beside the sources, else in the home folder's
-    cache: the first of these that can be written. Folders of earlier sources beside the sources
-    are removed.
+    The folder is in NUMBA_CACHE_DIR if that is set. Otherwise it is beside the sources or in the
+    home folder's cache, whichever can be written first. Folders of earlier sources beside the
+    sources are removed. Return None if no folder can be written.
     """
     sources, digest = Path(__file__).parent, source_hash()
     if not digest:
@@ -50,7 +50,7 @@ def compiled_folder() -> Path | None:
 
 
 def never_compiled() -> bool:
-    """Return whether the first run is to compile kernels and keep them.
+    """Return True if the next run will compile kernels and keep them.
 
     jit.py warns if they cannot be kept.
     """

@@ -20,7 +20,7 @@ _PAIRS, _FOURS, _BYTES, _SUM = (
 
 @inner
 def ones(word):
-    """Count the bits that are set in a word: in pairs of bits, then in fours, then in bytes."""
+    """Count the set bits of a word: in pairs of bits, then in fours, then in bytes."""
     word -= word >> ONE & _PAIRS
     word = (word & _FOURS) + (word >> _TWO & _FOURS)
     word = (word + (word >> _FOUR)) & _BYTES
@@ -28,7 +28,7 @@ def ones(word):
 
 
 def pack(bmap: Bool) -> U8:
-    """Return bool maps (..., H, W) as words, uint64 (..., H, ceil(W / 64))."""
+    """Pack bool maps (..., H, W) into words, uint64 (..., H, ceil(W / 64))."""
     *rows, cols = bmap.shape
     row_bytes = np.zeros((*rows, 8 * ((cols + 63) // 64)), np.uint8)
     row_bytes[..., : (cols + 7) // 8] = np.packbits(bmap, axis=-1, bitorder="little")
@@ -36,6 +36,6 @@ def pack(bmap: Bool) -> U8:
 
 
 def unpack(words: U8, cols: int) -> Bool:
-    """Return the (H, cols) bool map that `pack` turned into `words`."""
+    """Unpack words of `pack` to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)

@@ -1,6 +1,6 @@
 """Neighbouring pixels of depth maps whose inverse depths differ by more than a ratio.
 
-A side is the place of the nearer of two neighbours: 0 left, 1 top, 2 right, 3 bottom.
+The side of such a pair is the place of the nearer pixel: 0 left, 1 top, 2 right, 3 bottom.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Return how many of the ratios the quotient of two inverse depths exceeds.
+    """Count the ratios that the quotient of two inverse depths exceeds, the larger over the
+    smaller.
 
-    The larger is divided by the smaller. ratios : float64 (R,), increasing, from 1 on
+    `ratios` are float64 (R,), increasing, from 1 on.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -31,10 +32,9 @@ def _count_exceeded(a, b, ratios):
 def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     """Count the pairs of neighbours whose inverse depths differ by more than each ratio.
 
-    pred, gt : float64 (H, W), inverse depths
-    valid : bool (H, W), pixels that are counted: both pixels of a pair must be
-    ratios : float64 (R,), increasing, from 1 on
-    Returns int64 (R, 4, 3), by ratio and side: pairs that differ so in both maps, in pred, in gt.
+    `pred` and `gt` are float64 (H, W), inverse depths. `valid`, bool (H, W), are the counted
+    pixels; both pixels of a pair must be valid. `ratios` are float64 (R,), increasing, from 1 on.
+    Returns int64 (R, 4, 3), by ratio and side: pairs that differ in both maps, in pred, in gt.
     """
     by_number = np.zeros((ratios.size + 1, 4, 3), np.int64)
     _count_pairs(pred, gt, valid, ratios, by_number)
@@ -43,7 +43,7 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, valid, ratios, count):
-    """Count the pairs as `ratio_pairs`, by how many ratios are exceeded; `count` are zeros."""
+    """Count the pairs of `ratio_pairs` by the number of exceeded ratios. `count` is 0 on entry."""
     h, w = pred.shape
     for y in range(h):
         for x in range(w):
@@ -63,16 +63,14 @@ def _count_pairs(pred, gt, valid, ratios, count):
                     count[min(p, g), p_side, 0] += 1
 
 
-def thinned_pairs(pred: F8, mask: Bool, ratios: F8) -> I8:
-    """Count the edges of a mask at which the depth edges of pred, thinned, lie.
+def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
+    """Count the mask edges that the thinned depth edges of `pred` hit.
 
-    A run of neighbouring pairs of pred beyond a ratio is thinned to its pair with the largest
-    ratio.
-
-    pred : float64 (H, W), inverse depths
-    mask : bool (H, W); its edges are the pairs of a pixel inside and one outside
-    ratios : float64 (R,)
-    Returns int64 (R, 4, 2), by ratio and side: such edges of the mask, and all edges of the mask.
+    A depth edge is a pair of neighbours whose inverse depths differ by more than a ratio. Of a run
+    of adjacent depth edges only the strongest is kept. `pred` is float64 (H, W), inverse depths.
+    The edges of `mask`, bool (H, W), are the pairs of a pixel inside and a pixel outside. `ratios`
+    are float64 (R,). Returns int64 (R, 4, 2), by ratio and side: hit mask edges, and all mask
+    edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled
@@ -84,10 +82,10 @@ def thinned_pairs(pred: F8, mask: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_along_rows(pred, mask, ratios, ratio, count, vertical):
-    """Add the edges between neighbours in a row to `count`, as `thinned_pairs` returns it.
+    """Add the edges between neighbours in a row to `count`, the result of `count_hit_mask_edges`.
 
-    `vertical` is 1 if the maps are transposed, and so the rows are columns of the image. `ratio` is
-    room for a row.
+    `vertical` is 1 if the maps are transposed, so that the rows are columns of the image. `ratio`
+    is work space for a row.
     """
     h, w = pred.shape
     for y in range(h):

@@ -7,9 +7,9 @@ from bsdsbench.kernels.jit import kernel
 def upper_hull(x, y, corners):
     """Write the indices of the corners of the upper convex hull, from the first point to the last.
 
-    x, y : float64 (n,), points sorted by x, then y
-    corners : int64 (n,), its first k elements become the indices
-    Returns k. Points on a line between two corners are left out. Andrew's monotone chain.
+    `x` and `y` are float64 (n,), sorted by x, then y. `corners` is int64 (n,); its first k elements
+    receive the indices. Returns k. Points on a line between two corners are left out. Andrew's
+    monotone chain.
     """
     k = 0
     for c in range(x.size):

@@ -1,7 +1,7 @@
-"""The decorator for all kernels: compiled to run without the GIL, and cached on disk.
+"""The decorators of all kernels: compiled to run without the GIL, and cached on disk.
 
-numba checks a cached function against its own file only. A change in a function that it calls would
-go unnoticed, so the cache folder is named by a hash of all kernels' sources.
+numba checks a cached function against its own file only, so that it would miss a change in a called
+function. Therefore the cache folder is named by a hash of the sources of all kernels.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if _folder is None and not os.environ.get(_WARNED):
 
 
 class _KernelCache(FunctionCache):
-    """numba's cache of a function, loaded without what only compiling needs.
+    """numba's cache of a function, loaded without the modules that only compiling needs.
 
-    numba would first register all that it can compile, which imports scipy.linalg and cffi: a third
-    of the time to count one image. Its compiler registers that itself. Kernels that allocate arrays
-    need numba's runtime in any case.
+    numba would first register everything that it can compile, which imports scipy.linalg and cffi:
+    a third of the time to count one image. Its compiler registers that by itself. Kernels that
+    allocate arrays need numba's runtime in any case.
     """
 
     allocates = True
@@ -50,10 +50,10 @@ class _KernelCache(FunctionCache):
     keep = FunctionCache.save_overload
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Do nothing: a kernel is kept while other processes still wait for it."""
+        """Do nothing: `keep` saves a kernel while other processes still wait for it."""
 
     def load_overload(self, sig: object, target_context: object) -> object:
-        """Return the compiled function for a signature, or None if it is not on the disk."""
+        """Return the compiled function for a signature, or None if it is not on disk."""
         if self.allocates:
             rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
@@ -63,9 +63,9 @@ class _KernelCache(FunctionCache):
 class _OptimisedOnce(JITCodeLibrary):
     """Code that LLVM optimises once, when it is complete.
 
-    numba would optimise each function before as well, and all of them at a low level, so that it
-    removes reference counts. At level 3, or with loops unrolled, kernels would compile longer, and
-    count no faster. Parts are internal, so that they keep no arguments that nothing reads.
+    numba would optimise each function before as well, and all of them at a low level to remove
+    reference counts. At level 3, or with unrolled loops, kernels would compile longer and count no
+    faster. Parts are internal, so that unused arguments are removed.
     """
 
     def _optimize_functions(self, ll_module: binding.ModuleRef) -> None:
@@ -86,7 +86,9 @@ class _OptimisedOnce(JITCodeLibrary):
 
 
 class _Part(_OptimisedOnce):
-    """A function that is only linked into kernels and optimised there, never compiled by itself."""
+    """A function that is only linked into kernels and optimised in them, never compiled
+    by itself.
+    """
 
     def _optimize_final_module(self) -> None:
         pass
@@ -96,16 +98,18 @@ class _Part(_OptimisedOnce):
 
     @property
     def codegen(self) -> _Part:
-        """The receiver of the function's environment, which none needs without an address."""
+        """The receiver of the function's environment, which a part without an address does not
+        need.
+        """
         return self
 
     def set_env(self, env_name: str, env: object) -> None:
-        """Do nothing: parts raise no errors of their own, which need the environment."""
+        """Do nothing: the environment is for errors, and parts raise none."""
 
 
 @contextmanager
 def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]:
-    """Let numba make code of the kind `library`."""
+    """Let numba make code of the class `library`."""
     usual, codegen._library_class = codegen._library_class, library
     try:
         yield
@@ -115,10 +119,10 @@ def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]
 
 @global_compiler_lock
 def import_compiler() -> None:
-    """Import what numba compiles arrays with, without scipy.linalg.
+    """Import numba's support for arrays without scipy.linalg.
 
-    numba imports that, which takes a tenth of a second, to learn whether there is a scipy. What
-    needs it imports it when it is compiled.
+    numba imports scipy.linalg, which takes a tenth of a second, to check whether scipy is
+    installed. Functions that need it import it when they are compiled.
     """
     from numba.np import linalg
 
@@ -133,9 +137,9 @@ def import_compiler() -> None:
 
 @contextmanager
 def _compiling_alone(path: Path) -> Iterator[None]:
-    """Keep other processes from compiling the same kernel, and garbage from being looked for.
+    """Prevent other processes from compiling the same kernel, and disable garbage collection.
 
-    A compiler allocates many objects that stay: they count as old at once. Where files cannot be
+    A compiler allocates many objects that stay; they are marked as old at once. If files cannot be
     locked, or the other process takes too long, the kernel is compiled twice.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
@@ -156,10 +160,10 @@ def _compiling_alone(path: Path) -> Iterator[None]:
 
 
 def _compile_once(dispatcher: Any, folder: Path) -> None:
-    """Let a kernel be compiled by one process at a time, and by none that can load it by then.
+    """Let one process at a time compile a kernel, and let the others load it.
 
-    A kernel locks those that it calls while it is locked itself. No two call each other, so that no
-    two processes wait for each other.
+    A kernel locks the kernels that it calls while it is locked itself. No two kernels call each
+    other, so that no two processes wait for each other.
     """
     compile_it, function = dispatcher._compiler.compile, dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
@@ -215,9 +219,9 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 
 
 def inner(function: Kernel, **options: object) -> Kernel:
-    """Compile a kernel that only kernels call and that allocates nothing, as a part of them.
+    """Compile a function that only kernels call and that allocates nothing, as a part of them.
 
-    It cannot be called from Python, and is not kept. A function that is small, or called in one
-    place and not large, compiles faster still inside its caller: `@kernel(inline="always")`.
+    It cannot be called from Python, and is not cached. A function that is small, or is called in
+    one place and is not large, compiles faster still inside its caller: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

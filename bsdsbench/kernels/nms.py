@@ -16,7 +16,7 @@ _Image = NDArray[np.float32]
 
 @inner
 def _reflect(i, n):
-    """Return the index of sample i of a line of n samples that is mirrored at its ends.
+    """Return the index of sample i in a line of n samples that is mirrored at its ends.
 
     The border sample is repeated: -1 gives 0, n gives n - 1.
     """
@@ -25,7 +25,7 @@ def _reflect(i, n):
 
 
 def _filtered(image: _Image, radius: int) -> _Image:
-    """Filter a float32 (H, W) map with the triangle [1 .. R, R+1, R .. 1] / (R+1)^2, R = radius.
+    """Filter a float32 (H, W) map with the triangle [1 .. R, R+1, R .. 1] / (R+1)^2 for R = radius.
 
     Rows and columns are filtered one after the other, mirrored at the border. Returns float32.
     """
@@ -38,7 +38,7 @@ def _filtered(image: _Image, radius: int) -> _Image:
 
 @kernel(_nrt=False)
 def _triangle_filter(image, weight, line, sums, rows, filtered):
-    """Write into `filtered` what `_filtered` returns; `line`, `sums` and `rows` are room."""
+    """Write the result of `_filtered` into `filtered`. `line`, `sums` and `rows` are work space."""
     (h, w), size, radius = image.shape, weight.size, weight.size >> 1
     for y in range(h):
         for x in range(line.size):
@@ -61,7 +61,7 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Write central differences along (dy, dx), one-sided at the border."""
+    """Write central differences along (dy, dx) into `difference`, one-sided at the border."""
     h, w = image.shape
     for y in range(h):
         for x in range(w):
@@ -74,8 +74,8 @@ def _write_gradient(image, dy, dx, difference):
 def _ridge_normal(image: _Image) -> list[_Image]:
     """Return the cosine and the sine of the angle of the ridges' normal, float32 (H, W) each.
 
-    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), from second differences; which of its two
-    directions is taken does not matter.
+    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), from second differences. Either of its two
+    directions may be used.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
     for source, dy, dx, difference in (
@@ -107,7 +107,7 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
 
 @inner
 def _bilinear(image, y, x):
-    """Return the map at (y, x), interpolated bilinearly.
+    """Return the value of the map at (y, x), interpolated bilinearly.
 
     Coordinates are clamped to .001 inside the last row and column, as in the published program.
     """
@@ -123,13 +123,11 @@ def _bilinear(image, y, x):
 
 @kernel(_nrt=False)
 def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
-    """Set pixels below a neighbour along the normal to 0 in `thinned`, then fade the border.
+    """Set pixels of `thinned` to 0 if a neighbour along the normal is larger, then fade the border.
 
-    image, cos, sin : float32 (H, W), the map and the direction of its normal
-    thinned : a copy of the map
-    radius : neighbours up to that distance in pixels are compared
-    border : rows and columns of the fade, at most half of the shorter side
-    multiplier : factor of a pixel before the comparison
+    `image`, `cos` and `sin` are float32 (H, W): the map and the direction of its normal. `thinned`
+    is a copy of the map. Neighbours up to `radius` pixels away are compared with the pixel times
+    `multiplier`. The fade covers `border` rows and columns, at most half of the shorter side.
     """
     h, w = image.shape
     for y in range(h):
@@ -153,7 +151,7 @@ def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
-    """Thin a float32 (H, W) edge map to its ridges; returns a new float32 map.
+    """Thin a float32 (H, W) edge map to its ridges. Returns a new float32 map.
 
     The steps and parameters are those of `bsdsbench.nms`.
     """

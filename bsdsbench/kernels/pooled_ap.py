@@ -1,4 +1,4 @@
-"""Average precision of the predictions of several images, ranked together, for weighted sets."""
+"""Average precision of the predictions of several images, ranked together, for weighted samples."""
 
 import numpy as np
 
@@ -6,22 +6,20 @@ from bsdsbench.kernels.jit import kernel
 
 
 @kernel
-def hit_sums(image, score, hits, weights):
-    """Return the sum of interpolated precision over hits, for S weighted sets of images.
+def sum_interpolated_precision(image, score, hits, weights):
+    """Sum the interpolated precision over hits, for S weighted samples of the images.
 
-    The interpolated precision of a hit is the largest precision from its rank on. A sum, divided by
-    the number of objects, is the area under the interpolated precision-recall curve.
+    The interpolated precision of a hit is the largest precision from its rank on. The sum over the
+    number of objects is the area under the interpolated precision-recall curve.
 
-    image, score : (L,), image index and score of each prediction, by falling score; predictions
-        with equal scores by image
-    hits : bool (L, K), whether a prediction is a hit, by K rules
-    weights : int64 (S, N), how often each of N images is in each set; its copies follow each other
-        where scores are equal
-    Returns float64 (S, K).
+    `image` and `score` (L,) are the image index and the score of each prediction, by falling score;
+    ties are sorted by image. `hits`, bool (L, K), tells whether a prediction is a hit under each of
+    K matching rules. `weights`, int64 (S, N), is the number of copies of each of N images in each
+    sample; the copies of an image are adjacent within ties. Returns float64 (S, K).
     """
-    n_sets, n_rules, n = len(weights), hits.shape[1], len(image)
-    sums = np.zeros((n_sets, n_rules))
-    for s in range(n_sets):
+    n_samples, n_rules, n = len(weights), hits.shape[1], len(image)
+    sums = np.zeros((n_samples, n_rules))
+    for s in range(n_samples):
         total = 0
         for i in range(n):
             total += weights[s, image[i]]

@@ -1,7 +1,7 @@
 """Counts of two classes of scores at every distinct score, from the highest down.
 
-No branch of `split` depends on a class: a branch that the processor cannot predict doubles the
-time. The caller allocates the outputs.
+No branch of `partition_scores` depends on a class, because a branch that the processor cannot
+predict doubles the time. The caller allocates the outputs.
 """
 
 from functools import cache
@@ -9,16 +9,17 @@ from functools import cache
 import numpy as np
 
 
-def split(positive, negative, scores, parted):
-    """Copy the scores of positives to the front of `parted`, of negatives to its end.
+def partition_scores(positive, negative, scores, parted):
+    """Copy the positives' scores to the front of `parted`, and the negatives', in reverse, to the
+    back.
 
-    positive, negative : bool (n,), never both True
-    parted : float64 (n + 1,)
-    Returns where the positives end and where the negatives begin.
+    `positive` and `negative` are bool (n,), never both True. `parted` is float64 (n + 1,); the
+    spare element takes writes that are not kept. Returns the end of the positives and the start of
+    the negatives.
     """
     i, j = 0, parted.size
     for k in range(scores.size):
-        # Both ends are written; the score stays where the end moves.
+        # Write at both ends; only the end that advances keeps the score
         parted[i] = parted[j - 1] = scores[k]
         i += np.int64(positive[k])
         j -= np.int64(negative[k])
@@ -28,10 +29,9 @@ def split(positive, negative, scores, parted):
 def merge_levels(pos, neg, thresholds, tp, fp):
     """Count the positives and negatives at or above every distinct score.
 
-    pos, neg : float64, the scores of each class in rising order
-    thresholds, tp, fp : float64, int64, int64 (n + 1,), filled from the highest score down; point 0
-        is (+inf, 0, 0), also where a score is +inf
-    Returns the number of points.
+    `pos` and `neg` are float64, the scores of each class in rising order. `thresholds`, `tp` and
+    `fp`, (n + 1,), are filled from the highest score down. Point 0 is (+inf, 0, 0), even if a score
+    is +inf. Returns the number of points.
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
     i, j, k = pos.size - 1, neg.size - 1, 0
@@ -51,10 +51,10 @@ def merge_levels(pos, neg, thresholds, tp, fp):
 
 @cache
 def compiled():
-    """Return `split` and `merge_levels`, compiled.
+    """Return `partition_scores` and `merge_levels`, compiled.
 
     Up to 10,000 scores the plain functions take less time than importing numba.
     """
     from bsdsbench.kernels.jit import kernel
 
-    return kernel(split), kernel(merge_levels)
+    return kernel(partition_scores), kernel(merge_levels)

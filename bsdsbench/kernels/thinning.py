@@ -43,8 +43,8 @@ from bsdsbench.kernels.bits import ONE, ones, pack
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
-_EVENTS_PER_PIXEL = 4  # room, per pixel that is ever on; noise has 3.6, contour maps have 1
-_NEVER = 2**30  # when a tile is due in which no pixel was ever on
+_EVENTS_PER_PIXEL = 4  # expected per pixel that is ever on: noise has 3.6, contour maps have 1
+_NEVER = 2**30  # the due time of a tile in which no pixel was ever on
 _Box = tuple[int, int, int, int]  # top, left, and one beyond the last row and column
 
 # The arrays that `_find_changes` works in. numpy allocates them, so there is less to compile.
@@ -58,7 +58,7 @@ EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
 
 
 class Events(NamedTuple):
-    """The changes of a bool map over n steps, from an empty map on.
+    """The changes of a bool map over n steps, starting from an empty map.
 
     The events of step k are start[k] : start[k + 1]: first the pixels that leave the map, then
     those that enter it, each by increasing flat index (row-major in the (H, W) image).
@@ -70,16 +70,16 @@ class Events(NamedTuple):
 
 
 class SizedEvents(NamedTuple):
-    """The changes of a map, and its size."""
+    """The changes of a map, and its size after each step."""
 
     events: Events
     size: I8  # (n,): the number of pixels that are on after each step
 
 
 def thin_map(bmap: Bool) -> Bool:
-    """Thin a (H, W) bool map until stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
+    """Thin a (H, W) bool map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
-    Returns a new (H, W) bool map, a subset of `bmap`; an empty map gives an empty map.
+    Returns a new (H, W) bool map, a subset of `bmap`. An empty map gives an empty map.
     """
     bmap = np.asarray(bmap, bool)
     thinned = np.zeros(bmap.shape, bool)
@@ -88,7 +88,7 @@ def thin_map(bmap: Bool) -> Bool:
 
 
 def thin_each(bmaps: Bool) -> Bool:
-    """Thin each of (N, H, W) bool maps; returns a new array."""
+    """Thin each of (N, H, W) bool maps. Returns a new array."""
     thinned = np.empty_like(bmaps)
     for k, bmap in enumerate(bmaps):
         thinned[k] = thin_map(bmap)
@@ -118,9 +118,9 @@ def events_near(
 ) -> SizedEvents:
     """Return `thinning_events` and the map's size after each step.
 
-    `near` has the bits (`bits.pack`) of the pixels whose events are needed; those of other pixels
-    may be left out. Memory: 8 bytes per pixel that is ever on, a byte per pixel of their bounding
-    box, 5 per event.
+    `near` has the bits (`bits.pack`) of the pixels whose events are needed. Events of other pixels
+    may be missing. Memory: 8 bytes per pixel that is ever on, 1 byte per pixel of their bounding
+    box, 5 bytes per event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, first = levels > 0, np.zeros(n + 2, np.int64)
@@ -141,10 +141,11 @@ def events_near(
 
 
 def stack_events(bmaps: Bool) -> Events:
-    """Return the changes from each of (T, H, W) bool maps to the one before it in the stack.
+    """Return the changes between neighbouring maps of a stack, bool (T, H, W), from the last map
+    on.
 
-    The maps are taken as they are, and need not nest. Step k turns map T-k into map T-1-k, and
-    step 0 starts from the empty map.
+    The maps are not thinned and need not nest. Step k turns map T-k into map T-1-k, and step 0
+    starts from the empty map.
     """
     n, size = len(bmaps), bmaps[0].size if len(bmaps) else 0
     maps = np.asarray(bmaps, bool).reshape(n, size)[::-1]
@@ -168,10 +169,10 @@ def _bounding_box(on: Bool) -> _Box:
 def _sort_by_level(level, bits, cols, flat, first, order):
     """Sort the pixels that are on by level, the highest first (a stable counting sort).
 
-    level, bits : the flat map of levels; the bits of the pixels above 0
-    flat : int32, becomes the flat indices of these pixels, increasing
-    first : int64 (n + 2,), zeros; first[:-1] becomes where each of the n steps starts in `order`
-    order : int32, becomes the sorted pixels
+    `level` is the flat map of levels, `bits` are the bits of the pixels above 0. `flat`, int32,
+    receives the flat indices of these pixels, increasing. `first`, int64 (n + 2,), is 0 on entry;
+    first[:-1] receives the start of each of the n steps in `order`. `order`, int32, receives the
+    sorted pixels.
     """
     k, n = np.int64(0), first.size - 2
     for r in range(bits.shape[0]):
@@ -188,7 +189,10 @@ def _sort_by_level(level, bits, cols, flat, first, order):
 
 
 def _new_room(box: _Box, mask: U8) -> Room:
-    """Allocate the arrays to thin the pixels in a bounding box, `mask` as in `events_near`."""
+    """Allocate the work space for thinning the pixels in a bounding box.
+
+    `mask` is the argument `near` of `events_near`.
+    """
     top, left, bottom, right = box
     words, tiles = (right - left + 63) >> 6, (bottom - top + TILE_ROWS - 1) // TILE_ROWS
     framed_tiles = (words + 2) * (tiles + 2)
@@ -212,17 +216,18 @@ def _new_room(box: _Box, mask: U8) -> Room:
 
 @kernel(_nrt=False)
 def _find_changes(order, first, corner, words, cols, room, batch, size, entering, pixel):
-    """Switch pixels on step by step, thin the map, and write how the thinned map changes.
+    """Switch pixels on step by step, thin the map, and write the changes of the thinned map.
 
-    order, first : the pixels that are switched on at step k are order[first[k] : first[k + 1]]
-    corner, words : flat index of the box's first pixel; words of a row of the box
-    cols : columns of the image
-    batch : int64 (2 n + 1,); pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map at step k,
-        those from there to batch[2 k + 2] enter it
-    size : int64 (n,), becomes how many pixels are on after each step
-    entering : int32, room for the pixels that enter at one step
-    pixel : int32, becomes the pixels that change
-    Returns whether `pixel` was long enough for all of them.
+    Inputs: the pixels that are switched on at step k are order[first[k] : first[k + 1]]. `corner`
+    is the flat index of the first pixel of their bounding box, `words` the number of words in a row
+    of the box, `cols` the number of columns of the image.
+
+    Outputs: at step k the pixels pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map, and
+    those up to batch[2 k + 2] enter it; `batch` is int64 (2 n + 1,), `pixel` int32. `size`, int64
+    (n,), is the number of pixels that are on after each step. `room` and `entering`, int32, are
+    work space.
+
+    Returns False if `pixel` is too short for the changes.
     """
     full, now, before, turned = room.full, room.now, room.before, room.deleted
     lit, due, differs = room.lit, room.due, room.differs
@@ -252,9 +257,10 @@ def _find_changes(order, first, corner, words, cols, room, batch, size, entering
 
 @inner
 def _switch_on(order, begin, end, corner, cols, stride, full, due, lit, n_lit):
-    """Switch the pixels order[begin:end] of the map `full` on; their flat indices must increase.
+    """Switch the pixels order[begin:end] of the map `full` on. Their flat indices must increase.
 
-    `lit` lists the tiles with a pixel, in the order in which they got one. Returns their number.
+    `lit` lists the tiles with a pixel, in the order in which they got the first pixel. Returns
+    their number.
     """
     row, row_begin = TILE_ROWS, corner  # row_begin: the flat index of column 0 of the box
     for place in range(begin, end):
@@ -277,11 +283,11 @@ def _switch_on(order, begin, end, corner, cols, stride, full, due, lit, n_lit):
 def guo_hall(now, deleted, first, stride, second):
     """Find the pixels that a subiteration deletes from the tile whose words begin at `first`.
 
-    The pixels are set in `deleted`; returns whether there are any. `now` is the map, `stride` the
-    distance from a word to the one to its right, `second` selects the second subiteration.
+    The pixels are set in `deleted`. Returns whether there are any. `now` is the map, `stride` the
+    distance from a word to the word to its right, and `second` selects the second subiteration.
 
     G1, G2 and G3 are one expression, written out by which of x2 and x3 are on, so that it has few
-    operations. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 as they are.
+    operations. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 unchanged.
     """
     last_bit, any_deleted = np.uint64(63), np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
@@ -313,8 +319,8 @@ def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
     """Thin the map `full` into `now`.
 
     The tile to the right of tile q is q + stride. lit[:n_lit] are the tiles with a pixel. due[q] is
-    the last subiteration in which tile q is to be tested, _NEVER for tiles without a pixel.
-    `deleted`, `active` and `changed` are room: for the pixels that go, and for lists of tiles.
+    the last subiteration in which tile q must be tested, or _NEVER for tiles without a pixel.
+    `deleted`, `active` and `changed` are work space: the deleted pixels, and lists of tiles.
     """
     n_active = np.int64(0)
     for place in range(n_lit):
@@ -360,7 +366,7 @@ def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
 def _delete(tile, deleted):
     """Clear the pixels `deleted` in a tile, both uint64 (TILE_ROWS,).
 
-    Returns whether any of them lies at its west, east, north and south border, 0 or 1 each.
+    Returns, as 0 or 1, whether a deleted pixel lies at the west, east, north and south border.
     """
     columns = np.uint64(0)
     for r in range(TILE_ROWS):
@@ -374,8 +380,8 @@ def _delete(tile, deleted):
 def _compare(before, now, near, lit, n_lit, turned, differs):
     """Count the pixels that are on now, and find those that differ from the step before.
 
-    turned : becomes the bits of the pixels in `near` that differ, in the tiles `lit`
-    differs : becomes, for each row of tiles, whether it has such a pixel
+    `turned` receives the bits of the pixels in `near` that differ, in the tiles `lit`. `differs`
+    receives, for each row of tiles, whether it has such a pixel.
     """
     for t in range(differs.size):
         differs[t] = False
@@ -395,10 +401,9 @@ def _compare(before, now, near, lit, n_lit, turned, differs):
 def _write_changes(now, turned, differs, corner, words, cols, pixel, end, entering):
     """Write the flat indices of the pixels that left from pixel[end] on, then those that entered.
 
-    now, turned : bits of the pixels that are on, and of those that changed
-    differs : whether a row of tiles has a pixel that changed
-    entering : int32, room for the pixels that entered
-    Returns where the pixels that left end, and where those that entered end.
+    `now` has the bits of the pixels that are on, `turned` those of the pixels that changed.
+    `differs` tells which rows of tiles have a changed pixel. `entering`, int32, is work space.
+    Returns the end of the pixels that left, and the end of those that entered.
     """
     stride = (differs.size + 2) * TILE_ROWS
     n_entering = np.int64(0)
@@ -421,7 +426,7 @@ def _write_changes(now, turned, differs, corner, words, cols, pixel, end, enteri
 
 @inner
 def _write_pixels(word, begin, pixel, end):
-    """Write begin + i for each bit i of a word from pixel[end] on; returns the new end."""
+    """Write begin + i for each set bit i of a word from pixel[end] on. Returns the new end."""
     while word:
         lowest = word & (~word + ONE)
         pixel[end] = begin + ones(lowest - ONE)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
-_LANES = 4  # histograms side by side, as neighbouring pixels often share a bin
+_LANES = 4  # histograms side by side, because neighbouring pixels often share a bin
 
 
 class Confusion(NamedTuple):
@@ -34,12 +34,14 @@ class Confusion(NamedTuple):
 
 
 class _Checked(NamedTuple):
+    """Flat values and thresholds in dtypes that kernels accept."""
+
     flat: NDArray[Any]
     thresholds: F8
 
 
 class _Buckets(NamedTuple):
-    """Thresholds sorted into the buckets of [0, 1], floor(value * n)."""
+    """Thresholds sorted into buckets of [0, 1]: the bucket of a value is floor(value * n)."""
 
     of_threshold: I8  # (T,)
     n: int  # a power of two
@@ -47,21 +49,20 @@ class _Buckets(NamedTuple):
 
 
 class _Bisection(NamedTuple):
-    """The arguments of `_float_levels`: bucket b has thresholds from index first[b] on."""
+    """The arguments of `_float_levels`. Bucket b has thresholds from index first[b] on."""
 
     first: I8
     thresholds: F8  # padded with NaN, which no value reaches
-    halvings: int  # so many comparisons find the level within the fullest bucket
+    halvings: int  # number of comparisons that find a level within the fullest bucket
     n_buckets: float
 
 
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
-    """Return how many thresholds each pixel reaches: the number of t with value >= t.
+    """Return the number of thresholds that each pixel reaches: the number of t with value >= t.
 
-    values     : (H, W), any shape, of uint8 (v / 255), uint16 (v / 65535), float32, float64, bool
-    thresholds : float64 (T,), not decreasing, T < 32768
-    Returns int16 of the shape of `values`. NaN reaches no threshold. Raises ValueError for other
-    dtypes.
+    `values`, of any shape, are uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool.
+    `thresholds` are float64 (T,), not decreasing, T < 32768. Returns int16 of the shape of
+    `values`. NaN reaches no threshold. Raises ValueError for other dtypes.
     """
     flat, thresholds = _checked(values, thresholds)
     if flat.dtype.kind == "u":
@@ -76,9 +77,8 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
 def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
-    values, thresholds : as for `levels`
-    gt                 : bool, the shape of `values`
-    Raises ValueError as `levels` does. The counts are suffix sums of one histogram of the pixels.
+    `values` and `thresholds` are as for `levels`, and so is ValueError. `gt` is bool in the shape
+    of `values`. The counts are suffix sums of one histogram of the pixels.
     """
     flat, thresholds = _checked(values, thresholds)
     truth = np.ascontiguousarray(gt, np.bool_)
@@ -105,7 +105,9 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
 
 def _checked(values: NDArray[Any], thresholds: F8) -> _Checked:
-    """Return flat values of a dtype that kernels take (bool as uint8), and float64 thresholds."""
+    """Convert values to a flat array of a dtype that kernels accept (bool to uint8). Raises
+    ValueError.
+    """
     flat = np.ascontiguousarray(values).ravel()
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8) * np.uint8(255)
@@ -118,10 +120,10 @@ def _checked(values: NDArray[Any], thresholds: F8) -> _Checked:
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     """Return the level of every value of an unsigned integer type, int16.
 
-    thresholds : bytes of a float64 array, which can be a key of the cache
+    `thresholds` are the bytes of a float64 array, which can be a key of the cache.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
-    lowest = np.ceil(np.clip(t, 0, 2) * top)  # the value that reaches t, or that before it
+    lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches t, or the one before
     lowest += lowest / top < t
     edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
     return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))
@@ -131,8 +133,8 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 def _buckets(thresholds: bytes) -> _Buckets:
     """Sort thresholds, given as bytes of a float64 array, into buckets.
 
-    The number of buckets is doubled until no two thresholds share one, up to about 16 buckets per
-    threshold.
+    The number of buckets is doubled until no two thresholds share a bucket, up to about 16 buckets
+    per threshold.
     """
     t = np.frombuffer(thresholds)
     k = 1 << int(t.size).bit_length()
@@ -160,13 +162,13 @@ def _bisection(thresholds: bytes) -> _Bisection:
 
 @kernel(_nrt=False)
 def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
-    """Write the level of each value into `levels`, int16 zeros, by bucket and bisection.
+    """Write the level of each value into `levels`, int16, 0 on entry, by bucket and bisection.
 
-    first, thresholds, halvings, n_buckets : the fields of `_Bisection`
-    on : int32, room for the indices of the pixels that reach a threshold
+    `first`, `thresholds`, `halvings` and `n_buckets` are the fields of `_Bisection`. `on`, int32,
+    is work space for the indices of the pixels that reach a threshold.
     """
     n = np.uint64(0)
-    for p in range(values.size):  # no branch: the processor could not guess it
+    for p in range(values.size):  # no branch, which the processor could not predict
         on[n] = p
         n += np.uint64(np.float64(values[p]) >= thresholds[0])
     for pixel in on[:n]:
@@ -184,10 +186,10 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
 
 @kernel(_nrt=False)
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
-    """Count the values below and from each bucket's threshold on, by ground truth.
+    """Add the values below and from each bucket's threshold on to `hist`, by ground truth.
 
-    values : float32 or float64 (N,);  gt : uint8 (N,), 0 or 1
-    hist : int64 (lanes, 4 * buckets), is added to
+    `values` are float32 or float64 (N,), `gt` is uint8 (N,), 0 or 1. `hist` is int64 (lanes, 4 *
+    buckets).
     """
     for p in range(values.size):
         value = np.float64(values[p])
@@ -201,9 +203,9 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
 
 @kernel(_nrt=False)
 def _table_histogram(values, gt, table, hist):
-    """Count the values of each level, read from `table` by value, by ground truth.
+    """Add the values of each level, which `table` maps from values, to `hist`, by ground truth.
 
-    hist : int64 (lanes, 2 * levels), is added to
+    `hist` is int64 (lanes, 2 * levels).
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

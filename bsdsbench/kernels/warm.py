@@ -1,4 +1,4 @@
-"""Compiles the boundary kernels in two processes at once, before the first image needs them."""
+"""Compiling the boundary kernels in two processes at once, before the first image needs them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Problem(NamedTuple):
 
 
 def compile_once() -> None:
-    """Compile the kernels of the boundary benchmark.
+    """Compile the kernels of the boundary benchmark into the on-disk cache.
 
-    One half is left to a second process, and every process reads it from the disk. If that process
-    fails, they compile it themselves.
+    A child process compiles half of them at the same time. Worker processes load the compiled code,
+    and compile whatever is missing, for example if the child failed.
     """
     from numba.core.registry import cpu_target
 
@@ -37,10 +37,10 @@ def compile_once() -> None:
         cpu_target.typing_context.refresh()
         cpu_target.target_context.refresh()
         context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
-        second = context.Process(target=_compile_remaining_kernels, daemon=True)
-        second.start()
+        child = context.Process(target=_compile_remaining_kernels, daemon=True)
+        child.start()
         _compile_matching()
-        second.join()
+        child.join()
         gc.freeze()  # the first collection of all these objects would take 0.4 s
     finally:  # also after Ctrl-C
         gc.enable()
@@ -58,14 +58,14 @@ def _empty_problem() -> _Problem:
 
 
 def _compile_matching() -> None:
-    """Compile the kernels that match pixels: half of the work."""
+    """Compile the kernels that match pixels, which is half of the work."""
     from bsdsbench.kernels.matching.matching import match_all
 
     match_all(*_empty_problem(), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels that the parent process does not compile itself."""
+    """Compile the kernels that the parent process does not compile."""
     from bsdsbench.kernels.matching.matching import (
         count_set_bits,
         prepare_truth,

@@ -27,7 +27,7 @@ from bsdsbench.images import (
     annotated_masks,
     same_shape,
 )
-from bsdsbench.kernels.distances.limits import SHARE, up_to
+from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option, whole
@@ -69,8 +69,11 @@ class CalibrationOptions:
 
 def _edges(soft: Map, bins: int, closed: str) -> F8:
     """Return the edges between bins, moved by the largest rounding error of the map's values."""
-    share, edges = _FLOAT32 if soft.dtype == np.float32 else SHARE, np.arange(1, bins) / bins
-    return edges / up_to(1, share) if closed == "left" else up_to(edges, share)
+    share, edges = (
+        _FLOAT32 if soft.dtype == np.float32 else RELATIVE_TOLERANCE,
+        np.arange(1, bins) / bins,
+    )
+    return edges / with_tolerance(1, share) if closed == "left" else with_tolerance(edges, share)
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):

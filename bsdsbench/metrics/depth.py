@@ -468,7 +468,9 @@ class DepthMetric(Metric[DepthOptions]):
                 counts["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, _RATIOS)
             if "matte" in opt.measures:
                 matte = wanted(maps.matte, "matte")
-                counts["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, _RATIOS)
+                counts["matte"] = depth_pairs.count_hit_mask_edges(
+                    inverse(maps.pred), matte, _RATIOS
+                )
             if "dbe" in opt.measures:
                 edges = _canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":

@@ -26,7 +26,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, without_void
-from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.contour.measures import cldice, skeleton_pixels
 from bsdsbench.metrics.contour.region_pixels import mask_pixels
@@ -251,7 +251,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
 
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
         lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
-        buffer = up_to(opt.buffer)
+        buffer = with_tolerance(opt.buffer)
         steps = zip(opt.spacing, masks.gt.shape, strict=True)
         down, right = (s * np.arange(min(int(buffer / s) + 1, n) + 1) for s, n in steps)
         rows = np.concatenate([down[:0:-1], down])  # row distances in the disk around a pixel

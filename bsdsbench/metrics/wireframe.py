@@ -200,12 +200,14 @@ def _pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
     `ranked` (N, L, 4) has the score and three hits of each prediction; rows of NaN fill up images
     with fewer than L predictions. `n_true` (N,) is the number of annotated items.
     """
-    from bsdsbench.kernels.pooled_ap import hit_sums
+    from bsdsbench.kernels.pooled_ap import sum_interpolated_precision
 
     image, row = np.nonzero(~np.isnan(ranked[..., 0]))
     rows = ranked[image, row]
     order = np.argsort(-rows[:, 0], kind="stable")
     hits = np.ascontiguousarray(rows[order, 1:] != 0)
-    sums = hit_sums(image[order], rows[order, 0], hits, np.ascontiguousarray(weights, np.int64))
+    sums = sum_interpolated_precision(
+        image[order], rows[order, 0], hits, np.ascontiguousarray(weights, np.int64)
+    )
     total = weighted_sum(weights, np.nan_to_num(n_true))[:, None]
     return defined_ratio(sums, total)

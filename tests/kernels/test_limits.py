@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.diagnosis.many_to_one import many_to_one_counts
-from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.matching.graph import disk
 from bsdsbench.metrics import contour, registry
 
@@ -25,15 +25,15 @@ def written(hundredths, k):
 def test_k_steps_are_within_and_one_more_is_not(n, k, unit):
     step, limit = n / unit, k * n / unit
     for distance in (k * step, np.hypot(k * step, 0), np.sqrt((k * step) ** 2), sum([step] * k)):
-        assert distance <= up_to(limit)
-    assert (k + 1) * step > up_to(limit)
-    assert up_to(0) == 0
+        assert distance <= with_tolerance(limit)
+    assert (k + 1) * step > with_tolerance(limit)
+    assert with_tolerance(0) == 0
 
 
 @given(st.integers(0, 10**8 - 1))
 def test_the_next_distance_of_pixels_is_beyond(squared):
     """Up to 10,000 pixels, distances in any direction."""
-    assert np.sqrt(squared) <= up_to(np.sqrt(squared)) < np.sqrt(squared + 1)
+    assert np.sqrt(squared) <= with_tolerance(np.sqrt(squared)) < np.sqrt(squared + 1)
 
 
 def lines(k):

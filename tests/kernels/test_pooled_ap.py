@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bsdsbench.kernels.pooled_ap import hit_sums
+from bsdsbench.kernels.pooled_ap import sum_interpolated_precision
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from bsdsbench.kernels.pooled_ap import hit_sums
     ],
 )
 def test_copies_of_an_image_in_a_ranking(scores, hits, weights, ranking):
-    found = hit_sums(
+    found = sum_interpolated_precision(
         np.zeros(2, np.int64), np.array(scores), np.array(hits, bool)[:, None], np.array([weights])
     )
     precision = [Fraction(sum(ranking[: r + 1]), r + 1) for r in range(len(ranking))]
@@ -29,5 +29,5 @@ def test_copies_of_an_image_in_a_ranking(scores, hits, weights, ranking):
 def test_images_of_one_score_stand_one_after_the_other():
     image, score = np.array([0, 1]), np.array([0.5, 0.5])
     hits = np.array([[True], [False]])
-    found = hit_sums(image, score, hits, np.array([[1, 1], [2, 1], [1, 2]]))
+    found = sum_interpolated_precision(image, score, hits, np.array([[1, 1], [2, 1], [1, 2]]))
     assert found.ravel().tolist() == [1, 2, 1]

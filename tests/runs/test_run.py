@@ -413,7 +413,10 @@ def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
     monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
     inner = SimpleNamespace(submit=lambda *given: Future())
     info = {"scheduler_info": lambda: {"workers": {}}, "get_executor": lambda: inner}
-    watched, over = dask_cluster._Watched(SimpleNamespace(status="running", **info)), Event()
+    watched, over = (
+        dask_cluster._WatchedExecutor(SimpleNamespace(status="running", **info)),
+        Event(),
+    )
     threading.Thread(target=watched.watch, args=(over,), daemon=True).start()
     calls = [(SimpleNamespace(image_id=name),) for name in NAMES]
     with pytest.raises(BrokenExecutor, match=r"died \(CancelledError.*: im0, im1, im2"):

@@ -1,6 +1,7 @@
-"""Exact Euclidean distances between the outlines of all labels, and of all pixels of a label map.
+"""Exact Euclidean distances between the outlines of labels, and from pixels to the nearest other
+label.
 
-Distances are squared and float64: whole numbers, and so exact, where the spacing is 1. `row_step`
+Distances are squared and float64. With spacing 1 they are whole numbers, and so exact. `row_step`
 and `col_step` are the spacing of rows and columns.
 """
 
@@ -11,8 +12,8 @@ import numpy as np
 from bsdsbench.kernels.arrays import F8, I4, I8
 from bsdsbench.kernels.jit import inner, kernel
 
-# Rows visited by searches, per pixel of the bounding box, before the box is transformed instead. So
-# searches take at most a few times as long as the transform. The distances are the same.
+# Row offsets that searches may visit, per pixel of the bounding box, before the box is transformed.
+# So searches take at most a few times as long as the transform. The distances are the same.
 _PATIENCE = np.int64(2)
 
 
@@ -29,9 +30,9 @@ def nearest(
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
     The sites of a and b are lists by label as in outlines.py: start (n + 1,), rows, cols. Returns
-    float64, one per site of a, infinite where b has no site of the label.
+    one float64 per site of a, infinite if b has no site of the label.
 
-    The rows around a site are searched outwards, which is fast where outlines are near each other.
+    The rows around a site are searched outwards, which is fast if outlines are near each other.
     Once the searches of a label have visited too many rows, its other sites read their distances
     from an exact distance transform of the label's bounding box.
     """
@@ -68,8 +69,8 @@ def _search(
 ):
     """Write the squared distances of sites, label by label, until too many rows were visited.
 
-    row_start : room for where the sites of each row start
-    searched : becomes the first site of each label that has no distance, or the label's end
+    `row_start` is work space: the start of each row's sites. `searched` receives the first site of
+    each label that has no distance, or the label's end.
     """
     for k in range(searched.size):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
@@ -94,30 +95,32 @@ def _search(
             right = b_cols[i] if b_cols[i] > right else right
         patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
         while site < a_end and patience >= 0:
-            distance[site], visited = _search_rows(
+            distance[site], n_offsets = _search_rows(
                 a_rows[site], a_cols[site], b_cols, row_start, low, high, row_step, col_step
             )
-            patience -= visited
+            patience -= n_offsets
             site += 1
         searched[k] = site
 
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Find the site nearest to (r, c): its squared distance, and how many rows were visited.
+    """Return the squared distance from (r, c) to the nearest site, and the number of row offsets
+    searched.
 
-    cols : columns of the sites, row by row, each row ascending
-    row_start : where the rows low .. high start in `cols`, and where the last ends
+    Rows are searched outwards from r. In a row a binary search finds the two sites next to column
+    c. `cols` holds the columns of the sites, row by row, each row ascending. The rows low .. high
+    start at `row_start` in `cols`; its last element is the end of the last row.
     """
-    best, visited = np.inf, 0
-    away = low - r if r < low else (r - high if r > high else 0)
+    best, n_offsets = np.inf, 0
+    row_offset = low - r if r < low else (r - high if r > high else 0)
     while True:
-        across = away * row_step
-        across *= across
-        if across >= best or (r - away < low and r + away > high):
-            return best, visited
-        row = r - away
-        while row <= r + away:
+        squared_row_distance = row_offset * row_step
+        squared_row_distance *= squared_row_distance
+        if squared_row_distance >= best or (r - row_offset < low and r + row_offset > high):
+            return best, n_offsets
+        row = r - row_offset
+        while row <= r + row_offset:
             if low <= row <= high:
                 begin, end = row_start[row - low], row_start[row - low + 1]
                 first, last = begin, end
@@ -130,18 +133,18 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
                 for i in range(first - 1, first + 1):  # the sites on both sides of the column
                     if begin <= i < end:
                         along = (cols[i] - c) * col_step
-                        squared = across + along * along
+                        squared = squared_row_distance + along * along
                         best = squared if squared < best else best
-            row += 2 * away if away else 1
-        visited += 1
-        away += 1
+            row += 2 * row_offset if row_offset else 1
+        n_offsets += 1
+        row_offset += 1
 
 
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
-    """Return the squared distance of each pixel to the nearest pixel of another label.
+    """Return the squared distance of each pixel to the nearest pixel with another label.
 
-    labels : int32 (H, W)
-    Returns float64 (H, W), infinite if there is one label only; the outside of the map is no label.
+    `labels` is int32 (H, W). Returns float64 (H, W), infinite if there is only one label. The
+    outside of the map is no label.
 
     Distances along the columns come first, then the lower envelope of parabolas over each run of a
     row (Felzenszwalb and Huttenlocher, Theory of Computing 2012; Meijster et al., ISMM 2000).
@@ -153,7 +156,9 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
-    """Write what `to_other_label` returns; see `_lower_envelope` for the other arrays."""
+    """Write the distances of `to_other_label` into `distance`; see `_lower_envelope` for the work
+    space.
+    """
     height, width = labels.shape
     for c in range(width):
         distance[0, c] = np.inf
@@ -167,7 +172,7 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
             below = distance[r + 1, c] + 1 if same else 1
             distance[r, c] = below if below < distance[r, c] else distance[r, c]
     for r in range(height):
-        first = np.int64(0)  # of a constant numba would compile the envelope once more
+        first = np.int64(0)  # for a literal 0 numba would compile the envelope a second time
         while first < width:
             last = first + 1
             while last < width and labels[r, last] == labels[r, first]:
@@ -181,8 +186,8 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     """Replace pixels along the columns by squared distances, in distance[r, first:last].
 
     The columns first .. last-1 have one label; a neighbouring column has distance 0. Each column is
-    a parabola with its vertex at (vertex_x, vertex_y); parabola i is the lowest from until[i] to
-    until[i + 1]. The three arrays are room for the parabolas of the envelope.
+    a parabola with its vertex at (vertex_x, vertex_y). Parabola i is the lowest from until[i] to
+    until[i + 1]. The three arrays are work space for the parabolas of the envelope.
     """
     n = 0
     for column in range(first - 1, last + 1):

@@ -19,7 +19,7 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     """Count the pixels of the inner boundaries of two (H, W) masks.
 
     The boundary is what `width` erosions with a 3 x 3 square remove. Returns int64 (1, 3): pixels
-    in the boundaries of both, in that of pred, in that of gt.
+    in both boundaries, in that of pred, and in that of gt.
     """
     width = min(width, max(gt.shape))
     bits, counts = pack(np.concatenate((pred, gt))), np.zeros((1, 3), np.int64)
@@ -30,8 +30,8 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """Count the pixels of the inner boundaries of each label, as `mask_shells` does for a mask.
 
-    pred, gt : int32 (H, W), labels below n; labels below 0 are ignored
-    Returns int64 (n, 3): pixels of the label in both boundaries, in that of pred, in that of gt.
+    `pred` and `gt` are int32 (H, W) with labels below n; labels below 0 are ignored. Returns int64
+    (n, 3): pixels of the label in both boundaries, in that of pred, and in that of gt.
     """
     width = min(width, max(gt.shape))
     uniform, counts = np.zeros((2, *gt.shape), np.bool_), np.zeros((n, 3), np.int64)
@@ -45,8 +45,8 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 def _eroded(bits: U8, side: int, back: int) -> U8:
     """Return the pixels around which a whole square is on, as bits.
 
-    bits : uint64 (2 H, words), two maps one below the other
-    side : of the square, which begins `back` rows and columns before the pixel
+    `bits` is uint64 (2 H, words), two maps one below the other. `side` is the side of the square,
+    which begins `back` rows and columns before the pixel.
     """
     eroded, row = np.empty_like(bits), np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
     _erode(bits, side, back, row, eroded)
@@ -55,10 +55,10 @@ def _eroded(bits: U8, side: int, back: int) -> U8:
 
 @kernel(_nrt=False)
 def _find_uniform(labels, uniform):
-    """Set `uniform`, bool (H, W), where a pixel and its right and lower neighbours have one label.
+    """Set `uniform`, bool (H, W), if a pixel and its right and lower neighbours have one label.
 
-    The neighbours are the three of the 2 x 2 window. A square has one label if that is so for all
-    of its pixels but those of its last row and column.
+    The neighbours are the other three pixels of the 2 x 2 window. A square has one label if all its
+    pixels are uniform except those of its last row and column.
     """
     for r in range(labels.shape[0] - 1):
         for c in range(labels.shape[1] - 1):
@@ -69,11 +69,11 @@ def _find_uniform(labels, uniform):
 
 @kernel(_nrt=False)
 def _erode(bits, side, back, row, eroded):
-    """Write into `eroded` what `_eroded` returns.
+    """Write the result of `_eroded` into `eroded`.
 
-    row : uint64 zeros, room for a row of bits between empty words
-    The 64 bits from a bit of a row on are parts of two words. The second is shifted twice, because
-    a shift by 64 - low is undefined for low = 0.
+    `row`, uint64, 0 on entry, is work space for a row of bits between empty words. The 64 bits from
+    a bit of a row on are parts of two words. The second word is shifted twice, because a shift by
+    64 - low is undefined for low = 0.
     """
     rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
     before = (row.size - words) >> 1
@@ -107,7 +107,7 @@ def _erode(bits, side, back, row, eroded):
 def _count_masks(bits, inside, counts):
     """Add the pixels of both maps' boundaries, of the first's and of the second's to counts[0].
 
-    bits, inside : uint64 (2 H, words), the two maps, and their pixels that erosion keeps
+    `bits` and `inside` are uint64 (2 H, words): the two maps, and their pixels that erosion keeps.
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
@@ -120,9 +120,9 @@ def _count_masks(bits, inside, counts):
 
 @kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Add each label's boundary pixels to counts[label], as `label_shells` returns them.
+    """Add each label's boundary pixels to counts[label], in the columns of `label_shells`.
 
-    inside : uint64 (2 H, words), the pixels of pred and of gt that erosion keeps
+    `inside` is uint64 (2 H, words): the pixels of pred and of gt that erosion keeps.
     """
     rows = gt.shape[0]
     for r in range(rows):

@@ -1,6 +1,6 @@
-"""Many-to-one matching at all thresholds: a pixel counts if any other lies within the radius.
+"""Many-to-one matching at all thresholds: a pixel counts if any pixel of the other map is near.
 
-Home-made scripts do this with a distance transform. It is not the benchmark: any number of
+Home-made scripts do this with a distance transform. It is not the benchmark, because any number of
 predictions may share one ground-truth pixel.
 """
 
@@ -24,10 +24,11 @@ def count_steps(
 ) -> I8:
     """Count the pixels that have a pixel of the other map within the radius, at each of n steps.
 
-    start, pixel, added : the changes of the predicted map, see `thinning.Events`
-    annotators : int64 (H * W,), the number of annotators who marked a pixel
-    close : bool (H * W,), whether a marked pixel lies within the radius
-    dy, dx : offsets of all pixels within the radius, including (0, 0)
+    `start`, `pixel` and `added` are the changes of the predicted map, see `thinning.Events`.
+    `annotators`, int64 (H * W,), is the number of annotators who marked a pixel. `close`, bool (H *
+    W,), tells whether a marked pixel lies within the radius. `dy` and `dx` are the offsets of all
+    pixels within the radius, including (0, 0).
+
     Returns matched_gt (summed over annotators), matched_pred and total_pred, int64 (3, n).
     """
     counts, n_near = np.empty((3, start.size - 1), np.int64), np.zeros(shape, np.int32)
@@ -37,18 +38,19 @@ def count_steps(
 
 @kernel(_nrt=False)
 def _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts):
-    """Write what `count_steps` returns.
+    """Write the counts of `count_steps` into `counts`, int64 (3, n).
 
-    n_near : int32 (H, W), zeros, becomes the predictions within the radius of each pixel
+    `n_near`, int32 (H, W), 0 on entry, is work space: the number of predictions within the radius
+    of each pixel.
     """
     (rows, cols), n = n_near.shape, start.size - 1
-    now_matched_gt, now_matched_pred, now_total = np.int64(0), np.int64(0), np.int64(0)
+    matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)
     for k in range(n):
         for e in range(start[k], start[k + 1]):
             p = pixel[e]
             change = 1 if added[e] else -1
-            now_total += change
-            now_matched_pred += change * close[p]
+            total_pred += change
+            matched_pred += change * close[p]
             y, x = p // cols, p % cols
             for d in range(dy.size):
                 v, u = y + dy[d], x + dx[d]
@@ -56,5 +58,5 @@ def _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts)
                     before = n_near[v, u]
                     n_near[v, u] = before + change
                     if (before == 0) != (before + change == 0):
-                        now_matched_gt += change * annotators[v * cols + u]
-        counts[0, k], counts[1, k], counts[2, k] = now_matched_gt, now_matched_pred, now_total
+                        matched_gt += change * annotators[v * cols + u]
+        counts[0, k], counts[1, k], counts[2, k] = matched_gt, matched_pred, total_pred

@@ -15,10 +15,9 @@ from bsdsbench.kernels.jit import kernel
 
 
 def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
-    """List the pixels of each label that have one of their four neighbours outside of it.
+    """List the pixels of each label that have one of their four neighbours outside the label.
 
-    padded : int32 (H + 2, W + 2), the label map in a frame of -1
-    Returns start, rows, cols.
+    `padded` is int32 (H + 2, W + 2), the label map in a frame of -1. Returns start, rows, cols.
     """
     label, *site = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, label, *site)
@@ -27,7 +26,7 @@ def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """Write the label, row and column of the sites of `rims`; returns how many there are."""
+    """Write the label, row and column of the sites of `rims`. Returns their number."""
     count = 0
     for r in range(1, padded.shape[0] - 1):
         for c in range(1, padded.shape[1] - 1):
@@ -46,12 +45,12 @@ def _find_rims(padded, label, rows, cols):
 
 
 def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
-    """List, for each label, the windows of 2 x 2 pixels that have the label in some of them.
+    """List, for each label, the windows of 2 x 2 pixels that have the label in some but not all
+    pixels.
 
-    padded : int32 (H + 1, W + 1), which has windows at (H, W) places
-    Returns start, rows, cols of the windows' upper left pixels, and their codes: the sum, over the
-    pixels that have the label, of 8, 4, 2, 1 for the upper left, upper right, lower left and lower
-    right one.
+    `padded` is int32 (H + 1, W + 1), with windows at (H, W) places. Returns start, the rows and
+    cols of the windows' upper left pixels, and their codes. A code adds 8, 4, 2, 1 for the upper
+    left, upper right, lower left and lower right pixel if it has the label.
     """
     label, *site = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), label, *site)
@@ -60,9 +59,9 @@ def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """Write the label, row, column and code of the sites of `corners`; returns how many there are.
+    """Write the label, row, column and code of the sites of `corners`. Returns their number.
 
-    window : int32 (4,), room
+    `window`, int32 (4,), is work space.
     """
     count = 0
     for r in range(padded.shape[0] - 1):
@@ -88,7 +87,9 @@ def _find_corners(padded, window, label, rows, cols, code):
 
 
 def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
-    """Return where the sites of each of n labels start, and the columns of the sites so sorted."""
+    """Sort sites by label. Return the start of the sites of each of n labels, and the sorted
+    columns.
+    """
     if n == 1:
         return np.array([0, label.size]), *(column.copy() for column in site)
     start, order = np.zeros(n + 1, np.int64), np.empty(label.size, np.int64)
@@ -99,9 +100,9 @@ def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
 
 @kernel(_nrt=False)
 def _sort(label, fill, order):
-    """Write the order that sorts `label`, those of one label as they stand.
+    """Write the order that sorts `label`. Sites of one label keep their order.
 
-    fill : int64 (n,), where the places of each label begin in `order`, is changed
+    `fill`, int64 (n,), holds the start of each label in `order`, and is changed.
     """
     for i in range(label.size):
         order[fill[label[i]]] = i

@@ -30,73 +30,78 @@ from numpy.typing import NDArray
 from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8, I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ONE, ones, pack, unpack
-from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.jit import inner, kernel
 
-UNREACHED = 2**61  # the distance of a vertex that no path has reached: above that of any path
+UNREACHED = 2**61  # distance of a vertex that no path has reached; paths are shorter
 EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
 NO_VERTEX = 2**32 - 1
 _TIE_BITS = 24
 _SUM_BITS = 60
 _MAX_REACH = 1800  # px
-_ARENA_EDGES = 4 << 20  # kept per side, at 12 bytes
+_ARENA_EDGES = 4 << 20  # edges that are kept per side, at 12 bytes each
 _NO_VALUES = np.zeros(0, np.int64)
 _THREE, _SEVEN = np.uint64(3), np.uint64(7)
 
-# Odd constants of 64 random bits, by which the hash multiplies pixels and annotators.
+# Odd random 64-bit constants, by which the hash multiplies pixels and annotators
 PRED = np.uint64(0xD6E8FEB86659FD93)
 GT = np.uint64(0xA0761D6478BD642F)
 _ANNOTATOR = 0x9E3779B97F4A7C15
 
 
 def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
-    """Return a dtype whose fields are attributes of its scalars, in numba and in Python."""
+    """Build a dtype whose fields are attributes of its scalars, in numba and in Python."""
     return np.dtype((np.record, np.dtype(fields, align=align)))
 
 
 # One side of the problem: n vertices, tile by tile, and in a tile row by row.
-# pixel   i4 (n,)        flat index in the (H, W) image
-# tile    TILE_DTYPE     the tiles, row by row, and one more whose `before` counts all vertices
-# factor  u8             PRED or GT: what the hash multiplies this side's pixels by
-# node    NODE_DTYPE (n,) what a search reads and writes of a vertex, together in memory
-# edge    EDGE_DTYPE     the arena;  used i8 (1,): the length of its filled part
-# bits    u8 (n, words)  the steps at which a vertex was matched
-# nearest i4 (n,)        the least cost of its edges once they were found, -1 if it has none
-# value   i8 (n,)        added to the weights of its edges; or (0,): nothing is added
+# pixel   i4 (n,)         flat index in the (H, W) image
+# tile    TILE_DTYPE      the tiles, row by row, and one more whose `before` counts all vertices
+# factor  u8              PRED or GT: the hash multiplies this side's pixels by it
+# node    NODE_DTYPE (n,) the fields of a vertex that a search uses, together in memory
+# edge    EDGE_DTYPE      the arena
+# used    i8 (1,)         length of the filled part of the arena
+# bits    u8 (n, words)   the steps at which a vertex was matched
+# nearest i4 (n,)         the least cost of a vertex's edges, once found; -1 without edges
+# value   i8 (n,)         added to the weights of a vertex's edges; (0,): nothing is added
 Side = namedtuple("Side", "pixel tile factor node edge used bits nearest value")
 NODE_DTYPE = _record(
     [
         ("dual", "i8"),  # see search.py
         ("dist", "i8"),  # distance from the root of a search; UNREACHED between searches
-        ("parent", "u4"),  # the vertex of the other side that it was reached from
+        ("parent", "u4"),  # the previous vertex on the path, on the other side
         ("mate", "u4"),  # the matched vertex of the other side, or NO_VERTEX
-        ("since", "i4"),  # the step at which it was matched
-        ("first_edge", "u4"),  # its edges' header in the arena, or EDGES_UNKNOWN
+        ("since", "i4"),  # the step at which the vertex was matched
+        ("first_edge", "u4"),  # the header of the vertex's edges in the arena, or EDGES_UNKNOWN
     ]
 )
-# Bit 8 (row & 7) + (col & 7) stands for a pixel. `live` are the vertices that edges lead to now;
-# `before` counts the vertices of the tiles before this one.
+# Bit 8 (row & 7) + (col & 7) stands for a pixel. `live` are the vertices to which edges lead now.
+# `before` counts the vertices of the earlier tiles.
 TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
 # The edges of a vertex follow a header: its `weight` is the vertex, its `to` the end of the list.
 # Packed, because searches are bound by memory.
 EDGE_DTYPE = _record([("weight", "i8"), ("to", "u4")], align=False)
 
-# What both sides share.
-# cols    of the image;  tile_rows, tile_cols: of its tiles;  reach: of the disk, in whole pixels
-# mask    u8 (8, 8, T, T), see Disk
-# gain    i8 ((2R+1)^2,): (C - c) * 2^shift by offset, row by row;  top_gain: C * 2^shift
-# drop    u8: 64 - bits, the hash's low bits that are dropped;  salt u8: of the annotator
+# The constants of both sides.
+# cols      columns of the image
+# tile_rows, tile_cols  rows and columns of tiles
+# reach     of the disk, in whole pixels
+# mask      u8 (8, 8, T, T), see Disk
+# gain      i8 ((2R+1)^2,): (C - c) * 2^shift by offset, row by row
+# top_gain  C * 2^shift
+# salt      u8: the part of the hash that depends on the annotator
+# drop      u8: 64 - bits, the number of low bits of the hash that are dropped
 Geometry = namedtuple(
     "Geometry", "cols tile_rows tile_cols reach mask gain top_gain shift salt drop"
 )
 
 
 class Disk(NamedTuple):
-    """The pixels within reach of a pixel; R is the reach in whole pixels."""
+    """The pixels within reach of a pixel. R is the reach in whole pixels."""
 
     half: I4  # (2R+1,) half the width of each row
     mask: U8  # (8, 8, T, T): the disk's bits in the T x T tiles around a pixel (row & 7, col & 7)
-    cost: I8  # (2R+1, 2R+1): round(100 d), also outside the disk
+    cost: I8  # (2R+1, 2R+1): round(100 d), outside the disk too
     lost: int  # C, the cost of a missing pair
 
 
@@ -110,24 +115,29 @@ def outlier_cost(max_dist_px: float) -> int:
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """Return the disk of a tolerance, no larger than an image of `shape` needs.
+    """Build the disk of a tolerance, no larger than an image of `shape` needs.
 
-    Raises DataError if its table of costs would take more than about 100 MB.
+    Raises DataError if the table of costs would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
-    cost, mask = np.rint(100 * dist).astype(np.int64), tile_mask(dist <= up_to(max_dist_px))
+    cost, mask = (
+        np.rint(100 * dist).astype(np.int64),
+        tile_mask(dist <= with_tolerance(max_dist_px)),
+    )
     return Disk(half_widths(max_dist_px, shape), mask, cost, outlier_cost(max_dist_px))
 
 
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return `Disk.half` alone; raises DataError as `disk` does."""
-    allowed = _distances(max_dist_px, shape) <= up_to(max_dist_px)
+    """Return `Disk.half` alone. Raises DataError as `disk` does."""
+    allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return how far each pixel of the square around a disk is from its middle."""
-    reach = math.floor(min(up_to(max_dist_px), math.hypot(*shape)))
+    """Return the distance of each pixel of the square around a disk to its middle. Raises
+    DataError.
+    """
+    reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
         raise DataError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
     offset = np.arange(-reach, reach + 1)
@@ -135,7 +145,10 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """Return `Disk.mask` for the allowed offsets, bool (2R+1, 2R+1), offset 0 in the middle."""
+    """Build `Disk.mask` from the allowed offsets.
+
+    `allowed` is bool (2R+1, 2R+1), with offset 0 in the middle.
+    """
     reach = len(allowed) // 2
     tiles_aside = -(-reach // 8)
     size, corner = 8 * (2 * tiles_aside + 1), 8 * tiles_aside - reach + 7
@@ -149,7 +162,10 @@ def tile_mask(allowed: Bool) -> U8:
 
 
 def check_exact(lost: int, n_gt: int) -> None:
-    """Raise DataError if weights of 60 bits leave none for ties: C = `lost`, `n_gt` GT pixels."""
+    """Raise DataError if weights of 60 bits leave no bits for ties.
+
+    `lost` is C, the cost of a missing pair, and `n_gt` the number of ground-truth pixels.
+    """
     if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
         raise DataError(
             f"max_dist of {lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
@@ -157,7 +173,7 @@ def check_exact(lost: int, n_gt: int) -> None:
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Return the Geometry of the edges to the `n_gt` pixels of an annotator."""
+    """Build the Geometry of the edges to the `n_gt` pixels of an annotator."""
     count_bits, (tile_rows, tile_cols) = n_gt.bit_length(), tile_shape(shape)
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     shift = tie_bits + count_bits
@@ -176,12 +192,12 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return how many rows and columns of 8 x 8 tiles cover an image of `shape`."""
+    """Return the numbers of rows and columns of 8 x 8 tiles that cover an image of `shape`."""
     return tuple(-(-size // 8) for size in shape)
 
 
 def new_arena(n_vertices: int, max_edges: int) -> NDArray[np.void]:
-    """Allocate an arena for the edges of `n_vertices`, each with at most `max_edges`."""
+    """Allocate an arena for the edges of `n_vertices`, each with at most `max_edges` edges."""
     list_size = max_edges + 1  # with its header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
 
@@ -196,7 +212,8 @@ def new_side(
 ) -> Side:
     """Allocate a Side for the vertices at the flat indices `pixel`.
 
-    words : number of 64-bit words for the steps of a vertex; the other arguments are Side's fields
+    `words` is the number of 64-bit words for the steps of a vertex. The other arguments are fields
+    of Side.
     """
     n = pixel.size
     node, used, nearest = np.empty(n, NODE_DTYPE), np.zeros(1, np.int64), np.zeros(n, np.int32)
@@ -206,7 +223,7 @@ def new_side(
 
 @inner
 def clear_matching(nodes, dual):
-    """Make all vertices of a side free, with that dual and unknown edges."""
+    """Make all vertices of a side free, with the given dual and unknown edges."""
     for i in range(nodes.size):
         nodes[i].dual, nodes[i].dist = dual, UNREACHED
         nodes[i].mate, nodes[i].first_edge = NO_VERTEX, EDGES_UNKNOWN
@@ -214,7 +231,7 @@ def clear_matching(nodes, dual):
 
 @inner
 def forget_edges(nodes, edges, used):
-    """Empty the arena of a side: edges are found again when a search needs them."""
+    """Empty the arena of a side. Edges are found again when a search needs them."""
     header = np.int64(0)
     while header < used[0]:
         nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
@@ -229,12 +246,11 @@ def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
 
 @kernel(_nrt=False)
 def write_vertices(bits, cols, tiles, ends, pixel):
-    """Number the pixels of A maps, each map's tile by tile.
+    """Number the pixels of A maps, each map tile by tile.
 
-    bits : uint64 (A, H, words), from `bits.pack`
-    tiles : from `empty_tiles`, is filled
-    ends : int64 (A + 1,), the vertices of map k are ends[k] : ends[k + 1]
-    pixel : int32 (ends[-1],), becomes the flat index of each vertex
+    `bits` is uint64 (A, H, words) from `bits.pack`. `tiles`, from `empty_tiles`, is filled. The
+    vertices of map k are ends[k] : ends[k + 1]. `pixel`, int32 (ends[-1],), receives the flat index
+    of each vertex.
     """
     tile_cols = (cols + 7) >> 3
     for a in range(len(tiles)):
@@ -252,7 +268,7 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the set pixels in the tiles of a map; return their count.
+    """Number the set pixels in the tiles of a map, and return their count.
 
     Sets `before` and `live` of each tile, and `pixel` to the flat index of each vertex.
     """
@@ -280,7 +296,7 @@ def row_col(pixel, cols):
 
 @inner
 def tile_and_bit(row, col, cols):
-    """Return the index of the tile that a pixel lies in, and the pixel's bit in it."""
+    """Return the index of the tile of a pixel, and the pixel's bit in the tile."""
     tile_cols = (np.uint64(cols) + _SEVEN) >> _THREE
     bit = ONE << ((row & _SEVEN) << _THREE | col & _SEVEN)
     return (row >> _THREE) * tile_cols + (col >> _THREE), bit
@@ -295,16 +311,15 @@ def vertex_at(pixel, cols, tile):
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
-    """Return which pixels of an image have a pixel of the map `bmap` in the disk around them.
+    """Return a bool map of the pixels that have a pixel of the map `bmap` in the disk around them.
 
-    bmap : bool (H, W), as the result
-    half : see Disk
+    `half` is the field of Disk.
     """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
 def bits_within_reach(bits: U8, half: I4) -> U8:
-    """Do `within_reach` for a map given as words of bits (`bits.pack`), and return such words."""
+    """Do `within_reach` for a map in words of bits (`bits.pack`), and return such words."""
     near, row = np.zeros_like(bits), np.zeros(bits.shape[1] + 1, np.uint64)
     _dilate(bits, half, row, near)
     return near
@@ -314,8 +329,8 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 def _dilate(bits, half, row, near):
     """Set the bits of `near`, uint64 (H, words), in the disk around each pixel of `bits`.
 
-    Each row of pixels is widened step by step to the widths of the disk's rows, middle row last.
-    row : uint64 (words + 1,), zeros; room for a row and an empty word
+    Each row of pixels is widened step by step to the widths of the disk's rows, the middle row
+    last. `row`, uint64 (words + 1,), is work space, 0 on entry: a row and an empty word.
     """
     rows, words = bits.shape
     reach, last_bit = half.size // 2, np.uint64(63)
@@ -346,7 +361,7 @@ def _dilate(bits, half, row, near):
 
 @inner
 def mix(x):
-    """Return a hash of 64 bits whose high bits depend on all bits of x (SplitMix64's finaliser)."""
+    """Return a 64-bit hash whose high bits depend on all bits of x (SplitMix64's finaliser)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -354,7 +369,9 @@ def mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of both ends to the weights of edges begin .. end-1; returns the largest."""
+    """Add the values of both ends to the weights of edges begin .. end-1. Returns the largest
+    weight.
+    """
     best = np.int64(-1)
     for e in range(begin, end):
         edges[e].weight += value + opposite_values[edges[e].to]
@@ -366,7 +383,7 @@ def _add_values(edges, begin, end, value, opposite_values):
 def find_edges(start, stop, side, opposite, geometry):
     """Write the edges of the vertices start .. stop-1 of `side` into its arena.
 
-    They lead to the `live` vertices of `opposite` in the disk around each vertex.
+    Edges lead to the `live` vertices of `opposite` in the disk around each vertex.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     gains, reach = geometry.gain, geometry.reach

@@ -62,15 +62,17 @@ from bsdsbench.kernels.matching.graph import (
 from bsdsbench.kernels.matching.search import enter_vertices, new_work, record_matched_steps
 
 _ABSENT = UNREACHED  # the dual of a predicted pixel that is not in the map: no path leads to it
-_SORTED = 1 << 13  # ground-truth vertices sorted at a time: as many fit a cache
-BAND_BITS = 18  # images are processed in bands of 2^18 pixels: the vertices of one fit a cache
+_SORTED = 1 << 13  # ground-truth vertices sorted at a time, which fit a cache
+BAND_BITS = 18  # images are processed in bands of 2^18 pixels, whose vertices fit a cache
 
-# What `order_batches` writes (`batch_start`, `order`) and the arrays it needs on the way.
+# The outputs of `order_batches` (`batch_start`, `order`) and its work space
 Order = namedtuple("Order", "bands cost_start batch_start batch_of_event by_cost order")
 
 
 class Truth(NamedTuple):
-    """The annotators' (H, W) maps as vertices, and the pixels within the tolerance of theirs."""
+    """The annotators' (H, W) maps as vertices, and the pixels within the tolerance of annotated
+    pixels.
+    """
 
     shape: tuple[int, int]
     ends: I8  # (A + 1,): annotator k has the vertices ends[k] : ends[k + 1]
@@ -82,7 +84,7 @@ class Truth(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The changes of the predicted map that can change a pair, with pixels numbered as vertices."""
+    """The changes of the predicted map that can change a pair. Pixels are numbered as vertices."""
 
     start: I8  # (n + 1,): the changes of step k are start[k] : start[k + 1]
     vertex: I4
@@ -93,14 +95,15 @@ class Steps(NamedTuple):
 
 
 class MatchedPixels(NamedTuple):
-    """Numbers of matched pixels after each of n steps, int64 (n,)."""
+    """The numbers of matched pixels after each of n steps, int64 (n,)."""
 
     gt: I8  # of the ground truth, summed over annotators
     pred: I8  # predicted pixels matched with at least one annotator
 
 
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
-    """Return the annotators' maps (A, H, W) in the form that predictions are matched with.
+    """Convert the annotators' maps (A, H, W) to the form in which predictions are matched with
+    them.
 
     Raises DataError if the tolerance is too large for exact weights or for memory.
     """
@@ -114,9 +117,9 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixels:
-    """Count the matched pixels after each step of the events `start`, `pixel`, `added`.
+    """Count the matched pixels after each step of the predicted map.
 
-    The events are `thinning.Events`: the changes of the predicted map from step to step.
+    `start`, `pixel` and `added` are the fields of `thinning.Events`: the changes from step to step.
     """
     backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
@@ -128,7 +131,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixel
 
 
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
-    """Return whether going from the lowest threshold to the highest is likely to be faster.
+    """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
     It is if the map at the lowest threshold is thin (few pixels ever left it) and has at least 1.5
     times as many pixels as an annotator's map. With a wide tolerance neither direction is faster.
@@ -140,10 +143,10 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
-    """Return the pairs of a (H, W) bool map with one annotator's map, int64 (2, K).
+    """Match a (H, W) bool map with one annotator's map, and return the pairs, int64 (2, K).
 
     Row 0 has the flat indices of the predicted pixels, increasing, row 1 those of their partners.
-    They are the pairs that `match_steps` counts for that annotator.
+    `match_steps` counts the same pairs for the annotator with the number `annotator`.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     start, truth = np.array([0, pixel.size]), prepare_truth(gt[None], max_dist_px)
@@ -154,9 +157,10 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
-    """Return the flat indices of matched pixels, int64 (2, K): of `side`, increasing; of mates.
+    """Return the flat indices of the matched pixels of `side`, increasing, and of their mates.
 
-    `opposite_pixel` has the flat index of each vertex of the other side.
+    The result is int64 (2, K). `opposite_pixel` holds the flat index of each vertex of the other
+    side.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -203,14 +207,13 @@ def match_all(
 ) -> Side:
     """Match the prediction with each annotator at every step.
 
-    The ties of each annotator are hashed with its number in `annotators`, int64 (A,). Adds the
-    numbers of matched ground-truth pixels to `matched_gt`, int64 (n,). Returns the predicted side
-    as it is after the last annotator; its `bits` are those of all annotators.
+    The hash of ties uses the annotators' numbers in `annotators`, int64 (A,). Adds the numbers of
+    matched ground-truth pixels to `matched_gt`, int64 (n,). Returns the predicted side after the
+    last annotator; its `bits` are joined over all annotators.
 
-    gt_bits : zeros, uint64 (ground-truth vertices, words), to become the steps at which each is
-        matched
-    n_partners : int64 (predicted and ground-truth vertices,), to which is added how many partners
-        each has after the last step
+    `gt_bits` is uint64 (ground-truth vertices, words), 0 on entry. It receives the steps at which
+    each vertex is matched. `n_partners` is int64 (predicted and ground-truth vertices,). To each
+    vertex the number of its partners after the last step is added.
     """
     costs, n_steps = truth.disk.cost, matched_gt.size
     n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
@@ -233,11 +236,11 @@ def match_all(
             nearest=largest_gt.nearest[: pixel.size],
         )
         geometry = new_geometry(truth.shape, truth.disk, pixel.size, int(annotator))
-        # Of two single maps the smaller one enters: fewer of its pixels find no partner
+        # Of two single maps the smaller enters, because fewer of its pixels find no partner
         gt_enters = steps.gt_enters or (n_steps == 1 and pixel.size < n_pred)
         pred.used[0] = gt.used[0] = 0
         pred.tile["live"] = pred.tile["bits"] if gt_enters else 0
-        # Where the ground truth enters, the order is that of the first annotator, or not needed
+        # If the ground truth enters, the order is that of the first annotator, or not needed
         sorts = not gt_enters or (k == 0 and n_steps > 1)
         changes, keeps_gt = steps[:3], gt_bits is not None
         _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt)
@@ -262,13 +265,12 @@ def _new_order(steps: Steps, truth: Truth) -> Order:
 
 @kernel(_nrt=False)
 def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt):
-    """Match with an annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
+    """Match with an annotator: add its matched pixels to `matched_gt` (n,), and set pred's bits.
 
-    changes : the first three fields of Steps
-    gt_enters : the ground truth enters at the first step, into the predicted map
-    sorts : `ordering` is to be written by `order_batches`; otherwise it stays
-    keeps_gt : set the bits of the ground truth too
-    work : room for the search
+    `changes` are the first three fields of Steps. With `gt_enters` the ground truth enters at the
+    first step, into the predicted map. `sorts` lets `order_batches` write `ordering`, which is
+    unchanged otherwise. `keeps_gt` sets the bits of the ground truth too. `work` is work space for
+    the search.
     """
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
     bands, batch_start, order = ordering.bands, ordering.batch_start, ordering.order
@@ -342,10 +344,9 @@ def _keep_near_events(
 ):
     """Write the events of pixels with a set bit in `near`, and number these pixels as vertices.
 
-    start, pixel, added : `thinning.Events`
-    backwards : write the events that lead from the last map to the first
-    kept_start, vertex, enters, tile, pixel_of_vertex : the fields of Steps to be written
-    Returns the number of vertices.
+    `start`, `pixel` and `added` are those of `thinning.Events`. `backwards` writes the events that
+    lead from the last map to the first. `kept_start`, `vertex`, `enters`, `tile` and
+    `pixel_of_vertex` receive the fields of Steps. Returns the number of vertices.
     """
     n_steps, n_kept = start.size - 1, 0
     for p in pixel[: start[-1]]:
@@ -383,13 +384,14 @@ def _keep_near_events(
 
 @inner
 def order_batches(changes, pixel, nearest, ordering):
-    """Sort the vertices of all steps' events that have an edge into batches.
+    """Sort the vertices of the events `changes` into batches, without vertices that have no edge.
 
-    Step k removes the vertices order[batch_start[2 k bands] : batch_start[(2 k + 1) bands]] and
-    adds those up to batch_start[(2 k + 2) bands]. Within a batch, vertices go band by band, so that
-    the memory of neighbours stays in the processor's cache, and in a band those with the nearest
-    partner go first, since most of them then find a free partner at once. This is a counting sort
-    by the cost of the nearest partner (`nearest`, -1: no edge), then by batch and band.
+    `changes` are the first three fields of Steps. Step k removes the vertices order[batch_start[2 k
+    bands] : batch_start[(2 k + 1) bands]] and adds those up to batch_start[(2 k + 2) bands]. Within
+    a batch, vertices go band by band, so that the memory of neighbours stays in the processor's
+    cache. Within a band vertices with a near partner go first, because most of them find a free
+    partner at once. This is a counting sort by the cost of the nearest partner (`nearest`, -1: no
+    edge), then by batch and band.
     """
     bands, cost_start, batch_start, batch_of_event, by_cost, order = ordering
     start, vertex, enters = changes
@@ -422,8 +424,8 @@ def order_batches(changes, pixel, nearest, ordering):
 def _nearest_first(nearest, cost_start, order):
     """Write the vertices that have an edge into `order`, those with the nearest partner first.
 
-    A counting sort by the cost of the nearest partner (`nearest`, -1: no edge), _SORTED vertices at
-    a time, which are neighbours. Returns how many have an edge.
+    This is a counting sort by the cost of the nearest partner (`nearest`, -1: no edge). It sorts
+    _SORTED neighbouring vertices at a time. Returns the number of vertices with an edge.
     """
     n_sorted = 0
     for begin in range(0, nearest.size, _SORTED):
@@ -446,11 +448,11 @@ def _nearest_first(nearest, cost_start, order):
 
 @kernel(_nrt=False)
 def count_set_bits(bits, kind, change, n_set):
-    """Count the rows of `bits`, uint64 (rows, words), of each kind in which a bit is set.
+    """Count, for each bit, the rows of each kind in which the bit is set.
 
-    `n_set`, int64 (K, n), becomes the numbers of rows of kind k, int64 (rows,), with bit j. Bits
+    `bits` is uint64 (rows, words), `kind` int64 (rows,). `n_set`, int64 (K, n), receives the number
+    of rows of kind k with bit j. `change` is work space, int64 (K, bits of a row), 0 on entry. Bits
     are set in long runs, so only the ends of runs are visited.
-    change : int64 zeros (K, bits of a row)
     """
     for row in range(bits.shape[0]):
         last_bit = np.uint64(0)  # of the word before

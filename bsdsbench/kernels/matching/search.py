@@ -40,10 +40,12 @@ from bsdsbench.kernels.matching.graph import (
 )
 
 # Preallocated arrays for one search, each with room for all vertices.
-# tight        u4  queue of vertices as near to the root as the last one taken
-# front        u4  the other vertices of the queue, in no order; front_dist i8: their distances
-# front_place  u4  place of a vertex in `front`, by vertex
-# nearer       u4  neighbours that an edge brings nearer; nearer_dist i8: their new distances
+# tight        u4  queue of vertices as near to the root as the last vertex taken
+# front        u4  the other vertices of the queue, in no order
+# front_dist   i8  their distances
+# front_place  u4  the place of each vertex in `front`
+# nearer       u4  neighbours that an edge brings nearer
+# nearer_dist  i8  their new distances
 # reached      u4  opposite vertices with a distance
 # waiting      u4  entering vertices that need a search
 # freed        i4  opposite vertices that lost their mate when pixels left (see matching.py)
@@ -65,7 +67,7 @@ def new_work(n_vertices: int) -> Work:
 def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     """Match the free vertices entering[begin:end] or leave them free; the matching stays optimal.
 
-    Returns by how many pairs the matching grows. Vertices that need a search come last.
+    Returns the number of additional pairs. Vertices that need a search come last.
     """
     nodes, opposite_nodes, waiting = side.node, opposite.node, work.waiting
     new_pairs, n_waiting = 0, 0
@@ -93,9 +95,9 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 
 @inner
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
-    """Match a vertex with its best partner if that one is free.
+    """Match a vertex with its best partner if that partner is free.
 
-    Returns the number of new pairs, 0 (no partner is worth it) or 1, or _CONTESTED if the best
+    Returns the number of new pairs (0 if no partner is worth it, or 1), or _CONTESTED if the best
     partner has a mate. The partner's dual rises as far as the vertex's second best partner allows,
     which shortens later searches.
     """
@@ -122,12 +124,13 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    Returns its cost; the last opposite vertex on the path, from which `parent` and `mate` lead back
-    to the root (NO_VERTEX: the root stays free); and how many opposite vertices were reached, which
-    `work.reached` lists.
+    Returns the cost of the path, the last opposite vertex on the path, and the number of opposite
+    vertices that were reached, which `work.reached` lists. From the last vertex `parent` and `mate`
+    lead back to the root; it is NO_VERTEX if the root stays free.
 
     Indices are np.uint64, because every access by a signed index would test whether it counts from
-    the end. The loop over a vertex's edges has no branch: the processor could not predict it.
+    the end. The loop over a vertex's edges has no branch, because the processor could not predict
+    it.
     """
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
     tight, nearer, nearer_dist, reached = work.tight, work.nearer, work.nearer_dist, work.reached
@@ -194,7 +197,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
 @inner
 def _remove_from_front(place, front, front_dist, front_place, n_front):
-    """Move the last entry of the front to `place`; returns the new length of the front."""
+    """Move the last entry of the front to `place`. Returns the new length of the front."""
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
     front_place[front[place]] = place
@@ -203,7 +206,9 @@ def _remove_from_front(place, front, front_dist, front_place, n_front):
 
 @inner
 def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
-    """Move the duals of all vertices nearer to the root than the end of the path, at `cost`."""
+    """Move the duals of all vertices that are nearer to the root than the end of the path, at
+    `cost`.
+    """
     nodes[root].dual -= cost
     for place in range(n_reached):
         neighbour = opposite_nodes[reached[place]]

@@ -54,7 +54,7 @@ class _WholeCosts(NamedTuple):
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
-    """Round the parts of the costs to units for a matching of at most n pairs.
+    """Round the parts of the costs to whole units for a matching of at most n pairs.
 
     An empty part costs nothing.
     """
@@ -68,11 +68,12 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
-    """Return the pairs of the pixels of two (H, W) maps: flat indices (2, K), the first increasing.
+    """Return the cheapest pairs of the pixels of two (H, W) maps: flat indices (2, K), the first
+    increasing.
 
-    A cost (2R+1, 2R+1) is by the offset (row, col) from a pixel of `first` to its partner, no
-    offset in the middle; infinite where a pair is not allowed. Two `values` (H, W) are what a pair
-    costs for its pixel of `first`, and for that of `second`; or there are none.
+    `cost` (2R+1, 2R+1) is the cost by offset (row, col) from a pixel of `first` to its partner,
+    with offset 0 in the middle. It is infinite if a pair is not allowed. `values` are two arrays
+    (H, W) with the further costs of pixels of `first` and of `second`, or ().
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters
@@ -115,7 +116,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 
 @kernel(_nrt=False)
 def _find_all_edges(side, opposite, geometry):
-    """Find the edges of all vertices of `side`, and make both sides free."""
+    """Find the edges of all vertices of `side`, and make the vertices of both sides free."""
     clear_matching(side.node, np.int64(0))
     clear_matching(opposite.node, np.int64(0))
     find_edges(np.int64(0), np.int64(side.pixel.size), side, opposite, geometry)
@@ -123,6 +124,6 @@ def _find_all_edges(side, opposite, geometry):
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Match the vertices of `side` in that order; see `search.enter_vertices`."""
+    """Match the vertices of `side` in the given order; see `search.enter_vertices`."""
     begin = step = np.int64(0)
     return enter_vertices(order, begin, order.size, side, opposite, geometry, work, step)

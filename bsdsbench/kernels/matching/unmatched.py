@@ -1,9 +1,9 @@
-"""Why pixels stay unmatched: the classes of missed and of false pixels at every threshold.
+"""The classes of missed and of false pixels at every threshold: why pixels stay unmatched.
 
-A matched predicted pixel lies within the tolerance r of an annotated one. So the false pixels of
-each class follow from how many pixels are on within r and within 2r, less those that are matched.
-For missed pixels each ground-truth pixel has the bits of the steps at which it is matched, and of
-those at which a predicted pixel without a partner lies within 2r of it.
+A matched predicted pixel lies within the tolerance r of an annotated pixel. So the false pixels of
+each class follow from the numbers of pixels that are on within r and within 2r, minus the matched
+ones. For missed pixels each ground-truth pixel has two sets of bits: the steps at which it is
+matched, and the steps at which a predicted pixel without a partner lies within 2r.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ NO_CLASS, ALONE, SOME, ALL = range(-1, 3)
 
 
 class Surroundings(NamedTuple):
-    """What is near the annotated pixels at any threshold."""
+    """The surroundings of annotated pixels, for all thresholds."""
 
-    half: I4  # of the disk of twice the tolerance, see graph.Disk
-    near: U8  # bits of the pixels within it of an annotated pixel
+    half: I4  # half widths of the disk of twice the tolerance, see graph.Disk
+    near: U8  # bits of the pixels with an annotated pixel in that disk
     agreement: I8  # of each ground-truth vertex: ALONE, SOME, ALL or NO_CLASS
 
 
@@ -41,30 +41,30 @@ class StepErrors(NamedTuple):
     matched_gt: I8  # (n,)
     matched_pred: I8  # (n,)
     missed: I8  # (n, 3): matched after the last step; else near a false pixel; else absent
-    false: I8  # (n, 3): within r of an annotated pixel, within 2r, farther
-    agreement_matched: I8  # (n, 3): matched ground truth that is ALONE, SOME, ALL
+    false: I8  # (n, 3): within r of an annotated pixel, within 2r, farther away
+    agreement_matched: I8  # (n, 3): matched ground-truth pixels that are ALONE, SOME, ALL
 
 
 class PixelSteps(NamedTuple):
-    """What is matched and what is not after which of n steps: bits of steps, uint64 each.
+    """The steps after which pixels are matched or not, as bits in uint64 words.
 
     The steps are in the order of the matching, see `backwards`.
     """
 
     row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
-    false: U8  # (rows, words): a predicted pixel is on and has no partner
-    matched: U8  # (K, words): a predicted pixel has a partner
+    false: U8  # (rows, words): steps at which a predicted pixel is on without a partner
+    matched: U8  # (K, words): steps at which a predicted pixel has a partner
     matched_pixel: I4  # (K,): flat indices of these pixels
-    gt_matched: U8  # (ground-truth vertices, words), as is the next
-    near_false: U8  # missed beside a false pixel, of vertices that are not reached
+    gt_matched: U8  # (ground-truth vertices, words): steps at which a vertex is matched
+    near_false: U8  # the same shape: steps at which an unreached vertex is near a false pixel
     is_reached: Bool  # (ground-truth vertices,): matched after the last step
     matched_gt: I8  # (n,) numbers of matched vertices
     n_on: I8  # (2, n) numbers of pixels within r and 2r of the ground truth, forwards
-    backwards: bool  # the first step is the last of the events
+    backwards: bool  # True if the first step is the last of the events
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Return what `classify_steps` needs of the ground truth.
+    """Compute the surroundings of the ground truth for `classify_steps`.
 
     Raises DataError if twice the tolerance is too large for memory.
     """
@@ -73,23 +73,25 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 
 
 def _agreement(truth: Truth) -> I8:
-    """Return the class of each ground-truth vertex, by how many annotators have a partner of it.
+    """Return the class of each ground-truth vertex, by the number of annotators who have a partner.
 
-    Of two annotators the first is matched as the prediction. One alone has no classes.
+    Of two annotators the first is matched as the prediction. A single annotator has no classes.
     """
     n_annotators, ends = len(truth.tiles), truth.ends
     n_partners = np.zeros(truth.pixel.size, np.int64)
     for first in range(n_annotators - 1):
-        pixel, rest = truth.pixel[ends[first] : ends[first + 1]], ends[first + 1]
-        others = truth._replace(
-            ends=ends[first + 1 :] - rest, pixel=truth.pixel[rest:], tiles=truth.tiles[first + 1 :]
+        pixel, n_before = truth.pixel[ends[first] : ends[first + 1]], ends[first + 1]
+        later = truth._replace(
+            ends=ends[first + 1 :] - n_before,
+            pixel=truth.pixel[n_before:],
+            tiles=truth.tiles[first + 1 :],
         )
         vertex, all_enter = np.arange(pixel.size, dtype=np.int32), np.ones(pixel.size, np.bool_)
         start, tile = np.array([0, pixel.size]), truth.tiles[first].copy()
         steps = Steps(start, vertex, all_enter, False, pixel, tile)
-        numbers = np.zeros(len(others.tiles), np.int64)  # ties are those of a single pair
-        of_these = n_partners[ends[first] :]
-        match_all(steps, others, numbers, np.zeros(1, np.int64), n_partners=of_these)
+        numbers = np.zeros(len(later.tiles), np.int64)  # ties are those of a single pair
+        later_partners = n_partners[ends[first] :]
+        match_all(steps, later, numbers, np.zeros(1, np.int64), n_partners=later_partners)
     if n_annotators < 2:
         return np.full(n_partners.size, NO_CLASS)
     return SOME - (n_partners == 0) + (n_partners == n_annotators - 1)
@@ -103,9 +105,9 @@ def _has_step(bits: U8, step: int) -> Bool:
 def match_by_pixel(
     start: I8, pixel: I4, added: Bool, truth: Truth, surroundings: Surroundings
 ) -> PixelSteps:
-    """Match at every step, and keep of each pixel at which steps it is on and matched.
+    """Match at every step, and record for each pixel the steps at which it is on and matched.
 
-    start, pixel, added : `thinning.Events`; those of pixels beyond 2r may be left out
+    `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
     """
     n_steps, backwards = start.size - 1, should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
@@ -116,10 +118,10 @@ def match_by_pixel(
     row_of = np.full(truth.shape, -1, np.int32)
     false_bits = np.zeros((np.count_nonzero(added), gt_bits.shape[1]), np.uint64)
     n_on, near = np.zeros((2, n_steps), np.int64), np.stack([truth.near, surroundings.near])
-    _set_steps_on(start, pixel, added, near, backwards, row_of, false_bits, n_on)
+    _record_active_steps(start, pixel, added, near, backwards, row_of, false_bits, n_on)
     last, near_bits = 0 if backwards else n_steps - 1, np.zeros_like(gt_bits)
     around = row_of, false_bits, surroundings.half
-    _set_steps_near(truth.pixel, gt_bits, last, pred.pixel, pred.bits, *around, near_bits)
+    _record_near_steps(truth.pixel, gt_bits, last, pred.pixel, pred.bits, *around, near_bits)
     return PixelSteps(
         row_of,
         false_bits,
@@ -139,8 +141,8 @@ def classify_steps(
 ) -> StepErrors:
     """Count matched, missed and false pixels after each step of the events.
 
-    start, pixel, added : `thinning.Events`; those of pixels beyond 2r may be left out
-    size : int64 (n,), of the whole map after each step
+    `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
+    `size`, int64 (n,), is the size of the whole map after each step.
     """
     steps, n_steps = match_by_pixel(start, pixel, added, truth, surroundings), start.size - 1
     is_reached, matched_gt, agreement = steps.is_reached, steps.matched_gt, surroundings.agreement
@@ -173,11 +175,17 @@ def classify_steps(
 
 
 @kernel(_nrt=False)
-def _set_steps_on(start, pixel, added, near, backwards, row_of, bits, n_on):
-    """Set the bits of the steps after which each pixel is on, in the order of the matching.
+def _record_active_steps(start, pixel, added, near, backwards, row_of, bits, n_on):
+    """Record the steps after which each pixel is on, in the order of the matching.
 
-    near : uint64 (2, H, words), the pixels that `n_on` (2, n), zeros, becomes the numbers of
-    row_of : int32 (H, W), -1, becomes the row of a pixel in `bits`
+    Inputs: the events start[s] to start[s + 1] of step s switch pixel[e] on (added[e]) or off.
+    `near` holds two sets of pixels, uint64 (2, H, words). With `backwards` step s is bit n_steps -
+    1 - s.
+
+    Outputs: `row_of`, int32 (H, W), -1 on entry, is the row of `bits` for each pixel that ever
+    changes. `bits`, uint64 (rows, words), 0 on entry, has the bits of the steps after which a pixel
+    is on. `n_on`, int64 (2, n), 0 on entry, counts the pixels of each set that are on after each
+    step.
     """
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
     n_rows = 0
@@ -194,19 +202,22 @@ def _set_steps_on(start, pixel, added, near, backwards, row_of, bits, n_on):
                 row_of[row, col] = n_rows
                 n_rows += 1
             i = row_of[row, col]
-            for word in range(bits.shape[1]):  # it changes from this step on
+            for word in range(bits.shape[1]):  # flip this and all later steps
                 low = min(max(first - (word << 6), 0), 64)
                 from_first = all_bits << np.uint64(low) if low < 64 else np.uint64(0)
                 bits[i, word] ^= ~from_first if backwards else from_first
 
 
 @kernel(_nrt=False)
-def _set_steps_near(gt_pixel, gt_bits, last, pred_pixel, pred_bits, row_of, bits, half, near_bits):
-    """Set the bits of the steps at which a missed pixel has a false one in the disk around it.
+def _record_near_steps(
+    gt_pixel, gt_bits, last, pred_pixel, pred_bits, row_of, bits, half, near_bits
+):
+    """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
-    Pixels that are matched at the step `last` are left out.
-    gt_bits, pred_bits : the steps at which the pixels at these flat indices are matched
-    bits : the steps after which a pixel is on, by `row_of`; matched ones are taken out
+    `gt_bits` and `pred_bits` are the steps at which the pixels at these flat indices are matched.
+    `bits`, by `row_of`, are the steps after which a pixel is on; the steps at which it is matched
+    are removed in place. `near_bits` receives the steps. Pixels that are matched at the step `last`
+    are skipped.
     """
     rows, cols = row_of.shape
     reach, words = half.size // 2, bits.shape[1]

@@ -18,10 +18,11 @@ _UNREACHED = np.int64(2**62)
 
 
 def largest_total(indptr: I8, cols: I4, counts: I8, col_start: I8) -> int:
-    """Return the largest total intersection of regions paired one to one with an annotator's.
+    """Return the largest total intersection of regions paired one to one with an annotator's
+    regions.
 
-    The totals are summed over annotators. `indptr`, `cols`, `counts` are a table of
-    contingency.py; the columns of annotator k are col_start[k] : col_start[k+1].
+    The total is summed over annotators. `indptr`, `cols` and `counts` form a table of
+    contingency.py. The columns of annotator k are col_start[k] : col_start[k+1].
     """
     n_rows, n_cols = indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(indptr))
@@ -47,13 +48,11 @@ def _assign_columns(
     col_potential,
     scanned,
 ):
-    """Pair the columns first .. last-1 with rows; returns the total intersection of the pairs.
+    """Pair the columns first .. last-1 with rows. Returns the total intersection of the pairs.
 
     The cells of column c are start[c] : start[c+1], with their rows and pixels n. The other arrays
-    are room, int64 (rows,) and (columns,).
-
-    row_potential : never positive
-    parent_col : the column from which a row was reached
+    are work space, int64 (rows,) and (columns,). `row_potential` is never positive. `parent_col` is
+    the column from which a row was reached.
     """
     for r in range(dist.size):
         col_of_row[r], row_potential[r], dist[r], done[r] = -1, 0, _UNREACHED, 0
@@ -117,7 +116,9 @@ def _assign_columns(
 
 @kernel(inline="always")
 def _nearest_row(seen, done, dist):
-    """Return the nearest of the rows `seen` that are not done, the first of equals; -1 if none."""
+    """Return the nearest of the rows `seen` that are not done, the first of equals, or -1 if none
+    is left.
+    """
     nearest = -1
     for r in seen:
         if not done[r] and (nearest < 0 or dist[r] < dist[nearest]):

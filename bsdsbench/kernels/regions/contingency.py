@@ -28,7 +28,7 @@ Cells: TypeAlias = tuple[I8, I4, I8]  # indptr, cols, counts
 def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
     """Number the regions of a flat int32 label map 0, 1, ... in the order of their first pixels.
 
-    Labels lie in [low, low + span). Returns the map with these numbers, int32 (N,), and the area of
+    Labels lie in [low, low + span). Returns the map of these numbers, int32 (N,), and the area of
     each region, int64 (regions,).
     """
     numbered, area = np.empty(labels.size, np.int32), np.zeros(min(span, labels.size), np.int64)
@@ -38,7 +38,7 @@ def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
 
 @kernel(_nrt=False)
 def _renumber(labels, low, number_of_label, numbered, area):
-    """Write what `renumber` returns; returns the number of regions."""
+    """Write the numbers and areas of `renumber`. Returns the number of regions."""
     n_regions = 0
     for p in range(labels.size):
         label = labels[p] - low
@@ -53,12 +53,13 @@ def _renumber(labels, low, number_of_label, numbered, area):
 def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
     """Count the pixels of each pair of values at the same place of two flat int64 maps.
 
-    Returns int64 (3, n), for each pair the value in pred, the value in gt and the number of pixels,
-    in the order of their first pixels; and the index of each pixel's pair, int32 (N,).
+    Returns the pairs, int64 (3, n), and the index of each pixel's pair, int32 (N,). A pair is the
+    value in pred, the value in gt and the number of pixels. Pairs are in the order of their first
+    pixels.
 
     The pairs are found in a hash table with open addressing (`slots`, at most half full), which is
-    searched once per run of pixels with the same pair. If it is full, the pairs that are known are
-    put into a larger one, by counting them as if they were pixels.
+    searched once per run of pixels with the same pair. If it is full, the known pairs are counted
+    into a larger table as if they were pixels.
     """
     pair_of_pixel, pairs, n, p = np.empty(pred.size, np.int32), np.empty((3, 0), np.int64), 0, 0
     while p < pred.size:
@@ -73,11 +74,11 @@ def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
-    """Count pairs as `value_pairs`, from pixel p on, where n of them are known.
+    """Count pairs as `value_pairs` does, from pixel p on, if n pairs are known.
 
-    slots : int32 (a power of two,), the index of a pair in `pairs`, -1 where free
-    Returns the number of pairs then, and the first pixel of a pair that `pairs` has no room for.
-    Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
+    `slots`, int32 with a power of two as length, holds the index of a pair in `pairs`, or -1.
+    Returns the number of pairs, and the first pixel of a pair for which `pairs` has no room, or the
+    end. Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
     """
     one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
     last = np.uint64(slots.size - 1)
@@ -109,11 +110,12 @@ def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
     """Return the overlaps of a segmentation with each annotator's, run by run of pixels.
 
-    labels : int32 (N,), regions 0, 1, ... of the segmentation, which are the table's rows
-    gts : int32 (A, N), regions 0, 1, ... of each annotator
-    col_start : int64 (A + 1,), the table's column of each annotator's region 0
-    Returns row, column and number of pixels of each run, (n,) each. The same cell of the table may
-    have many runs; `tabulate` adds them up.
+    `labels`, int32 (N,), are the regions 0, 1, ... of the segmentation, which are the table's rows.
+    `gts`, int32 (A, N), are the regions of each annotator. `col_start`, int64 (A + 1,), is the
+    table's column of each annotator's region 0.
+
+    Returns row, column and number of pixels of each run, (n,) each. A cell of the table may have
+    many runs, which `tabulate` adds up.
     """
     (rows, cols), counts = np.empty((2, gts.size), np.int32), np.empty(gts.size, np.int64)
     n = _find_runs(labels, gts, col_start, rows, cols, counts)
@@ -122,7 +124,7 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
 
 @kernel(_nrt=False)
 def _find_runs(labels, gts, col_start, rows, cols, counts):
-    """Write what `overlap_runs` returns; returns the number of runs."""
+    """Write the rows, columns and counts of `overlap_runs`. Returns the number of runs."""
     (n_ann, n_px), n = gts.shape, 0
     for k in range(n_ann):
         first, row, col = 0, labels[0], gts[k, 0]
@@ -139,11 +141,11 @@ def _find_runs(labels, gts, col_start, rows, cols, counts):
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
-    """Build a table from (row, column, pixels) triples; triples of the same cell are added.
+    """Build a table from (row, column, pixels) triples. Triples of the same cell are added.
 
-    rows, cols, counts : (n,) each, in any order
-    Returns indptr (n_rows + 1,), cols and counts of the table. The triples are sorted by two stable
-    counting sorts, by column and then by row.
+    `rows`, `cols` and `counts` are (n,) each, in any order. Returns indptr (n_rows + 1,), cols and
+    counts of the table. The triples are sorted by two stable counting sorts, by column and then by
+    row.
     """
     cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
     indptr, start, row_end = np.zeros((3, n_rows + 1), np.int64)
@@ -156,9 +158,10 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 
 @kernel(_nrt=False)
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
-    """Write the table that `tabulate` returns; returns the number of its cells.
+    """Write the table of `tabulate`. Returns the number of its cells.
 
-    col_fill, by_col, start, row_end : room for the sorts; all but `by_col` are zeros
+    `col_fill`, `by_col`, `start` and `row_end` are work space for the sorts. All but `by_col` are 0
+    on entry.
     """
     n, n_rows = rows.size, start.size - 1
     for e in range(n):
@@ -185,7 +188,7 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
             row_end[r] = cell + 1
 
     n = 0
-    for r in range(n_rows):  # close the gaps between rows that summed cells left
+    for r in range(n_rows):  # close the gaps that summed cells have left between rows
         for cell in range(start[r], row_end[r]):
             cell_col[n] = cell_col[cell]
             cell_count[n] = cell_count[cell]
@@ -197,8 +200,8 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
 class OverlapSums(NamedTuple):
     """The sums over cells that region measures need.
 
-    n stands for the pixels of a cell, a and b for the areas of its row and of its column, and IoU
-    for n / (a + b - n); A annotators.
+    n is the number of pixels of a cell, a and b are the areas of its row and its column, and IoU is
+    n / (a + b - n). There are A annotators.
     """
 
     best_gt: F8  # (n_cols,), the largest IoU in each column
@@ -212,7 +215,7 @@ class OverlapSums(NamedTuple):
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Return the sums of a table with the areas of its rows and columns.
+    """Return the sums of a table whose rows and columns have the given areas.
 
     `ann_of_col` is the annotator of each column.
     """
@@ -226,9 +229,9 @@ def overlap_sums(
 def _add_overlaps(
     indptr, cols, counts, row_area, col_area, ann_of_col, best_gt, largest, ints, floats
 ):
-    """Add up the fields of `OverlapSums` in one pass over the cells; returns `covered_pred`.
+    """Add up the fields of `OverlapSums` in one pass over the cells. Returns `covered_pred`.
 
-    largest : zeros, becomes the largest n of each column
+    `largest`, 0 on entry, receives the largest n of each column.
     """
     covered_pred = 0.0
     for r in range(row_area.size):
@@ -289,13 +292,13 @@ def fop_sums(
     candidates = row_candidate, col_candidate
     _classify(*table, row_area, col_area, *candidates, *classes, *shares)
     shares[0] /= n_ann
-    pred, gt = map(_credit, classes, shares, candidates)
+    pred, gt = map(_sum_credits, classes, shares, candidates)
     return pred, gt
 
 
-def _credit(classes: I8, share: F8, is_candidate: Bool) -> float:
-    """Return the sum of the regions' credits, added in order; 0 without a candidate."""
-    credits = np.where(classes == 2, 1.0, np.where(classes == 1, BETA, share))[is_candidate]
+def _sum_credits(classes: I8, fraction: F8, is_candidate: Bool) -> float:
+    """Sum the regions' credits in order. Returns 0 without a candidate."""
+    credits = np.where(classes == 2, 1.0, np.where(classes == 1, BETA, fraction))[is_candidate]
     return float(np.cumsum(credits)[-1]) if credits.size else 0.0
 
 
@@ -313,10 +316,11 @@ def _classify(
     under,
     over,
 ):
-    """Set the classes of regions: 2 object, 1 part, 0 neither; and the shares that are covered.
+    """Set the class of each region: 2 object, 1 part, 0 neither; and the fractions that are
+    covered.
 
-    under : the share of a row that consists of whole annotated regions
-    over : the share of a column that consists of whole rows
+    `under` is the fraction of a row that consists of whole annotated regions, `over` the fraction
+    of a column that consists of whole rows.
     """
     for r in range(row_area.size):
         for e in range(indptr[r], indptr[r + 1]):

@@ -26,10 +26,10 @@ from bsdsbench.kernels.jit import inner, kernel
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
     """Return the index of the first threshold at which pixels join their neighbours.
 
-    ucm2 : (2H+1, 2W+1), an ultrametric contour map at double size
-    thresholds : (T,), increasing
-    corners : True for the official rule, which looks at corners too, False for SEISM's
-    Returns int32 (2, H, W): for the right neighbour, and for the one below; T stands for never.
+    `ucm2` (2H+1, 2W+1) is an ultrametric contour map at double size, `thresholds` (T,) are
+    increasing. `corners` is True for the official rule, which looks at corners too, and False for
+    SEISM's. Returns int32 (2, H, W) for the right neighbour and for the neighbour below; T means
+    never.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -39,7 +39,7 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Write what `join_levels` returns."""
+    """Write the indices of `join_levels` into `levels`."""
     _, height, width = levels.shape
     for i in range(height):
         for j in range(width):
@@ -59,7 +59,7 @@ def _find_levels(ucm2, thresholds, corners, levels):
 @inner
 def _level(value, thresholds):
     """Return the index of the first threshold that is not below the value, by bisection."""
-    if value <= thresholds[0]:  # nearly all elements
+    if value <= thresholds[0]:  # true for nearly all elements
         return 0
     low, high = 1, thresholds.size
     while low < high:
@@ -73,7 +73,7 @@ def _level(value, thresholds):
 
 @inner
 def _find_root(parent, x):
-    """Return the root of the set that x belongs to, in a disjoint-set forest; shortens the path."""
+    """Return the root of the set of x in a disjoint-set forest, and shorten the path to it."""
     while parent[x] != x:
         parent[x] = parent[parent[x]]
         x = parent[x]
@@ -82,7 +82,9 @@ def _find_root(parent, x):
 
 @inner
 def _union(parent, a, b):
-    """Join the sets of a and b. A root is the least member, so regions keep their raster order."""
+    """Join the sets of a and b. A root is the smallest member, so regions keep their
+    raster order.
+    """
     a, b = _find_root(parent, a), _find_root(parent, b)
     if a < b:
         parent[b] = a
@@ -93,7 +95,7 @@ def _union(parent, a, b):
 def finest_regions(levels: I4) -> tuple[I4, int]:
     """Return the regions at the first threshold: labels, int32 (H*W,), and their number.
 
-    `levels` is what `join_levels` returns. Labels 0, 1, ... are in raster order of first pixels.
+    `levels` comes from `join_levels`. Labels 0, 1, ... are in raster order of first pixels.
     """
     labels, parent = np.empty(levels[0].size, np.int32), np.arange(levels[0].size, dtype=np.int32)
     return labels, _label_regions(levels, parent, labels)
@@ -101,9 +103,9 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 
 @kernel(_nrt=False)
 def _label_regions(levels, parent, labels):
-    """Write the labels of `finest_regions`; returns their number.
+    """Write the labels of `finest_regions`. Returns their number.
 
-    parent : int32, each pixel its own root; room for a disjoint-set forest
+    `parent`, int32, is work space for a disjoint-set forest. On entry each pixel is its own root.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -127,9 +129,8 @@ def _label_regions(levels, parent, labels):
 def later_joins(levels, labels, n_levels):
     """Return the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
 
-    `levels` is what `join_levels` returns, `labels` are those of `finest_regions`. Returns two
-    arrays of labels, (E,) each, in order of the thresholds, and where each threshold's pairs start,
-    (n_levels + 1,).
+    `levels` comes from `join_levels`, `labels` from `finest_regions`. Returns two arrays of labels,
+    (E,) each, in order of the thresholds, and the start of each threshold's pairs, (n_levels + 1,).
     """
     side, p = np.nonzero((levels.reshape(2, -1) > 0) & (levels.reshape(2, -1) < n_levels))
     a, b = labels[p], labels[p + np.where(side, levels.shape[2], 1)]
@@ -140,11 +141,11 @@ def later_joins(levels, labels, n_levels):
 
 
 def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
-    """Join the pairs (a[e], b[e]) of finest regions, and number the regions that remain.
+    """Join the pairs (a[e], b[e]) of finest regions, and number the remaining regions.
 
-    parent : int32 (finest regions,), the disjoint-set forest, changed in place
-    roots : int32 (R,), for each region until now the finest region that represents it
-    Returns the new number of each of the R regions, and the representatives of the new regions.
+    `parent`, int32 (finest regions,), is the disjoint-set forest, changed in place. `roots`, int32
+    (R,), is the finest region that represents each region so far. Returns the new number of each of
+    the R regions, and the representatives of the new regions.
     """
     (new_row, new_roots), row_of = np.empty((2, roots.size), np.int32), np.empty_like(parent)
     n_regions = _join(parent, roots, a, b, row_of, new_row, new_roots)
@@ -153,7 +154,9 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Write what `join` returns; returns the number of new regions. `row_of` is room."""
+    """Write the numbers and representatives of `join`. Returns the number of new regions. `row_of`
+    is work space.
+    """
     for e in range(a.size):
         _union(parent, a[e], b[e])
     n_regions = 0

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, iou, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
@@ -216,7 +216,9 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
     shells = [c.drawn("shells", size) for size in widths]
     radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
     drawn = c.sites("side", PIXELS) if radii else ()
-    near = [[side.sums(side.distance <= up_to(radius)) for side in drawn] for radius in radii]
+    near = [
+        [side.sums(side.distance <= with_tolerance(radius)) for side in drawn] for radius in radii
+    ]
     has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),

@@ -27,7 +27,7 @@ from bsdsbench.arguments import F8, I8, given_number, given_word
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion, outlines
-from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
 from bsdsbench.protocol.fields import listed_values
@@ -131,7 +131,7 @@ class Compared:
             if not 0 < size < math.inf:
                 raise DataError(f"trimap width {size}: expected pixels above 0")
             pairs, pair_of = self._labels
-            near = pair_of[np.ravel(self._to_other) <= up_to(size * size)]
+            near = pair_of[np.ravel(self._to_other) <= with_tolerance(size * size)]
             return self._areas(np.bincount(near, minlength=pairs.shape[1]))
         if what == "skeletons":
             return skeleton_pixels(*self.pair[:3])
@@ -205,7 +205,7 @@ def _dice(counts: I8, _: float) -> F8:
 
 def _f_within(sides: _Sides, radius: float) -> F8:
     """Compute F from the shares of both outlines that lie within `radius` of the other outline."""
-    return f_measure(*(ratio(s.sums(s.distance <= up_to(radius)), s.n) for s in sides))
+    return f_measure(*(ratio(s.sums(s.distance <= with_tolerance(radius)), s.n) for s in sides))
 
 
 def _fom(sides: _Sides, alpha: float) -> F8:
@@ -261,7 +261,7 @@ def _nsd(form: str, sides: _Sides, tolerance: float) -> F8:
     the shares of the two outlines ("mean")."""
     lengths = [s.length if form == "area" else np.ones(s.length.size) for s in sides]
     both = [*zip(sides, lengths, strict=True)]
-    near = [s.sums((s.distance <= up_to(tolerance)) * length) for s, length in both]
+    near = [s.sums((s.distance <= with_tolerance(tolerance)) * length) for s, length in both]
     return _of_both(near, [s.sums(length) for s, length in both], form == "mean")
 
 
