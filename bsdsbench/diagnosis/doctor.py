@@ -1,18 +1,20 @@
-"""The doctor: errors in the inputs, found before a long run.
+"""The doctor: find errors in the inputs before a long run.
 
-Names are compared first. Then every file is read once, and what can be seen at once is noted:
-sizes, values, polarity of the ground truth. A few images spread over the set are kept and measured
-further: where values lie, how thick lines are, traces of JPEG, displacement. A cause is named only
-if it was measured, and a remedy that can be applied to the maps (invert, NMS, moving back) only if
-it was tried on these images and raised their F by GAIN. An image with an error is asked no further.
+The doctor compares names first. Then it reads every file once and checks sizes, values and the
+polarity of the ground truth. A few images spread over the set are measured further: the
+distribution of values, the thickness of lines, traces of JPEG, displacement. A cause is reported
+only if it was measured, and a remedy that can be applied to the maps (inversion, NMS, shifting
+back) only if it was tried on these images and raised their F by GAIN. An image with an error is not
+examined further. `CHECKS` has the messages.
 
-A map that was computed at a lower resolution, or resized and back, is blurred like any other: the
-doctor cannot tell, and does not say so. `CHECKS` has the words.
+The doctor cannot recognise maps that were computed at a lower resolution, or resized and back, as
+they are blurred like other maps.
 
-Thresholds of the verdicts lie far from what sound maps give: thinned maps are 0.00 to 0.56 thick
-and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92; sound maps
-of three detectors and of UCMs are 0.00 to 0.39 pixels off, and moving maps back that were moved by
-one pixel diagonally raises F by 0.003 to 0.011; no map of the sample has a value of exactly k/100.
+The thresholds of the verdicts are far from the values of sound maps. Thinned maps are 0.00 to 0.56
+thick and raw maps 0.99. JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92. Maps
+of three detectors and of UCMs are displaced by 0.00 to 0.39 pixels, and shifting back maps that
+were moved by one pixel diagonally raises F by 0.003 to 0.011. No map of the sample has a value of
+exactly k/100.
 """
 
 from __future__ import annotations
@@ -50,13 +52,13 @@ from bsdsbench.text import counted
 
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
-GAIN = 0.003  # of F, from which a remedy that was tried is named
-SCALED = 1.5  # pixels between the displacements of two quarters, from which maps are scaled
+GAIN = 0.003  # a remedy is reported if it raises F by at least this much
+SCALED = 1.5  # pixels: maps are scaled if the displacements of two quarters differ by more
 CORRELATED = 0.05
-TRIAL = 5  # thresholds of a trial
+TRIAL = 5  # number of thresholds at which a remedy is tried
 HUNDREDTHS = 0.01
 AS_EXPECTED = "write the files again as expected"
-# Data sets whose images have many annotators, all of which count
+# Data sets whose images have several annotators, who all count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
 
@@ -71,33 +73,38 @@ def doctor(
     looked_at: int = 12,
     progress: Progress | None = None,
 ) -> Findings:
-    """Examine predictions and ground truth; errors first, an empty list if all is well.
+    """Examine predictions and ground truth, and list the problems, errors first.
 
     Parameters
     ----------
     pred_dir, gt_dir : path
         Folders of predictions and of ground truth.
     protocol : Protocol or None
-        What `evaluate` will be called with, as some faults depend on it; the metric's if None.
+        The protocol for `evaluate`, as some problems depend on it; default: the metric's protocol.
     split_file : path or None
-        Only the ids in this file count.
+        A file with the ids of the images to examine.
     pred_kind : str or None
-        "soft", or "labels" for pictures and arrays that hold label maps; default: what the metric
-        expects.
+        "soft", or "labels" for images and arrays that hold label maps; default: the kind that the
+        metric expects.
     metrics : str or sequence of str
-        What the inputs are for, as of `evaluate`; of others than boundaries the metric says what
-        looks wrong.
+        The metrics for `evaluate`. Boundary maps are examined most closely; for other metrics the
+        metric itself says what looks wrong.
     looked_at : int
-        How many images the slower measurements take, spread over the set.
+        The number of images for the slower measurements, spread over the set.
     progress : callable or None
-        Called with (steps done, all steps, what comes next); a step is an image, or the checks.
+        Called with (steps done, all steps, next step); a step is an image, or the checks.
+
+    Returns
+    -------
+    Findings
+        A list of the problems; empty if there are none.
 
     Raises
     ------
     PairingError
-        If a folder cannot be listed; every fault of a file is a finding.
+        If a folder cannot be listed. A problem of a file is a finding, not an error.
     DataError
-        For a kind of prediction that the metric does not take.
+        If the metric does not take this kind of prediction.
 
     Examples
     --------
@@ -112,10 +119,11 @@ def doctor(
     options = plan(keywords, protocol, metrics)
     findings, readings, notes = Findings(), dict[str, None](), dict[str, None]()
     for name in options.metrics:
-        of_metric = _examined(name, options, pred_dir, gt_dir, looked_at, progress)
-        findings += [finding for finding in of_metric if finding not in findings]
-        findings.n_images, findings.n_measured = of_metric.n_images, of_metric.n_measured
-        readings[of_metric.reading] = notes[of_metric.note] = None
+        new = _examined(name, options, pred_dir, gt_dir, looked_at, progress)
+        findings += [finding for finding in new if finding not in findings]
+        findings.n_images, findings.n_measured = new.n_images, new.n_measured
+        readings[new.reading] = None
+        notes[new.note] = None
     findings.sort(key=lambda finding: finding.level != ERROR)
     findings.reading, findings.note = ("; ".join(filter(None, k)) for k in (readings, notes))
     return findings
@@ -129,7 +137,7 @@ def _examined(
     looked_at: int,
     progress: Progress | None,
 ) -> Findings:
-    """Return what a metric's examination of the inputs finds."""
+    """Examine the inputs of one metric."""
     examined, kind, split_file = registry.get(name), options.pred_kind, options.split_file
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     files = examined.files_read(examined.options_of(options.protocol))
@@ -160,15 +168,16 @@ def _examined(
 
 
 def _late_start(inputs: _Inputs) -> str:
-    """Say at which recall the curve of the images looked at closely starts, if AP counts 0 below.
+    """Note the recall at which the curve of the measured images starts, if AP is 0 below it.
 
-    Boundaries are counted at the highest threshold, and at the lowest one: maps that have the same
-    recall at both have no AP.
+    Boundaries are counted at the highest and the lowest threshold only; maps with the same recall
+    at both have no AP. Returns "" if there is nothing to note.
     """
     if inputs.counted and any(map(is_area, (c.key for c in inputs.metric.columns))):
         run = Evaluation(inputs.protocol, "maps", inputs.counted)
         line = late_starts_of([run], inputs.metric.name)
-        return f"note: of the {counted(len(inputs.counted), 'image')} measured, {line}" * bool(line)
+        measured = counted(len(inputs.counted), "image")
+        return f"note: of the {measured} measured, {line}" if line else ""
     kept = [image.kept for image in inputs.images if image.kept]
     soft = [image for image in kept if image.pred.kind != "segs"]
     protocol, levels = inputs.protocol, [t for t in inputs.protocol.thresholds if t > 0]
@@ -189,31 +198,31 @@ def _late_start(inputs: _Inputs) -> str:
 
 @dataclass(slots=True)
 class _Image:
-    """The doctor's notes on an image."""
+    """The doctor's notes on one image."""
 
     image_id: str
     file: str
     sizes: str
-    codes: set[str]  # of CHECKS: the faults of this image alone
+    codes: set[str]  # the problems of this image, keys of CHECKS
     annotators: int = 0
-    way: str = ""  # "mirrored ..." if it fits its ground truth far better so
+    way: str = ""  # "mirrored ..." if that fits the ground truth far better
     thumbnails: tuple[Thumbnail, Thumbnail] | None = None  # of map and ground truth
     kept: _Kept | None = None  # of an image that is looked at closely
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The data of an image that is looked at closely."""
+    """The data of an image that is measured further."""
 
     pred: Prediction
     gt: GroundTruth
-    soft: F8  # the prediction's map as the protocol takes it
-    truth: F8  # the number of annotators that marked a pixel
+    soft: F8  # (H, W), the prediction's map as the protocol reads it
+    truth: F8  # (H, W), the number of annotators that marked each pixel
 
 
 @dataclass(slots=True)
 class _Inputs:
-    """The files of both sides by image id, in order; what was seen, and what cannot be read."""
+    """The files of both sides by image id, the images read, and the problems met while reading."""
 
     metric: Metric
     protocol: Protocol
@@ -221,9 +230,9 @@ class _Inputs:
     preds: Files
     gts: Files
     several: list[set[str]]
-    n_measured: int = 0  # looked at closely
+    n_measured: int = 0  # images that were measured further
     records: list[ImageRecord] = field(default_factory=list)  # without counts
-    counted: list[ImageRecord] = field(default_factory=list)  # of other metrics than boundary
+    counted: list[ImageRecord] = field(default_factory=list)  # with counts, unless boundary
     images: list[_Image] = field(default_factory=list)
     unread: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -231,11 +240,11 @@ class _Inputs:
 
     @property
     def readings(self) -> Readings:
-        """Return the meaning of the files of both sides."""
+        """How the files of both sides are read."""
         return self.metric.readings(self.protocol, self.kind)
 
     def look_at(self, image_id: str, closely: bool) -> None:
-        """Read an image as `evaluate` does, and keep what the checks ask for."""
+        """Read an image as `evaluate` does, and keep the data that the checks need."""
         paths, protocol, metric = self.preds[image_id], self.protocol, self.metric
         several = self.kind in ("labels", "classes")
         pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
@@ -263,7 +272,7 @@ class _Inputs:
             self._measure_by_metric(file, pred, gt)
 
     def _measure_by_metric(self, file: str, pred: Prediction, gt: GroundTruth) -> None:
-        """Keep the metric's counts, or the reason why it refuses the image, and its symptoms."""
+        """Keep the metric's counts and symptoms, or the reason why it refuses the image."""
         opt, name = self.metric.options_of(self.protocol), self.metric.name
         try:
             counts = {name: self.metric.count(pred, gt, self.protocol, opt)}
@@ -279,7 +288,7 @@ class _Inputs:
     def _measure_boundaries(
         self, image: _Image, pred: Prediction, gt: GroundTruth, closely: bool
     ) -> None:
-        """Note the faults of a boundary map in `image.codes`; keep it if looked at closely."""
+        """Add the problems of a boundary map to `image.codes`; keep its data if `closely`."""
         protocol, file = self.protocol, image.file
         marks = [bool(b.any()) for b in gt.boundaries]
         image.annotators = len(marks)
@@ -313,7 +322,7 @@ class _Inputs:
 
 
 class _Examination:
-    """The findings so far, and the images that have an error, which are asked no further."""
+    """The findings so far, and the images with an error, which are not examined further."""
 
     def __init__(self, inputs: _Inputs) -> None:
         self.inputs, self.findings, self.faulty = inputs, Findings(), set[str]()
@@ -325,33 +334,37 @@ class _Examination:
 
     @property
     def kept(self) -> list[tuple[_Image, _Kept]]:
-        """The sound images that are looked at closely, with their data."""
+        """The images without an error that were measured further, with their data."""
         return [(image, image.kept) for image in self.sound if image.kept]
 
-    def name(self, code: str, images: Sequence[_Image], **words: object) -> None:
-        """Name what these images have, if there are any."""
+    def report_images(self, code: str, images: Sequence[_Image], **details: object) -> None:
+        """Report a problem of these images, if there are any; after an error they are not sound."""
         if images:
-            words = {"first": images[0], "maps": counted(len(images), "map"), **words}
-            self.say(code, [image.file for image in images], n=len(images), **words)
+            details = {"first": images[0], "maps": counted(len(images), "map"), **details}
+            self.report(code, [image.file for image in images], n=len(images), **details)
             if CHECKS[code][0] == ERROR:
                 self.faulty.update(image.image_id for image in images)
 
-    def say(self, code: str, files: Sequence[str] = (), **words: Any) -> None:
-        """Name a fault of files, or of the whole set."""
+    def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
+        """Report a problem of files, or of the whole set.
+
+        `code` is a key of CHECKS, whose message is filled in with `details`; `fix` replaces its
+        remedy.
+        """
         level, text, fix = CHECKS[code]
-        words = {
+        details = {
             "of": len(self.inputs.images),
             "n": len(files),
             "measured": len(self.kept),
-            **words,
+            **details,
         }
-        message, fix = text.format(**words), words.get("fix", fix)
-        self.findings.append(Finding(code, level, message, tuple(files), fix))
+        finding = Finding(code, level, text.format(**details), (*files,), details.get("fix", fix))
+        self.findings.append(finding)
 
     def best_f(
         self, kept: Sequence[_Kept], protocol: Protocol, change: Callable[[Any], Any] | None = None
     ) -> float:
-        """Return the F of these maps, changed, at the best of a few thresholds."""
+        """Compute the best F of these maps over a few thresholds; `change` converts each map."""
         metric, few = self.inputs.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for image in kept:
@@ -361,42 +374,46 @@ class _Examination:
             counts.append(metric.count(pred, image.gt, few, metric.options_of(few)))
         return float(metric.score_of(metric.stack(counts), few)["ods"]["f"])
 
-    def try_out(
+    def report_remedy(
         self,
         code: str,
         images: Sequence[_Image],
         protocol: Protocol | None = None,
         change: Callable[[Any], Any] | None = None,
-        **words: object,
+        **details: object,
     ) -> None:
-        """Name what the images have if a remedy, another protocol or map, raises their F."""
+        """Report a problem of these images if its remedy raises their best F by at least GAIN.
+
+        The remedy is a different `protocol`, or a `change` of each map.
+        """
         kept = [image.kept for image in images if image.kept]
         if kept:
             before = self.best_f(kept, self.inputs.protocol)
             after = self.best_f(kept, protocol or self.inputs.protocol, change)
             if after >= before + GAIN:
-                self.name(code, images, tried=f"F rises from {before:.3f} to {after:.3f}", **words)
+                tried = f"F rises from {before:.3f} to {after:.3f}"
+                self.report_images(code, images, tried=tried, **details)
 
 
 def _check_names(examination: _Examination) -> None:
-    """Name files without a partner, and several for an image."""
+    """Report files without a partner, and several files for one image."""
     inputs = examination.inputs
     preds, gts = inputs.preds, inputs.gts
     missing, extra = [i for i in gts if i not in preds], [i for i in preds if i not in gts]
-    words = {"of": len(gts), "common": len(gts) - len(missing)}
-    others = counted(len(extra), "prediction")
-    if missing and extra and words["common"] < len(gts) / 2:
-        for name in extra:  # what was put before or after every id
+    numbers = {"of": len(gts), "common": len(gts) - len(missing)}
+    extra_preds = counted(len(extra), "prediction")
+    if missing and extra and numbers["common"] < len(gts) / 2:
+        for name in extra:  # does every id have the same prefix and suffix?
             before, id_, after = name.partition(missing[0])
             if id_ and {before + i + after for i in missing} <= {*extra}:
-                examination.say("names", extra, preds=others, longer=f"{before}*{after}")
+                examination.report("names", extra, preds=extra_preds, longer=f"{before}*{after}")
                 break
         else:
-            examination.say("split", extra, preds=others, **words)
+            examination.report("split", extra, preds=extra_preds, **numbers)
     else:
         for code, ids in (("missing", missing), ("extra", extra)):
             if ids:
-                examination.say(code, ids, preds=others, **words)
+                examination.report(code, ids, preds=extra_preds, **numbers)
     sides = ("prediction", preds), ("ground truth", gts)
     for (what, side), several in zip(sides, inputs.several, strict=True):
         alike_names: dict[str, list[str]] = {}
@@ -404,36 +421,41 @@ def _check_names(examination: _Examination) -> None:
             alike_names.setdefault(image_id.casefold(), []).append(image_id)
         double = [ids for ids in alike_names.values() if len(ids) > 1 or ids[0] in several]
         if files := [str(path) for ids in double for i in ids for path in side[i]]:
-            examination.say("doubled", files, what=what)
+            examination.report("doubled", files, what=what)
 
 
 def _check_files(examination: _Examination) -> None:
-    """Name what reading or the metric refuses; faults that differ in numbers only are one."""
+    """Report files that cannot be read or that the metric refuses.
+
+    Problems that differ in numbers only are reported as one.
+    """
     inputs = examination.inputs
     for equal in alike(inputs.unread):
         text = f"{counted(len(equal), 'file')}: {attrs.evolve(equal[0], file='', fix=())}"
         files = [Path(problem.file).name for problem in equal]
         fix = equal[0].fix or (AS_EXPECTED,)
-        examination.say("unreadable", files, words=text, fix=fix)
+        examination.report("unreadable", files, words=text, fix=fix)
     for text in dict.fromkeys(inputs.refused):
-        examination.say("refused", words=text)
-    for (code, text, remedy), files in inputs.odd.items():  # what the metric itself finds odd
+        examination.report("refused", words=text)
+    for (code, text, remedy), files in inputs.odd.items():  # symptoms that the metric itself found
         if 2 * len(files) >= inputs.n_measured:
             message = f"{text} in {counted(len(files), 'image')}"
             examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
 
 
 def _check_values(examination: _Examination) -> None:
-    """Name odd sizes, annotations and values of single images, and verdicts on the whole set."""
+    """Report odd sizes, annotations and values of single images, and of the whole set."""
     images, name = examination.inputs.images, examination.inputs.protocol.name
 
     def coded(*codes: str) -> None:
         for code in codes:
-            examination.name(code, [image for image in examination.sound if code in image.codes])
+            examination.report_images(
+                code, [image for image in examination.sound if code in image.codes]
+            )
 
     coded("annotators", "transposed", "resized")
     if name.rstrip("*") in MANY_ANNOTATORS and images and all(i.annotators == 1 for i in images):
-        examination.say("one-annotator", name=name)
+        examination.report("one-annotator", name=name)
     coded("gt-polarity")
     inputs, problems = examination.inputs, tuple[Problem, ...]()
     try:  # the set as a whole
@@ -442,40 +464,42 @@ def _check_values(examination: _Examination) -> None:
         problems = error.problems
     for problem in problems:
         fix = problem.fix or (AS_EXPECTED,)
-        examination.say("values", words=attrs.evolve(problem, fix=()), fix=fix)
+        examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
     coded("zero", "saturated", "few-values")
 
 
 def _check_places(examination: _Examination) -> None:
-    """Name maps that are inverted, or fit better in another position or for another image."""
+    """Report maps that are inverted, or fit better when mirrored or for a different image."""
     protocol = examination.inputs.protocol
     kept = examination.kept
     dark = [i for i, k in kept if symptoms.darker_near(k.soft, k.truth)]
-    if 2 * len(dark) <= len(kept):  # not most of the maps: those on bright ground
+    if 2 * len(dark) <= len(kept):  # if they are few, only those on bright ground
         dark = [i for i in dark if i.kept and np.median(i.kept.soft) > 0.5]
     fix = Setting("invert", not protocol.invert)
     upright = protocol.replace(invert=fix.value)
-    examination.try_out("inverted", dark, upright, fix=(fix,))
+    examination.report_remedy("inverted", dark, upright, fix=(fix,))
     placed = [image for image in examination.sound if image.thumbnails]
     for way in sorted({image.way for image in placed} - {""}):
-        examination.name("mirrored", [image for image in placed if image.way == way], way=way)
+        examination.report_images(
+            "mirrored", [image for image in placed if image.way == way], way=way
+        )
     by_id = {image.image_id: image for image in placed}
     thumbnails = [(i.image_id, *i.thumbnails) for i in placed if i.thumbnails]
     if swapped := dict(find_swaps(thumbnails)):
         a, b = next(iter(swapped.items()))
-        examination.name("exchanged", [by_id[image_id] for image_id in swapped], a=a, b=b)
+        examination.report_images("exchanged", [by_id[image_id] for image_id in swapped], a=a, b=b)
 
 
 def _check_lines(examination: _Examination) -> None:
-    """Name lines that are too thick or too thin, odd values, and displacements."""
+    """Report lines that are too thick or too thin, odd values, and displacements."""
     protocol, kept = examination.inputs.protocol, examination.kept
 
     def coded(code: str) -> list[_Image]:
         return [image for image, _ in kept if code in image.codes]
 
-    examination.try_out("raw", coded("raw"), protocol.replace(nms=True))
+    examination.report_remedy("raw", coded("raw"), protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
-        examination.name(code, coded(code))
+        examination.report_images(code, coded(code))
     maps = [(k.soft, k.truth) for _, k in kept]
     moved = symptoms.displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
@@ -486,10 +510,10 @@ def _check_lines(examination: _Examination) -> None:
     images = [image for image, _ in kept]
     if max(rows, columns) > SCALED:
         first, last = quarters[0], quarters[-1]
-        more = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
-        examination.name("scaled", images, **more)
+        ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
+        examination.report_images("scaled", images, **ends)
     else:
-        examination.try_out(
+        examination.report_remedy(
             "shift",
             images,
             change=lambda soft: np.roll(soft, back, (0, 1)),

@@ -1,11 +1,12 @@
-"""What would give a published score, tried on the run's own images.
+"""Search for the settings that turn a run's score into a published one, on the run's own images.
 
-What existing counts can show comes first: other readings of them, named choices of images. Then
-images are counted under settings: whichever is nearest to the target so far on more of them, where
-its difference from the run on the same images is added to the run's score; then pairs. Only a score
-of all images can meet a target, where it agrees with it to the digits given. Pairs of causes, and
-what no known program does, are tried in such numbers that some lie within half a hundredth of
-anything: they count for targets of four digits alone.
+Trials that need no counting come first: other ways to read scores off the counts, and named subsets
+of the images. Then images are counted under other settings, one setting at a time: the setting that
+is nearest to the target so far is counted on more images. Its score is estimated by adding, to the
+run's score, its difference from the run on the same images. Pairs of settings follow. Only a score
+of all images can meet a target, if it agrees to the given digits. Pairs of causes, and changes that
+no known program makes, are so many that some come within half a hundredth of any number; they count
+only for targets of four digits.
 """
 
 from __future__ import annotations
@@ -48,19 +49,21 @@ from bsdsbench.scores.counts import sample_scores
 from bsdsbench.text import counted
 
 METRIC = registry.DEFAULT_METRICS[0]
-STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
-STARTS = 4  # single settings that pairs are made from
-LATE = 0.5  # of the time given: so much later images that were begun are counted to the end
-OWN = CountingChange("", "", "")  # the run itself
-FINEST = 1e-6  # targets are not taken to be known better than this
-FINE = 5e-5  # four digits
+STEPS = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
+STARTS = 4  # number of single settings from which pairs are formed
+LATE = 0.5  # images that were begun are finished until this share of the limit has passed beyond it
+OWN = CountingChange("", "", "")  # the settings of the run itself
+FINEST = 1e-6  # no target is taken to be known more precisely
+FINE = 5e-5  # half a unit of the fourth digit
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
 Number = float | str  # a text says its digits: "0.760" is not "0.76"
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """Return {"ods": "0.788"} of ["boundary.ods=0.788"]; other metrics keep their name. Raises
-    DataError."""
+    """Parse targets: ["boundary.ods=0.788"] gives {"ods": "0.788"}.
+
+    Scores of other metrics keep the name of the metric. Raises DataError if an item is no target.
+    """
     targets = {}
     for item in ",".join(items).split(","):
         name, _, value = map(str.strip, item.partition("="))
@@ -78,19 +81,19 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
 
 
 def in_capitals(measure: str) -> str:
-    """Return "ODS" for "ods"; a name with a class or a group of scores keeps its letters."""
+    """Return "ODS" for "ods"; the name of a class or of a group of scores is left unchanged."""
     return measure if "." in measure else measure.upper()
 
 
 class MetricTargets(NamedTuple):
-    """The metric that targets are of, and their values by the keys of its columns."""
+    """The metric of the targets, and column key -> published value."""
 
     metric: str
     values: dict[str, Number]
 
 
 def metric_of(targets: Mapping[str, Number]) -> MetricTargets:
-    """Return the metric that all targets are of. Raises DataError for several."""
+    """Find the metric of all targets. Raises DataError if there are several metrics."""
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
         name, _, key = target.partition(".")
@@ -102,7 +105,7 @@ def metric_of(targets: Mapping[str, Number]) -> MetricTargets:
 
 
 class RunWithFiles(NamedTuple):
-    """A run and its files; a reference run (`ref:NAME`) and a shared one have none."""
+    """A run and its files, None for reference runs (`ref:NAME`) and shared runs."""
 
     run: Evaluation
     sources: Sources | None
@@ -116,10 +119,15 @@ def run_of(
     metric: str = METRIC,
     **options: Any,
 ) -> RunWithFiles:
-    """Return the saved run in a folder, or count the two folders now with options of `evaluate`."""
+    """Load a saved run, or evaluate a folder of maps now.
+
+    `run` is a reference run (ref:NAME), a shared run (file or URL), the folder of a saved run, or a
+    folder of maps, which is evaluated with the ground truth and options of `evaluate`. Raises
+    DataError if a folder of maps comes without ground truth.
+    """
     folder = Path(run)
     if str(run).startswith((PREFIX, *ADDRESSES)) or folder.is_file():
-        # Counts without files are only read in other ways
+        # There are no files, so no image can be counted again.
         return RunWithFiles(Evaluation.load(run), None)
     if is_run(folder):
         saved = Evaluation.load(folder)
@@ -143,28 +151,30 @@ def explain(
     progress: Progress | None = None,
     published: Sequence[str] = (),
 ) -> Explanation:
-    """Search for the settings and readings under which the run has the targets.
-
-    Raises DataError for unknown scores, a run without counts of the metric, and whatever the
-    loaders find.
+    """Search for the settings and readings that turn the run's scores into the targets.
 
     Parameters
     ----------
     run : Evaluation
         The run to explain.
     targets : dict
-        Score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a target
-        is met to the digits that it has, a text as it is written ("0.760").
+        Score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value. A target
+        is met if the score agrees to the target's digits; a text keeps them ("0.760").
     sources : Sources, optional
-        Where the run's files are; by default where its provenance says.
+        The run's files; by default found by the run's provenance.
     seconds : float
-        About how long to look; what was not tried then is missing, which is said.
+        The time limit of the search. The result names what was not tried for want of time.
     workers : int, optional
-        Images at a time; by default the available cores.
+        Number of images counted at the same time; by default the available cores.
     progress : callable, optional
-        Told how far the search is.
+        Called with (images done, images, setting).
     published : sequence of str
-        Published results that have the targets, in words; they are named first.
+        Descriptions of published results that have the targets, to be named first.
+
+    Raises
+    ------
+    DataError
+        If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
     name, wanted = metric_of(targets)
     files = sources
@@ -181,11 +191,11 @@ def explain(
     if files is None:
         search.late, every = every, []
     gaps, pairs = search.narrow(every), dict[frozenset[str], CountingChange]()
-    for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
-        for two in every:
-            both = one.with_other(two)
+    for nearest in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
+        for partner in every:
+            both = nearest.with_other(partner)
             if both and both.differs(run.protocol, search.metric):
-                pairs.setdefault(frozenset((one.label, two.label)), both)
+                pairs.setdefault(frozenset((nearest.label, partner.label)), both)
     if not search.reached:
         search.narrow(pairs.values())
     base = {t: search.base[t] for t in wanted}
@@ -199,7 +209,7 @@ def explain(
 
 @dataclass
 class Search:
-    """The search for one run: counts that are there, counts made on the way, and the clock."""
+    """The state of a search: the run's counts, the counts made so far, the trials and the clock."""
 
     run: Evaluation
     name: str
@@ -218,7 +228,7 @@ class Search:
         for target in self.targets:
             if target not in self.base:
                 raise DataError(f"target {target!r}: expected any of {', '.join(self.base)}")
-        # images spread over the run: a longer beginning of `order` holds a shorter one
+        # An order in which any first n images are spread over the run (golden ratio).
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()
         self.made: dict[str, dict[int, Any]] = {}  # counts by setting, then by image
@@ -227,28 +237,31 @@ class Search:
 
     @property
     def left(self) -> float:
-        """Seconds left."""
+        """The number of seconds left."""
         return self.until - time.monotonic()
 
     @property
     def reached(self) -> bool:
-        """True if a trial meets the targets."""
+        """Whether a trial meets the targets."""
         return any(t.reached for t in self.trials.values())
 
     def scores(self, counts: Sequence[Mapping[str, Any]], protocol: Protocol) -> dict[str, float]:
-        """The scores of images, those that are defined."""
+        """Compute the scores of images by column key; undefined scores are left out."""
         stack, opt = self.metric.stack(counts), self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)
         tree = sample_scores(self.metric.scores(stack, once, protocol, opt))
         columns = self.metric.score_columns(tree, protocol)
         return {key: float(value) for key, _, value in columns if value == value}
 
-    def note(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> float:
-        """Note a trial, of all images and of one cause unless said otherwise; its gap."""
+    def note(self, label: str, kind: str, scores: Mapping[str, float], **fields: Any) -> float:
+        """Record a trial, and return its gap to the targets (inf if a score is undefined).
+
+        `fields` are further fields of `Trial`; by default the trial has all images and one cause.
+        """
         if not self.targets.keys() <= scores.keys():
             return inf
-        more = {"n_images": len(self.ids), **more}
-        trial = Trial(label, kind, dict(scores), self.targets, **more)
+        fields = {"n_images": len(self.ids), **fields}
+        trial = Trial(label, kind, dict(scores), self.targets, **fields)
         before = self.trials.get(label)
         if trial.reached or not (before and before.reached):
             self.trials[label] = trial
@@ -260,8 +273,12 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Each other reading of all images' counts under a setting."""
-        other_ways = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
+        """Record every other way to read the targets off the counts of all images.
+
+        `counts` and `scores` are those of the run under a setting.
+        """
+        # (label, who reads scores so, scores)
+        other_readings = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         if self.metric.has_curve(opt):
@@ -280,21 +297,21 @@ class Search:
                 matches = stack["matches"].sum(axis=0)
                 whole = with_whole_image(self.sources, protocol, run.thresholds, matches)
             for measure, words, who, value in readings(run[0], images, whole):
-                other_ways.append((words, who, {**scores, measure: float(value)}))
-        for words, who, other in other_ways:
-            if not any(abs(other[t] - scores[t]) > 1e-12 for t in self.targets):
-                continue  # nothing moves, or the value is undefined
+                other_readings.append((words, who, {**scores, measure: float(value)}))
+        for label, who, changed in other_readings:
+            if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
+                continue  # no target changes, or a value is undefined
             if setting is OWN:
-                self.note(words, "reading", other, who=who)
+                self.note(label, "reading", changed, who=who)
             else:
                 both = "; ".join(filter(None, (setting.who, who)))
-                self.note(f"{setting.label} + {words}", "setting", other, n_causes=2, who=both)
+                self.note(f"{setting.label} + {label}", "setting", changed, n_causes=2, who=both)
 
     def narrow(self, every: Iterable[CountingChange]) -> dict[str, float]:
-        """Count whichever setting is nearest on more images, until all are counted or time is up;
-        the gaps by label, as far as it was counted.
+        """Count settings, always the nearest one on more images, until all are done or time is up.
 
-        Once the targets are met, those are counted on that may meet them too.
+        Once the targets are met, only settings that may meet them too are continued. Returns the
+        gap of each setting by its label, from the images counted so far.
         """
         steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
         open_ = {s: (-inf, 0) for s in every}
@@ -316,11 +333,11 @@ class Search:
                 before = self.scores([self.own[k] for k in images], self.run.protocol)
                 both = scores.keys() & before.keys() & self.base.keys()
                 scores = {t: self.base[t] + scores[t] - before[t] for t in both}
-            elif all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
+            elif all(scores.get(t) == self.base[t] for t in self.targets):  # no effect
                 self.trials.pop(setting.label, None)
                 continue
-            more = {"exact": exact, "n_images": n, "n_causes": setting.n_causes}
-            gap = self.note(setting.label, "setting", scores, who=setting.who, **more)
+            fields = {"exact": exact, "n_images": n, "n_causes": setting.n_causes}
+            gap = self.note(setting.label, "setting", scores, who=setting.who, **fields)
             gaps[setting.label] = gap
             if not exact:
                 open_[setting] = gap, n
@@ -331,11 +348,11 @@ class Search:
         return gaps
 
     def count(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
-        """The counts of images under a setting; None where time was up or an image is refused."""
+        """Count images under a setting, or return None if time is up or an image is refused."""
         protocol = setting.on(self.run.protocol)
         opt, made = self.metric.options_of(protocol), self.made.setdefault(setting.label, {})
 
-        def one(k: int) -> None:
+        def count_image(k: int) -> None:
             if self.left < -LATE * self.seconds:
                 return
             assert self.sources is not None  # without files there are no settings
@@ -349,7 +366,7 @@ class Search:
         missing = [k for k in images if k not in made]
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                for done, _ in enumerate(pool.map(one, missing), 1):
+                for done, _ in enumerate(pool.map(count_image, missing), 1):
                     if self.progress:
                         self.progress(done, len(missing), setting.label)
             except DataError:
@@ -359,9 +376,14 @@ class Search:
 
 @dataclass(slots=True)
 class Trial:
-    """What is done differently, the scores that gives, and the largest distance to a target.
+    """A change, the scores that it gives, and their largest distance to a target.
 
-    kind : one of LIKELY_FIRST; exact : of all images, else estimated from n_images of them
+    label : the change in words
+    kind : one of LIKELY_FIRST
+    who : who does so, "" if unknown
+    n_causes : number of changes, 0 for the run as it is
+    exact : whether the scores are those of all images, or estimated from `n_images`
+    gap, reached : the largest distance to a target, and whether all targets are met
     """
 
     label: str
@@ -385,24 +407,24 @@ class Trial:
 
     @property
     def in_use(self) -> bool:
-        """False for what no known program does."""
+        """Whether a known program makes the change."""
         return HOME_MADE not in self.who
 
 
 def resolution(value: Number) -> float:
-    """Return half a unit of a printed number's last digit, at least 1e-6."""
+    """Return half a unit of the last digit of a printed number, at least 1e-6."""
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All trials, best first, and the conclusion drawn from them.
+    """All trials, the best first, and the conclusion drawn from them.
 
-    not_counted : settings that were not counted on all images for want of time; of a run without
-        files, their kinds
-    pairs_not_counted : how many pairs of settings were left out for want of time
-    files : False for a run that has counts alone
+    not_counted : settings that were not counted on all images for want of time; for a run without
+        files, the kinds of all settings
+    pairs_not_counted : number of pairs of settings left out for want of time
+    files : False if the run has counts but no files
     """
 
     targets: dict[str, Number]
@@ -417,43 +439,47 @@ class Explanation:
 
     @property
     def complete(self) -> bool:
-        """False where settings were not counted."""
+        """Whether all settings were counted."""
         return not self.not_counted and not self.pairs_not_counted
 
     @property
     def partly_line(self) -> str:
-        """The number of settings that were counted on some images only, in a line; "" if none."""
-        partly = counted(sum(not trial.exact for trial in self.trials), "more setting")
-        line = f"{partly} counted on some images only, and further off there: one may fit too"
-        return line * any(not trial.exact for trial in self.trials)
+        """A line with the number of settings counted on some images only, or ""."""
+        n_partly = sum(not trial.exact for trial in self.trials)
+        if not n_partly:
+            return ""
+        partly = counted(n_partly, "more setting")
+        return f"{partly} counted on some images only, and further off there: one may fit too"
 
     @property
     def late_line(self) -> str:
-        """The settings that were not counted, and why, in a line; "" if all were."""
-        pairs, named = self.pairs_not_counted, list(self.not_counted)
-        named += [f"{counted(pairs, 'pair')} of settings"] * (pairs > 0)
-        why = "within the limit" if self.files else "for want of the files"
-        return f"not counted {why}: {', '.join(named)}" if named else ""
+        """A line with the settings that were not counted and the reason, or ""."""
+        left_out = list(self.not_counted)
+        if self.pairs_not_counted:
+            left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")
+        reason = "within the limit" if self.files else "for want of the files"
+        return f"not counted {reason}: {', '.join(left_out)}" if left_out else ""
 
     @property
     def fitting(self) -> tuple[Trial, ...]:
-        """Every trial that meets every target: one identifies the cause, several do not."""
+        """The trials that meet every target; only a single one identifies the cause."""
         return tuple(t for t in self.trials if t.reached)
 
     @property
     def answer(self) -> Trial | None:
-        """The likeliest trial that meets every target, or None."""
+        """The most likely trial that meets every target, or None."""
         return next(iter(self.fitting), None)
 
     def sentence(self) -> str:
-        """The finding in one sentence, to be pasted."""
+        """State the finding in a text that can be pasted into a paper or an issue."""
         trial = self.answer
-        rows = f"Published with these numbers: {', '.join(self.published)}. " * bool(self.published)
+        rows = f"Published with these numbers: {', '.join(self.published)}. "
+        rows = rows if self.published else ""
         asked = ", ".join(f"{in_capitals(m)} {v}" for m, v in self.targets.items())
         present = ", ".join(f"{in_capitals(m)} {v:.4f}" for m, v in self.base.items())
         if trial is None:
             late = " in the time given" if self.files else " from their counts alone"
-            late *= not self.complete
+            late = "" if self.complete else late
             near = next(t for t in self.trials if t.exact)
             return (
                 f"{rows}The target ({asked}) is not reachable by any known reading of these "
@@ -481,12 +507,12 @@ class Explanation:
 
 
 def _named(trial: Trial) -> str:
-    """A trial that fits, in a list of several."""
-    return repr(trial.label) + " (no known program)" * (not trial.in_use)
+    """Name a trial in a list of trials that meet the targets."""
+    return repr(trial.label) + ("" if trial.in_use else " (no known program)")
 
 
 def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Sort trials: those that meet the targets first, the likeliest first; then the nearest."""
+    """Sort trials: those that meet the targets by likelihood, then the others by distance."""
 
     def key(t: Trial) -> tuple[float, ...]:
         likely = (t.n_causes, LIKELY_FIRST.index(t.kind)) if t.reached else ()

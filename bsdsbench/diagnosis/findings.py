@@ -1,4 +1,4 @@
-"""What the doctor says: a fault as an object, and the words and remedies of each kind."""
+"""The doctor's findings: a problem as an object, and the message and remedy of each kind."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FEW_VALUES = 10
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: its code, its severity ("error" or "warning"), its files and the remedy.
+    """One problem with its kind, severity, files and remedy.
 
     Parameters
     ----------
     code, message : str
-        Short name of the kind of fault; what is wrong, in one line.
+        The short name of the kind of problem, and a description in one line.
     level : str
         "error" (a score would be wrong or impossible) or "warning" (it may be intended).
     files : tuple of str
@@ -40,26 +40,29 @@ class Finding:
     fix: tuple[Fix, ...] = ()
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return what fixes it in words, with options as `write` writes them (as Python does)."""
+        """Describe the remedy; `write` formats options, by default as in Python."""
         return Problem(fix=self.fix).fixes(write)
 
     def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
-        """Return one printable line, with `limit` of the files."""
+        """Format the finding as one line that names at most `limit` files."""
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fixes(write)}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
 
 
 class Findings(list[Finding]):
-    """What `doctor` found, errors first; n_measured of n_images took the slower measurements."""
+    """The findings of `doctor`, errors first.
+
+    `n_images` were read, and `n_measured` of them took the slower measurements.
+    """
 
     n_images: int = 0
     n_measured: int = 0
-    reading: str = ""  # what the values of both sides' files mean
-    note: str = ""  # where the curve starts, if AP counts 0 below; no fault
+    reading: str = ""  # how the files of both sides are read
+    note: str = ""  # the recall at which the curve starts, if AP is 0 below it; not a problem
 
     def summary(self) -> str:
-        """One line: how many errors and warnings, and on how much they rest."""
+        """Format the numbers of errors, warnings, images read and images measured in one line."""
         errors = sum(f.level == "error" for f in self)
         counts = f"{counted(errors, 'error')}, {counted(len(self) - errors, 'warning')}"
         return (
@@ -68,7 +71,7 @@ class Findings(list[Finding]):
         )
 
 
-# Code -> level, what is said, what mends it. Other metrics say themselves what is odd
+# code -> (level, message, remedy). Metrics other than boundary name their own symptoms
 # (`Diagnosed.symptoms`).
 # fmt: off
 CHECKS = {

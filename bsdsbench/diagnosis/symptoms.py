@@ -1,7 +1,7 @@
-"""The doctor's measurements on one soft map: numbers, no verdicts, no disk.
+"""The doctor's measurements on soft maps; they give numbers, the verdicts are in the doctor.
 
-Maps are float64 (H, W) in [0, 1]; ground truth is `truth`, (H, W), the number of annotators that
-marked a pixel.
+Maps are float64 (H, W) in [0, 1]; `truth` (H, W) is the number of annotators that marked each
+pixel.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 
-REACH = 16
-NEAR = 3  # of the ground truth, in rows and columns
-CHANCE = 3  # standard errors; sound crops of 64 to 321 rows: none beyond 3 with a ratio above 1.2
+REACH = 16  # pixels, the largest displacement in rows and in columns
+NEAR = 3  # pixels, in rows and in columns
+CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
 
 
 def darker_near(soft: F8, truth: F8) -> bool:
-    """Return whether values within NEAR pixels of the ground truth are smaller than the others."""
+    """Tell whether the map is darker within NEAR pixels of the ground truth than elsewhere."""
     from scipy import ndimage
 
     near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
@@ -28,16 +28,17 @@ def darker_near(soft: F8, truth: F8) -> bool:
 
 
 def on_hundredths(soft: NDArray[Any]) -> float:
-    """Share of the values strictly between 0 and 1 that are k/100 to their last bit."""
+    """Compute the share of the values strictly between 0 and 1 that are exactly k/100."""
     values = soft[(soft > 0) & (soft < 1)]
     nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
     return float(np.mean(values == nearest)) if values.size else 0.0
 
 
 def jpeg_ratio(soft: F8) -> float:
-    """Return how much more often a high 8 x 8 cosine coefficient vanishes on JPEG's grid than off.
+    """Compare how often high 8 x 8 cosine coefficients vanish on JPEG's grid and off the grid.
 
-    1 where there is no trace of it, and where chance (CHANCE standard errors) may explain it.
+    Returns the ratio, or 1 if there is no trace of JPEG or chance (CHANCE standard errors) may
+    explain it.
     """
     on, *off = (_vanishing(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5)))
     if not on.any():
@@ -52,7 +53,7 @@ def jpeg_ratio(soft: F8) -> float:
 
 
 def _vanishing(soft: F8) -> F8:
-    """Return the share (blocks,) of high coefficients that vanish, of blocks with content."""
+    """Compute the share of high coefficients that vanish, (blocks,), of blocks that are not flat."""
     from scipy.fft import dctn
 
     rows, cols = soft.shape[0] // 8, soft.shape[1] // 8
@@ -67,13 +68,15 @@ def _vanishing(soft: F8) -> F8:
 
 
 def _correlations(soft: F8, truth: F8) -> F8:
-    """Return the correlation with the truth for shifts up to REACH, that of (dy, dx) at
-    [REACH + dy, REACH + dx]."""
+    """Correlate the map with the truth for all shifts up to REACH.
+
+    The correlation for the shift (dy, dx) is at [REACH + dy, REACH + dx].
+    """
     from scipy import fft, ndimage
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    # Below this size what is shifted out of the map would come back on its other side
+    # In a smaller transform, content shifted out of the map would return on the other side.
     shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
     spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
     places = np.arange(-REACH, REACH + 1)
@@ -82,20 +85,26 @@ def _correlations(soft: F8, truth: F8) -> F8:
 
 
 class Displacement(NamedTuple):
-    """How many rows and columns a map lies beside its ground truth, to a fraction of a pixel."""
+    """The displacement of a map from its ground truth, in fractional rows and columns."""
 
     rows: float
     columns: float
 
 
 def displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
-    """Return the common shift of (soft, truth) maps; None if they correlate less than `least`."""
+    """Find the common displacement of (soft, truth) maps, or None if they correlate too little.
+
+    `least` is the smallest correlation.
+    """
     surface = np.mean([_correlations(soft, truth) for soft, truth in maps], axis=0)
     return _shift_of(surface) if surface.max() >= least else None
 
 
 def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Return the displacement of each quarter, the upper left first, of those that tell."""
+    """Find the displacement of each quarter of the maps, the upper left first.
+
+    Quarters that correlate less than `least` are left out.
+    """
     ends = []
     for top in (True, False):
         for left in (True, False):
@@ -110,9 +119,10 @@ def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
 
 
 def _shift_of(surface: F8) -> Displacement:
-    """Return where the correlations peak, to a fraction of a pixel; (0, 0) on the rim.
+    """Locate the peak of the correlations to a fraction of a pixel; (0, 0) if it is on the rim.
 
-    Boundaries of label maps lie half a pixel above and left of the edge: that half is taken off.
+    Boundaries of label maps lie half a pixel above and to the left of the edge; this half pixel is
+    subtracted.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
@@ -121,7 +131,7 @@ def _shift_of(surface: F8) -> Displacement:
     for place, before, after in (
         (y, surface[y - 1, x], surface[y + 1, x]),
         (x, surface[y, x - 1], surface[y, x + 1]),
-    ):  # where the parabola through three values has its top
+    ):  # the vertex of the parabola through three values
         bend = before - 2 * top + after
         steps.append(float(place - REACH - 0.5 + ((before - after) / (2 * bend) if bend else 0.0)))
     return Displacement(*steps)
