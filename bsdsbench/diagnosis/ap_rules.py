@@ -1,4 +1,4 @@
-"""AP and ODS of a run by every rule in use, for each of its curves."""
+"""Tables of AP and ODS by every rule in use, for each curve of a run."""
 
 from __future__ import annotations
 
@@ -26,19 +26,22 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
-    """Return the curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
+    """Build the curve of counts (T, 4) at the thresholds `grid` (T,), with a row for threshold 0.
+
+    At threshold 0 every pixel is on; its counts come from the ground truth files.
+    """
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, matches]))
 
 
 def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
-    """Return a table for each metric with curves: a row for each rule of AP and ODS, and each part
-    of the metric that has a curve, a column for each run.
+    """Build a table for each metric with curves: one column for each run, one row for each rule.
 
-    None stands where a rule cannot be applied. Of a run without counts only the curve is read. The
-    row of threshold 0 comes from the run's counts, or from its ground truth (`gt_dir`, or where the
-    run says). Raises DataError for runs without any curve.
+    If parts of a metric have curves, there is one row for each rule and part. A cell is None if the
+    rule cannot be applied. A run without counts only has its curve. The row of threshold 0 comes
+    from the run's counts, or from its ground truth (`gt_dir`, by default the folder that the run
+    names). Raises DataError if no run has a curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -51,16 +54,18 @@ def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> l
         if not parts:
             continue
         labels = [Field("score", "Score"), Field("rule", "Rule")]
-        labels += [Field("part", "Curve")] * any(parts)
+        if any(parts):
+            labels.append(Field("part", "Curve"))
         columns = [*labels, *(Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1))]
         rows: list[list[Cell]] = []
-        for score, rule, words in _RULES:
+        for score, rule, description in _RULES:
             for part in parts:
-                cells = [of_run.get(part, {}).get((score, rule)) for of_run in by_run]
-                rows.append([score, rule, *[part] * any(parts), *cells, words])
+                cells = [values.get(part, {}).get((score, rule)) for values in by_run]
+                row_labels = (score, rule, part)[: len(labels)]
+                rows.append([*row_labels, *cells, description])
         columns.append(Field("what", "What it is"))
-        alone = metric in registry.DEFAULT_METRICS
-        key, title = ("rules", "Rules") if alone else (f"rules-{metric}", f"Rules, {metric}")
+        is_default = metric in registry.DEFAULT_METRICS
+        key, title = ("rules", "Rules") if is_default else (f"rules-{metric}", f"Rules, {metric}")
         reading, n_labels = reading_line(runs), len(labels)
         tables.append(Table(key, title, columns, rows, reading=reading, n_labels=n_labels))
     if not tables:
@@ -71,7 +76,7 @@ def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> l
 def _by_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Return the number of a curve by (score, rule), None where the rule cannot be applied."""
+    """Compute (score, rule) -> value for one curve, None if the rule cannot be applied."""
     whole, scorer, is_boundary = curve, registry.get(metric), metric in registry.DEFAULT_METRICS
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
@@ -83,7 +88,7 @@ def _by_rules(
             with suppress(DataError):  # the ground truth is not there
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
                 whole = with_whole_image(files, run.protocol, curve.thresholds, matches)
-    steps = curve if is_boundary else whole  # of boundaries the measured rows
+    steps = curve if is_boundary else whole  # boundaries use the measured rows only
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         read = {"edter": whole, "step": steps}.get(rule, curve)

@@ -1,4 +1,4 @@
-"""What may have been done differently: other readings of the counts, settings, other images."""
+"""Possible causes of a different score: other readings of the counts, settings, other images."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from bsdsbench.scores.ratios import f_measure
 MAX_SPLIT_FILES = 50
 
 
-# ---- readings: the counts stay, the score is read off them otherwise -----------------------------
+# ---- readings: the same counts, but a different rule for the score -------------------------------
 
-AREAS = {  # AP rule -> whose programs have it
+AREAS = {  # AP rule -> programs that use it
     "bsds": "the BSDS500 and edges programs",
     "edter": "EDTER, UAED, MuGE, SAUGE",
     "endpoints": "plot-edge-pr-curves",
@@ -44,8 +44,11 @@ AREAS = {  # AP rule -> whose programs have it
 def readings(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield (measure, words, programs, number) of other ways to read a run's curve, a
-    stack of its images', and the run's with the row of threshold 0."""
+    """Yield (measure, description, programs, value) for every rule in use.
+
+    `run` is the curve of the run, `images` the stacked curves of its images, and `whole` the
+    run's curve with the row of threshold 0.
+    """
     f, who = images.f, "scikit-learn's average precision"
     yield "ods", "ODS at a threshold, not interpolated", "SEISM, skeval", best(run, "maximum").f
     yield "ods", "ODS interpolated between thresholds", "the BSDS500 programs", best(run).f
@@ -68,23 +71,26 @@ def readings(
 def other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield words and scores, each target read off another column of its quantity ("mae_sum")."""
-    named = [score_name(f"{metric.name}.{target}") for target in targets]
-    parts = {name.part if name else "" for name in named}
-    before = f"{parts.pop()}." if len(parts) == 1 else "."
-    before = "" if before == "." else before
-    columns = {before + c.key: c for c in metric.columns if c.quantity}
+    """Yield (description, scores by target) with targets read off other columns.
+
+    A column can replace another column of the same quantity, such as "mae_sum" for "mae_mean".
+    """
+    score_names = [score_name(f"{metric.name}.{target}") for target in targets]
+    parts = {name.part if name else "" for name in score_names}
+    part = parts.pop() if len(parts) == 1 else ""
+    prefix = f"{part}." if part else ""
+    columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
-    keys_of_way: dict[str, dict[str, str]] = {}  # "_sum" -> quantity -> key
+    keys_of_form: dict[str, dict[str, str]] = {}  # "_sum" -> quantity -> key
     for key, column in columns.items():
-        way = key.replace(column.quantity, "", 1)
-        keys_of_way.setdefault(way, {}).setdefault(column.quantity, key)
-    for key_of_quantity in keys_of_way.values():
+        form = key.replace(column.quantity, "", 1)
+        keys_of_form.setdefault(form, {}).setdefault(column.quantity, key)
+    for key_of_quantity in keys_of_form.values():
         keys = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
         if all(key in scores for key in keys.values()):
-            words = ", ".join(columns[key].heading for key in keys.values())
-            yield words, {t: scores[key] for t, key in keys.items()}
+            description = ", ".join(columns[key].heading for key in keys.values())
+            yield description, {t: scores[key] for t, key in keys.items()}
 
 
 # ---- settings: images are counted again ----------------------------------------------------------
@@ -92,10 +98,14 @@ def other_columns(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountingChange:
-    """What is done differently when images are counted; two of one kind exclude each other.
+    """A different way to count images; two changes of the same kind exclude each other.
 
-    changes : fields of the protocol, made one after the other; who : whose programs do so
-    how     : "first" (one annotator an image), "union" (all drawn into one map), "1toN" (matching)
+    label : the change in words
+    who : the programs that do so
+    changes : changed fields of the protocol, applied one after the other
+    how : "first" (only the first annotator of an image), "union" (all annotators drawn into one
+        map), "1toN" (many-to-one matching)
+    n_causes : 2 for a pair of changes
     """
 
     kind: str
@@ -107,21 +117,21 @@ class CountingChange:
 
     @property
     def fields(self) -> set[str]:
-        """The fields of the protocol that it changes."""
+        """The changed fields of the protocol."""
         return {name for change in self.changes for name in change}
 
     def on(self, protocol: Protocol) -> Protocol:
-        """The protocol with its changes."""
+        """Return a protocol with the changes applied."""
         for change in self.changes:
             protocol = protocol.replace(**change)
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """False if a run under this protocol has the setting already."""
+        """Tell whether the change makes a difference to a run under this protocol."""
         try:
             after = self.on(protocol)
             metric.options_of(after)
-        except ProtocolError:  # no such options beside the others
+        except ProtocolError:  # the change contradicts other options
             return False
         plain = [Signature(evolve(p, name="any", options={})) for p in (protocol, after)]
         return (
@@ -131,7 +141,7 @@ class CountingChange:
         )
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """The annotators that count."""
+        """Return the ground truth with the annotators that count."""
         if "first" in self.how:
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
@@ -141,7 +151,7 @@ class CountingChange:
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Return both causes combined, or None if they exclude each other."""
+        """Combine two changes, or return None if they exclude each other."""
         if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
             return None
         kind, label = f"{self.kind} + {other.kind}", f"{self.label} + {other.label}"
@@ -150,13 +160,12 @@ class CountingChange:
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Every setting that is in use for a metric, those that are often met first."""
+    """Yield every change in use for a metric, the most frequent ones first."""
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
-        words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
-        yield CountingChange(
-            key, f"{key} {words}", who, ({"options": {metric.name: {name: value}}},)
-        )
+        changes = {"options": {metric.name: {name: value}}}
+        yield CountingChange(key, f"{key} {text}", who, (changes,))
     if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
         yield CountingChange("matching", "many-to-one matching", who, how=("1toN",))
@@ -187,9 +196,10 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 
 
 def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
-    """Return parts of the images by what names them: a public set, or a split file near the truth.
+    """Find the subsets of the images that have a name.
 
-    A part is the positions of its images in `ids`.
+    A subset is a public set, or the images in a split file beside the ground truth (`place`).
+    Returns description -> positions of the images in `ids`.
     """
     members_of = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
@@ -199,9 +209,9 @@ def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
                 with suppress(DataError, OSError):
                     members_of.setdefault(f"the split file {path.name}", read_split(path))
     position = {image_id: k for k, image_id in enumerate(ids)}
-    parts: dict[bytes, tuple[str, I8]] = {}  # the first name of parts that are equal
+    subsets: dict[bytes, tuple[str, I8]] = {}  # of equal subsets the first name
     for name, members in members_of.items():
         images = np.array(sorted({position[i] for i in members if i in position}), np.int64)
         if 0 < images.size < len(ids):
-            parts.setdefault(images.tobytes(), (f"the images of {name} only", images))
-    return dict(parts.values())
+            subsets.setdefault(images.tobytes(), (f"the images of {name} only", images))
+    return dict(subsets.values())

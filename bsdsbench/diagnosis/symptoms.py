@@ -53,7 +53,7 @@ def jpeg_ratio(soft: F8) -> float:
 
 
 def _vanishing(soft: F8) -> F8:
-    """Compute the share of high coefficients that vanish, (blocks,), of blocks that are not flat."""
+    """Compute the share of high coefficients that vanish, (blocks,), in blocks with content."""
     from scipy.fft import dctn
 
     rows, cols = soft.shape[0] // 8, soft.shape[1] // 8
