@@ -164,8 +164,8 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
-        changes = {"options": {metric.name: {name: value}}}
-        yield CountingChange(key, f"{key} {text}", who, (changes,))
+        chosen = {"options": {metric.name: {name: value}}}
+        yield CountingChange(key, f"{key} {text}", who, (chosen,))
     if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
         yield CountingChange("matching", "many-to-one matching", who, how=("1toN",))
