@@ -240,7 +240,7 @@ class _Inputs:
 
     @property
     def readings(self) -> Readings:
-        """How the files of both sides are read."""
+        """The readings of the files of both sides."""
         return self.metric.readings(self.protocol, self.kind)
 
     def look_at(self, image_id: str, closely: bool) -> None:

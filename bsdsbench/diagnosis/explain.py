@@ -242,7 +242,7 @@ class Search:
 
     @property
     def reached(self) -> bool:
-        """Whether a trial meets the targets."""
+        """True if a trial meets the targets."""
         return any(t.reached for t in self.trials.values())
 
     def scores(self, counts: Sequence[Mapping[str, Any]], protocol: Protocol) -> dict[str, float]:
@@ -407,7 +407,7 @@ class Trial:
 
     @property
     def in_use(self) -> bool:
-        """Whether a known program makes the change."""
+        """True if a known program makes the change."""
         return HOME_MADE not in self.who
 
 
@@ -439,7 +439,7 @@ class Explanation:
 
     @property
     def complete(self) -> bool:
-        """Whether all settings were counted."""
+        """True if all settings were counted."""
         return not self.not_counted and not self.pairs_not_counted
 
     @property
