@@ -437,7 +437,10 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
         if drawn is None:
             yield parse_annotation(labels, reading, what, path.name, regions=True)
             continue
-        binary = is_binary(plane(drawn, what))  # a struct says itself that it holds boundaries
+        drawn = plane(drawn, what)
+        binary = is_binary(drawn)  # a struct says itself that it holds boundaries
+        if binary and not reading.void:
+            drawn = drawn != 0  # so that nobody need look at its values again
         struct = evolve(reading, cut=None) if binary and reading.cut is not None else reading
         annotation = parse_annotation(drawn, struct, what, path.name)
         is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)

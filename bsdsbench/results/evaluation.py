@@ -127,7 +127,7 @@ class Evaluation(TabularResult):
             if a == b:
                 raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
 
-    @property
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The metrics of the records, in the order of tables."""
         return registry.in_order(self.records[0].counts if self.records else self.reported)
@@ -264,7 +264,7 @@ class Evaluation(TabularResult):
                 warnings += metric.check_set(self.image_ids, stack, opt)
         return warnings
 
-    @property
+    @cached_property
     def reference(self) -> Reference | None:
         """The description of a reference run; None for any other run."""
         return references().get(self.provenance.reference or "")
