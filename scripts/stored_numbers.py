@@ -24,7 +24,7 @@ from scipy import ndimage
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import _score_map, _truth_map
+from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "stored_numbers.json"
@@ -80,9 +80,11 @@ def made(kind: str, times: int = 1) -> Iterator[tuple[str, Any, Any]]:
             points = np.column_stack([ends[:, :2], drawn])
             true = Lines(ends[:4] + 0.7, np.zeros(4), points[:4] + 0.3, (128, 128))
             pred = bb.Prediction(
-                name, soft=_score_map(ends, drawn, shape), lines=Lines(ends, drawn, points)
+                name,
+                soft=_draw_predicted_lines(ends, drawn, shape),
+                lines=Lines(ends, drawn, points),
             )
-            drawn_gt = _truth_map(ends[:4] / 128 * np.tile(shape, 2), shape)
+            drawn_gt = _draw_annotated_lines(ends[:4] / 128 * np.tile(shape, 2), shape)
             yield name, pred, bb.GroundTruth(name, (drawn_gt,), lines=true)
         else:
             segs = np.digitize(field, (0.3, 0.5, 0.7)).astype(np.int32) + 1

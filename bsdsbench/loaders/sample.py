@@ -1,4 +1,4 @@
-"""Where the shipped sample is: inside an installed wheel, or beside the package in a checkout.
+"""The folder of the shipped sample, in an installed wheel or beside the package in a checkout.
 
 The sample is in BSDS layout: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
 annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench run` makes the maps.
@@ -15,7 +15,7 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """Return the folder of images and groundTruth. Raises DataError if there is none."""
+    """Return the folder with images and groundTruth. Raises DataError if there is none."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():
@@ -32,14 +32,15 @@ def sample_ground_truth() -> Path:
 
 
 def sample_images() -> Path:
-    """Return the folder of the sample's pictures."""
+    """Return the folder of the sample's images."""
     return sample_root() / "images" / "test"
 
 
 def sample_results(method: str) -> Path:
-    """Return the folder of a method's output: of DETECTORS, structure-tensor-raw or watershed-ucm.
+    """Return the folder of a method's output.
 
-    Raises DataError in an installed wheel, which has pictures and annotations only.
+    Methods are DETECTORS, structure-tensor-raw and watershed-ucm. Raises DataError in an installed
+    wheel, which has images and annotations only.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():

@@ -1,1 +1,1 @@
-"""Transform maps before they are counted: inversion, NMS, thinning, resizing."""
+"""Transforms of maps before they are counted: inversion, NMS, thinning, resizing."""

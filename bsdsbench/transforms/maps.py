@@ -1,9 +1,9 @@
-"""Prepare maps (H, W) for thresholds: edge non-maximum suppression, scaling, thinning.
+"""Preparing maps (H, W) for thresholds: edge non-maximum suppression, scaling, thinning.
 
-Networks produce edges several pixels thick; the field thins them with one small program before the
-benchmark. Its steps (E is the soft map (H, W), all maps are float32):
+Networks produce edges several pixels thick. Before the benchmark they are thinned by one small
+program. Its steps (E is the soft map (H, W), all maps are float32):
 
-1. With `smooth` (the HED line of work; structured edges go without) E is filtered with the
+1. With `smooth` (as HED and later networks; structured edges do not) E is filtered with the
    triangle kernel [1 2 1] / 4 in rows and columns, mirrored at the border.
 2. E filtered with the triangle kernel of radius 4 gives, by central differences (one-sided at the
    border), Gxx, Gxy, Gyy and the angle of the normal
@@ -17,8 +17,8 @@ height has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour m
 differ by less than the multiplier requires.
 
 Rounding: maps are rounded to float32 after each step (each pass of a filter, each difference,
-cosine and sine of the angle), one pixel of a step is computed in float64. Other implementations
-round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may differ.
+cosine and sine of the angle); within a step a pixel is computed in float64. Other implementations
+round at other places, so a pixel whose comparison is a tie within about 1e-6 may differ.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def nms(
     prob : array
         (H, W) uint8 (value/255), uint16 (value/65535) or float in [0, 1].
     radius, border : int
-        Pixels.
+        Numbers of pixels: compared on each side, and faded at the border.
     multiplier : float
-        Above 1 keeps pixels slightly below their neighbours.
+        A value above 1 keeps pixels that are slightly below their neighbours.
     smooth : bool
         Smooth the map once more before the comparison.
 
@@ -66,18 +66,18 @@ def nms(
     """
     from bsdsbench.kernels.nms import edge_nms
 
-    NMSParams(radius, border, multiplier, smooth)  # checks the ranges
+    NMSParams(radius, border, multiplier, smooth)  # raises for values out of range
     soft = as_float32(check_soft_map(prob, "soft map"))
     return edge_nms(soft, radius, border, float(multiplier), bool(smooth))
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Return a sound soft map as a new contiguous float32 array in [0, 1]."""
+    """Copy a checked soft map to a contiguous float32 array in [0, 1]."""
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
 def _quantise(prob: Map, bits: int) -> Map:
-    """Return a map in [0, 1] as the uint8 or uint16 values of a picture; halves round up."""
+    """Round a map in [0, 1] to the uint8 or uint16 values of an image. Halves are rounded up."""
     dtype = np.dtype(f"u{bits // 8}")
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
@@ -90,11 +90,11 @@ def invert(soft: Map) -> Map:
 
 
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
-    """Return a soft map as the protocol thresholds it: scaled, inverted, then with NMS.
+    """Prepare a soft map for thresholds as the protocol says: scale, invert, then apply NMS.
 
-    Void pixels (`valid` is False) have no part in the scale, and are 0 after the inversion.
-    With NMS the result is float32, or uint8 or uint16 where nms_params.bits asks for the rounding a
-    PNG brings, so that scores are those of a map written by `bsdsbench nms` and read again.
+    Void pixels (`valid` is False) do not take part in the scale, and are 0 after the inversion. NMS
+    gives float32, or uint8 or uint16 if nms_params.bits asks for the rounding of a PNG. So the
+    scores equal those of a map that `bsdsbench nms` has written.
     """
     if protocol.normalise:
         top = without_void(soft, valid).max(initial=0)
@@ -127,7 +127,7 @@ def thin(bmap: Map) -> Bool:
     Raises
     ------
     ShapeError, DataError
-        Unless 2-D; for other values.
+        If the map is not 2-D, or has other values.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Remove isolated pixels, those without any of the eight neighbours, from maps (T, H, W).
+    """Remove isolated pixels, which have none of the eight neighbours, from maps (T, H, W).
 
     Examples
     --------
@@ -153,6 +153,6 @@ def clean(maps: Bool) -> Bool:
     """
     from scipy.ndimage import binary_dilation
 
-    around = np.ones((1, 3, 3), bool)
-    around[0, 1, 1] = False
-    return np.asarray(maps & binary_dilation(maps, around))
+    neighbours = np.ones((1, 3, 3), bool)
+    neighbours[0, 1, 1] = False
+    return np.asarray(maps & binary_dilation(maps, neighbours))

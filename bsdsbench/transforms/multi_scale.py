@@ -1,9 +1,9 @@
-"""Multi-scale testing: the mean of a detector's maps of a picture at several sizes.
+"""Multi-scale testing: the mean of a detector's maps of an image at several scales.
 
-As in the test programs of RCF and of those after it: the picture is resized by each scale, the
-detector is called, its map is resized back to the picture's size, and the maps are averaged, before
-any NMS. Resizing is bilinear, or by the cubic kernel, without antialiasing, as OpenCV and PyTorch
-do it. With `flip` the mirrored picture is a second one at each scale.
+This follows the test programs of RCF and later methods. The image is resized by each scale, the
+detector is called, its map is resized back to the size of the image, and the maps are averaged,
+before any NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch. With
+`flip` the detector is called on the mirrored image too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.images import check_soft_map, unit
 from bsdsbench.protocol.fields import is_number, number_text
-from bsdsbench.transforms.resize import resampled
+from bsdsbench.transforms.resize import resample
 
-# From an (H, W, 3) uint8 picture to soft maps or labels
+# Converts an (H, W, 3) uint8 image to soft maps or labels
 Detector = Callable[[NDArray[np.uint8]], Any]
 Resize = Literal["bilinear", "cubic"]
 MAX_SCALE, MAX_SCALES = 8, 16
@@ -36,16 +36,16 @@ SCALES = {
 
 @frozen
 class MultiScale:
-    """How a detector is called at several scales.
+    """The settings of calls of a detector at several scales.
 
     Parameters
     ----------
     scales : tuple of float
-        By which a picture's sides are multiplied.
+        Factors for the sides of an image.
     flip : bool
-        The mirrored picture counts too.
+        Call the detector on the mirrored image too.
     resize : "bilinear" or "cubic"
-        The kernel for pictures and maps.
+        The kernel for images and maps.
 
     Examples
     --------
@@ -64,57 +64,65 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Return what a caller asks for; None where that is one call of the detector.
+        """Build the settings from options, or return None if they mean a single call of the
+        detector.
 
-        `scales` are numbers, their text, or a name of `SCALES`. Raises DataError.
+        `scales` are numbers, their text, or a name of `SCALES`. Raises DataError for other values.
         """
         values: Any = [1.0] if scales is None else scales
         if isinstance(values, str):
             values = SCALES.get(values.strip().lower(), values.split(","))
         try:
-            several = tuple(float(v) for v in (values if not is_number(values) else [values]))
+            numbers = tuple(float(v) for v in (values if not is_number(values) else [values]))
         except (TypeError, ValueError):
-            several = ()
-        fit = all(0 < v <= MAX_SCALE for v in several) and len({*several}) == len(several)
-        if not fit or not 1 <= len(several) <= MAX_SCALES:
+            numbers = ()
+        in_range = all(0 < v <= MAX_SCALE for v in numbers)
+        if not in_range or not 1 <= len({*numbers}) == len(numbers) <= MAX_SCALES:
             raise DataError(
                 f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
                 f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
             )
         if resize not in get_args(Resize):
             raise DataError(f"resize {resize!r}: expected one of {', '.join(get_args(Resize))}")
-        if several == (1.0,) and not flip:
+        if numbers == (1.0,) and not flip:
             return None
-        return cls(several, flip, "cubic" if resize == "cubic" else "bilinear")
+        return cls(numbers, flip, "cubic" if resize == "cubic" else "bilinear")
 
     def __str__(self) -> str:
-        """Return the text of signatures and of run.json: ".5,1,1.5,flip,cubic"."""
-        words = [*map(number_text, self.scales), *["flip"] * self.flip]
-        return ",".join([*words, *["cubic"] * (self.resize == "cubic")])
+        """Return the text in signatures and in run.json: ".5,1,1.5,flip,cubic"."""
+        words = [number_text(scale) for scale in self.scales]
+        if self.flip:
+            words.append("flip")
+        if self.resize == "cubic":
+            words.append("cubic")
+        return ",".join(words)
 
     def of(self, detector: Detector) -> Detector:
-        """Return the detector that calls `detector` at every scale and gives the mean, float64."""
+        """Return a detector that calls `detector` at every scale and returns the mean
+        map, float64.
+        """
 
-        def called(picture: NDArray[np.uint8]) -> F8:
-            shape, maps = picture.shape[:2], list[F8]()
+        def mean_map(image: NDArray[np.uint8]) -> F8:
+            shape = image.shape[:2]
+            maps = list[F8]()
             for scale in self.scales:
-                sides = [max(1, int(np.rint(side * scale))) for side in shape]
-                seen = picture
+                resized = image
                 if scale != 1:
-                    resized = resampled(picture, (sides[0], sides[1]), self.resize, scale)
-                    seen = np.clip(np.rint(resized), 0, 255).astype(np.uint8)
-                for mirrored in (False, True)[: 1 + self.flip]:
-                    given = np.ascontiguousarray(seen[:, ::-1] if mirrored else seen)
-                    soft = _soft(detector(given), given.shape[:2])
-                    soft = soft[:, ::-1] if mirrored else soft
-                    maps.append(resampled(soft, shape, self.resize) if scale != 1 else soft)
+                    rows, cols = (max(1, int(np.rint(side * scale))) for side in shape)
+                    values = resample(image, (rows, cols), self.resize, scale)
+                    resized = np.clip(np.rint(values), 0, 255).astype(np.uint8)
+                for is_mirrored in (False, True) if self.flip else (False,):
+                    view = np.ascontiguousarray(resized[:, ::-1] if is_mirrored else resized)
+                    soft = _check_answer(detector(view), view.shape[:2])
+                    soft = soft[:, ::-1] if is_mirrored else soft
+                    maps.append(resample(soft, shape, self.resize) if scale != 1 else soft)
             return np.clip(np.mean(maps, axis=0), 0.0, 1.0)
 
-        return called
+        return mean_map
 
 
-def _soft(answer: object, shape: tuple[int, ...]) -> F8:
-    """Return a detector's soft map as float64 in [0, 1]. Raises DataError for anything else."""
+def _check_answer(answer: object, shape: tuple[int, ...]) -> F8:
+    """Convert a detector's soft map to float64 in [0, 1]. Raises DataError for anything else."""
     array = np.asarray(answer)
     if isinstance(answer, list | tuple) or array.dtype.kind in "iO" or array.dtype.itemsize > 8:
         raise DataError("returned labels, expected soft maps at several scales")

@@ -9,7 +9,7 @@ from sklearn.metrics import auc
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import _score_map, _truth_map
+from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
 from bsdsbench.loaders.formats.line_files import _truth_lines as truth_lines
 from bsdsbench.metrics import registry
 from bsdsbench.testing import MetricCase
@@ -90,11 +90,11 @@ def lines_of(shape):
 
 def wires(image_id, rng, shape):
     lines, drawn, annotated = lines_of(shape)
-    soft, ends = _score_map(lines, drawn, shape), annotated[:, [1, 0, 3, 2]]
+    soft, ends = _draw_predicted_lines(lines, drawn, shape), annotated[:, [1, 0, 3, 2]]
     mine = Lines(lines, drawn, np.column_stack([lines[:, :2], drawn]))
     points = np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)])
     true = Lines(truth_lines(ends, shape), np.zeros(4), points, (128, 128))
-    truth = bb.GroundTruth(image_id, (_truth_map(ends, shape),), lines=true)
+    truth = bb.GroundTruth(image_id, (_draw_annotated_lines(ends, shape),), lines=true)
     return bb.Prediction(image_id, soft=soft, lines=mine), truth
 
 

@@ -10,8 +10,8 @@ from scipy.io import savemat
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.formats.depth_files import matte_mask, read_dpt
+from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
 from bsdsbench.loaders.formats.line_files import _samples as samples
-from bsdsbench.loaders.formats.line_files import _score_map, _truth_map
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_prediction, read_truth
 from bsdsbench.protocol.protocol import Protocol
@@ -64,13 +64,13 @@ def test_predicted_lines_in_any_form(read, more):
     assert found.lines.ends.tolist() == ENDS.tolist()
     assert found.lines.scores.tolist() == SCORES.tolist()
     assert (found.lines.junctions, found.lines.grid) == (None, None)
-    assert np.array_equal(found.soft, _score_map(ENDS, SCORES, (20, 30), (128, 128)))
+    assert np.array_equal(found.soft, _draw_predicted_lines(ENDS, SCORES, (20, 30), (128, 128)))
 
 
 def test_a_grid_and_values_at_their_limits(read):
     found = read("lines", True, LINES | {"grid": [40, 70]})
     assert found.lines.grid == (40, 70)
-    assert np.array_equal(found.soft, _score_map(ENDS, SCORES, (20, 30), (40, 70)))
+    assert np.array_equal(found.soft, _draw_predicted_lines(ENDS, SCORES, (20, 30), (40, 70)))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_grid_and_values_at_their_limits(read):
 )
 def test_lines_repeat_from_the_first_score_on(read, scores, count):
     found = read("lines", True, {"lines": ENDS, "score": scores})
-    assert np.array_equal(found.soft, _score_map(ENDS[:count], scores[:count], (20, 30)))
+    assert np.array_equal(found.soft, _draw_predicted_lines(ENDS[:count], scores[:count], (20, 30)))
     assert len(found.lines.ends) == 3
 
 
@@ -91,7 +91,7 @@ def test_junctions_with_their_scores(read, columns):
 
 def test_annotated_lines(read, tmp_path, monkeypatch):
     found = read("lines", False, TRUE)
-    assert np.array_equal(found.boundaries, [_truth_map(ENDS + 1, (40, 70))])
+    assert np.array_equal(found.boundaries, [_draw_annotated_lines(ENDS + 1, (40, 70))])
     # on the grid of 128 x 128, by hand: rows x 128/40, columns x 128/70
     scale = np.array([3.2, 128 / 70, 3.2, 128 / 70])
     assert np.allclose(found.lines.ends, ENDS * scale, atol=1e-12)

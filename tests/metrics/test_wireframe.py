@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import _score_map, _truth_map
+from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.metric_cases import case_of
@@ -34,11 +34,11 @@ def lines_of(seed, count=14):
 @given(st.integers(0, 10_000))
 def test_drawn_lines_are_those_of_the_loops(seed):
     lines, scores, annotated = lines_of(seed, 6)
-    drawn = _score_map(lines.reshape(-1, 4)[:4], scores[:4], SHAPE)
+    drawn = _draw_predicted_lines(lines.reshape(-1, 4)[:4], scores[:4], SHAPE)
     for cut in (0.0, 0.5, 0.95):
         kept = slow.kept(lines.reshape(-1, 4)[:4], scores[:4], cut)
         np.testing.assert_array_equal(drawn > cut, slow.predicted(kept, *SHAPE))
-    where = _truth_map(annotated[:, [1, 0, 3, 2]], SHAPE)
+    where = _draw_annotated_lines(annotated[:, [1, 0, 3, 2]], SHAPE)
     np.testing.assert_array_equal(where, slow.annotated(annotated, *SHAPE))
 
 
@@ -126,11 +126,16 @@ def test_lines_of_the_network_and_of_the_image(tmp_path):
 
 
 def test_lines_of_no_and_of_little_length():
-    assert _truth_map([[3, 3, 3, 3]], (5, 5)).sum() == 0
-    assert np.argwhere(_truth_map([[3, 3, 3, 3.9]], (5, 5))).tolist() == [[2, 3]]
-    assert np.argwhere(_truth_map([[0, -2, 0, -1]], (5, 5))).tolist() == [[0, 0]]
-    assert _truth_map(np.zeros((0, 4)), (5, 5)).sum() == 0
-    refused("a line up to row 6, column 3, expected it inside", _truth_map, [[1, 3, 6, 3]], (5, 5))
+    assert _draw_annotated_lines([[3, 3, 3, 3]], (5, 5)).sum() == 0
+    assert np.argwhere(_draw_annotated_lines([[3, 3, 3, 3.9]], (5, 5))).tolist() == [[2, 3]]
+    assert np.argwhere(_draw_annotated_lines([[0, -2, 0, -1]], (5, 5))).tolist() == [[0, 0]]
+    assert _draw_annotated_lines(np.zeros((0, 4)), (5, 5)).sum() == 0
+    refused(
+        "a line up to row 6, column 3, expected it inside",
+        _draw_annotated_lines,
+        [[1, 3, 6, 3]],
+        (5, 5),
+    )
 
 
 def test_junctions_are_counted_where_both_sides_have_them():

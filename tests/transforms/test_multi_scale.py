@@ -13,7 +13,7 @@ import bsdsbench as bb
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.transforms.multi_scale import SCALES, MultiScale
-from bsdsbench.transforms.resize import resampled
+from bsdsbench.transforms.resize import resample
 from tests.helpers.runs import call, refused, write_maps
 
 
@@ -64,7 +64,7 @@ def test_resampling_follows_its_definition(height, width, rows, columns, kernel,
     values = np.random.default_rng(height * 10 + width).random((height, width))
     expected = by_hand(values, (rows, columns), kernel, scale)
     np.testing.assert_allclose(
-        resampled(values, (rows, columns), kernel, scale), expected, atol=1e-12
+        resample(values, (rows, columns), kernel, scale), expected, atol=1e-12
     )
 
 

@@ -34,15 +34,15 @@ _DEPTH_NAMES = (
     "prediction",
     "",
 )
-# Of iBims-1's struct: 1 where a pixel is valid
+# Maps in iBims-1's struct with 1 at valid pixels
 _VALID_NAMES = ("valid", "mask_invalid", "mask_transp")
-_MATTE = 0.1  # more of it is in (ml-depth-pro)
-_DPT_MARK = 202021.25  # a .dpt file starts with it
+_MATTE = 0.1  # pixels above this fraction are in the object (ml-depth-pro)
+_DPT_MARK = 202021.25  # the first number of a .dpt file
 
 
 def predicted_depth(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
-    """Return the depth map of a file, as a part of a prediction."""
-    return {"depth": _depth(arrays, needed=True)}
+    """Return the depth map of a file, as a part of a prediction. `shape` is not used."""
+    return {"depth": _find_depth_map(arrays, needed=True)}
 
 
 def annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
@@ -54,18 +54,22 @@ def annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, objec
     valid = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
     return {
         "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
-        "depth": _depth(arrays, needed=not maps.keys() & {"edges", "matte"}),
+        "depth": _find_depth_map(arrays, needed=not maps.keys() & {"edges", "matte"}),
         "valid": np.logical_and.reduce(valid) if valid else None,
         "mask": matte_mask(maps["matte"]) if "matte" in maps else None,
     }
 
 
 def matte_mask(matte: NDArray[Any]) -> Bool:
-    """Return the pixels where a matte is above a tenth of white. Raises DataError."""
+    """Return the pixels at which a matte is above a tenth of white. Raises DataError."""
     return binarise(matte, _MATTE, "matte")
 
 
-def _depth(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
+def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
+    """Return the only array, or the array with a name of depth, or None if there is none.
+
+    Raises FaultError if the depth is `needed` and absent.
+    """
     arrays = {k: a for k, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if len(arrays) == 1 and needed else [k for k in _DEPTH_NAMES if k in arrays]
     if needed and not names:

@@ -1,4 +1,4 @@
-"""Reading HDF5, and MATLAB 7.3 .mat files, which are HDF5, through the extra `bsdsbench[hdf5]`."""
+"""Reading HDF5 and MATLAB 7.3 .mat files, which are HDF5, through the extra `bsdsbench[hdf5]`."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from bsdsbench.text import show
 if TYPE_CHECKING:
     import h5py
 
-_ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
+_ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct, because items may form circles
 CHUNK_COST = 8
 MAX_CHUNKS = 100_000
-DEFLATE, SHUFFLE = 1, 2  # the filters that are read, by HDF5's numbers
+DEFLATE, SHUFFLE = 1, 2  # HDF5's numbers of the filters that are accepted
 MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def _attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
+    """Return an attribute of an item, bytes as text, or "" if it is absent."""
     value = item.attrs.get(name, "")
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def read_hdf5(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of an HDF5 file; of MATLAB's files as `read_mat` does.
+    """Return the variables in the bytes of an HDF5 file. MATLAB's files are read as `read_mat`
+    does.
 
     MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
-    files begin with a header, and each of its arrays has an attribute; other arrays stay as they
-    are. External and virtual storage are never followed.
+    files begin with a header, and each of its arrays has an attribute. Other arrays are returned
+    unchanged. External and virtual storage are never followed. Raises FaultError.
     """
     try:
         import h5py
@@ -45,16 +47,18 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             "is a MATLAB 7.3 (HDF5) file, expected h5py to read it: pip install 'bsdsbench[hdf5]' "
             "(or save with -v7)"
         ) from None
-    budget, turned = Budget(), data.startswith(MATLAB_HEADER)
+    budget, has_reversed_axes = Budget(), data.startswith(MATLAB_HEADER)
 
     def linked(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-        """Return what a hard link leads to; a soft or external link could point anywhere."""
+        """Return the target of a hard link. A soft or external link, which may point anywhere, is
+        refused.
+        """
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
 
     def struct(group: h5py.Group, depth: int) -> object:
-        """Return a struct as a dict, an array of structs as a list of them, an object as None."""
+        """Return a struct as a dict, a struct array as a list of dicts, or an object as None."""
         if _attribute(group, CLASS) not in ("", "struct"):
             return None
         budget.spend(len(group) * _ITEM_COST)
@@ -68,7 +72,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def value(item: h5py.Dataset | h5py.Group, depth: int) -> object:
-        """Return a data set or a group as `read_mat` does."""
+        """Return a data set or a group as `read_mat` returns the value."""
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         if isinstance(item, h5py.Group):
@@ -90,9 +94,9 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         array = np.asarray(item[()])
         if is_cell:  # reversed axes in C order are MATLAB's column order
             return [value(file[ref], depth + 1) for ref in array.ravel()]
-        array = array.T if turned or CLASS in item.attrs else array
-        wanted = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
-        return array.astype(wanted, copy=False)
+        array = array.T if has_reversed_axes or CLASS in item.attrs else array
+        target = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
+        return array.astype(target, copy=False)
 
     with h5py.File(io.BytesIO(data), "r") as file:
         budget.spend(len(file) * _ITEM_COST)
@@ -100,7 +104,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
-    """Raise FaultError unless each compressed chunk decodes to its declared size."""
+    """Raise FaultError if a compressed chunk does not decode to its declared size."""
     plan = item.id.get_create_plist()
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
     if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):
@@ -113,14 +117,14 @@ def _check_chunks(item: h5py.Dataset) -> None:
     if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
         raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
     for k in range(count if filters else 0):
-        where = item.id.get_chunk_info(k).chunk_offset
-        skipped, raw = item.id.read_direct_chunk(where)
-        if not skipped and len(zlib.decompressobj().decompress(raw, size + 1)) != size:
+        offset = item.id.get_chunk_info(k).chunk_offset
+        skipped_filters, raw = item.id.read_direct_chunk(offset)
+        if not skipped_filters and len(zlib.decompressobj().decompress(raw, size + 1)) != size:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
 def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
-    """Return the arrays of a .h5 file by name."""
+    """Return the arrays of a .h5 file by name. Raises FileFormatError."""
     data = read(path)
     with reading(path, "an HDF5 file"):
         return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

@@ -25,12 +25,13 @@ from bsdsbench.io import FaultError, check_size, read_bytes
 from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric
 
 _Size = tuple[int, int]  # rows and columns
-GRID = (128, 128)  # rows and columns that predicted lines are in where nothing else is said
+GRID = (128, 128)  # default size, in rows and columns, of the grid of predicted lines
 NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
-FAR = 1e6  # no coordinate lies further away
+FAR = 1e6  # larger coordinates are refused
 
 
 def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
+    """Return a numeric array by name. Raises FaultError if there is none."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -39,17 +40,18 @@ def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 
 
 def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return lines (N, 4) or junctions (M, 2) in pixels."""
-    given = _numbers(arrays, name)
-    places = given[..., :2] if given.ndim == 3 or width == 2 else given  # kinds and scores beside
+    """Return lines (N, 4) or junctions (M, 2) as float64. Raises FaultError."""
+    array = _numbers(arrays, name)
+    places = array[..., :2] if array.ndim == 3 or width == 2 else array  # kinds and scores beside
     if places.size % width or (places.size and places[0].size != width):
-        raise FaultError(f"{name} of shape {given.shape}, expected (N, {width})")
+        raise FaultError(f"{name} of shape {array.shape}, expected (N, {width})")
     if places.size and not np.abs(places).max() < FAR:
         raise FaultError(f"{name} with NaN or beyond {FAR:g}, expected a place in a picture")
     return places.reshape(-1, width).astype(np.float64)
 
 
 def _scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
+    """Return the score of each place, float64. Raises FaultError for another number of scores."""
     scores = _numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -57,6 +59,7 @@ def _scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
+    """Return the size (rows, columns) of a name, or None if it is absent. Raises FaultError."""
     if name not in arrays:
         return None
     rows, columns = _numbers(arrays, name).ravel()[:2].tolist()
@@ -66,7 +69,7 @@ def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
 
 
 def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
-    """Return predicted lines and a map of their scores, as parts of a prediction."""
+    """Return predicted lines and the soft map of them, as parts of a prediction."""
     lines, junctions = _places(arrays, "lines", 4), None
     scores = _scores(arrays, "score", lines)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
@@ -79,41 +82,47 @@ def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dic
 
 
 def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> F8:
-    """Draw predicted lines of a grid; the networks' output repeats from its first score on."""
-    again = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
-    end = int(again[0]) + 1 if again.size else len(lines.scores)
-    return _score_map(lines.ends[:end], lines.scores[:end], shape, grid)
+    """Draw predicted lines of a grid as a soft map (H, W).
+
+    The networks' output repeats from the first score on; repeated lines are not drawn.
+    """
+    repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
+    end = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
+    return _draw_predicted_lines(lines.ends[:end], lines.scores[:end], shape, grid)
 
 
 def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return annotated lines on the grid and the map of them, as parts of a ground truth."""
-    size, junctions = _size(arrays, "size") or _picture_size(path), None
+    size, junctions = _size(arrays, "size") or _image_size(path), None
     check_size(size, 1)
     lines = _places(arrays, "lines", 4)[:, [1, 0, 3, 2]]
     if lines.any() and lines.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {lines.max():.4g}, {expected}")
-    ends = _places(arrays, "lpos", 4) if "lpos" in arrays else _truth_lines(lines, size)
+    ends = _places(arrays, "lpos", 4) if "lpos" in arrays else _to_grid(lines, size)
     if "junc" in arrays:
         junctions = np.pad(_places(arrays, "junc", 2), ((0, 0), (0, 1)))
     on_grid = Lines(ends, np.zeros(len(ends)), junctions, _size(arrays, "grid") or GRID)
-    return {"boundaries": (_truth_map(lines, size),), "lines": on_grid}
+    return {"boundaries": (_draw_annotated_lines(lines, size),), "lines": on_grid}
 
 
-def _truth_lines(lines: F8, size: tuple[int, int]) -> F8:
+def _to_grid(lines: F8, size: tuple[int, int]) -> F8:
     """Move annotated lines, in pixels counted from 1, to the grid as L-CNN's data set does."""
     grid = np.array([*GRID] * 2)
     return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
-def _picture_size(path: Path) -> _Size:
-    """Return rows and columns of the picture with the same name in the sibling folder images."""
+def _image_size(path: Path) -> _Size:
+    """Return (rows, columns) of the image with the stem of `path` in the sibling folder `images`.
+
+    Raises FaultError if there is none.
+    """
     from PIL import Image
 
     for suffix in IMAGE_SUFFIXES:
-        picture = path.parents[1] / "images" / f"{path.stem}{suffix}"
-        if picture.is_file():
-            with Image.open(io.BytesIO(read_bytes(picture))) as image:
+        file = path.parents[1] / "images" / f"{path.stem}{suffix}"
+        if file.is_file():
+            with Image.open(io.BytesIO(read_bytes(file))) as image:
                 return image.height, image.width
     expected = f"size (rows, columns) or the picture images/{path.stem}.png"
     raise FaultError(f"no size, expected {expected}")
@@ -126,20 +135,20 @@ def predicted_edges(arrays: Mapping[str, object], shape: tuple[int, int]) -> dic
 
 
 def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return every annotator's edges with an angle at each pixel, as parts of a truth."""
+    """Return every annotator's edges with an angle at each pixel, as parts of a ground truth."""
     edges: Any
     angles: Any
     struct: Any
     if "bndinfo_pascal" in arrays:  # PIOD
         struct = arrays["bndinfo_pascal"]
         angles = [_angles(struct, "OrientMap")]
-        edges = [_fragments(struct.get("edges"), angles[0].shape)]
+        edges = [_draw_fragments(struct.get("edges"), angles[0].shape)]
     elif "gtStruct" in arrays:  # BSDS ownership: a cell of (H, W, 2) per annotator
         struct = arrays["gtStruct"]
         cells = struct["gt_theta"]
-        both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
-        edges = [cell[..., 0] for cell in both]
-        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
+        per_annotator = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
+        edges = [cell[..., 0] for cell in per_annotator]
+        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in per_annotator]
     else:
         edges, angles = _numbers(arrays, "edge"), _angles(arrays, "ori")
         if edges.ndim == 2:
@@ -149,21 +158,22 @@ def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, objec
     return {"boundaries": [edge != 0 for edge in edges], "angles": angles}
 
 
-def _fragments(edges: object, shape: tuple[int, ...]) -> Bool:
+def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw PIOD's edge fragments, whose pixels are numbered from 1, column by column."""
     pieces = edges.get("indices") if isinstance(edges, dict) else edges
-    drawn = np.zeros(shape[0] * shape[1], bool)
+    is_edge = np.zeros(shape[0] * shape[1], bool)
     for piece in pieces if isinstance(pieces, list) else [pieces]:
         if not is_numeric(piece) or piece.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
         pixels = piece.astype(np.int64).ravel() - 1
-        if pixels.size and not (pixels.min() >= 0 and pixels.max() < drawn.size):
+        if pixels.size and not (pixels.min() >= 0 and pixels.max() < is_edge.size):
             raise FaultError("edges.indices outside OrientMap, expected pixels of it")
-        drawn[pixels] = True
-    return drawn.reshape(shape, order="F")
+        is_edge[pixels] = True
+    return is_edge.reshape(shape, order="F")
 
 
 def _angles(arrays: Mapping[str, object], name: str) -> F8:
+    """Return an array of angles as float64. Raises FaultError if an angle is not finite."""
     angles = _numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
@@ -181,7 +191,7 @@ def _angles(arrays: Mapping[str, object], name: str) -> F8:
 
 
 def _samples(start: F8, end: F8) -> F8:
-    """Return the samples (n, 2) of one line between two places (row, column).
+    """Return the samples (n, 2) of the line between two places (row, column).
 
     >>> _samples(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -194,10 +204,12 @@ def _samples(start: F8, end: F8) -> F8:
     return places
 
 
-def _truth_map(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
-    """Draw annotated lines (N, 4): row column row column each, in pixels counted from 1.
+def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
+    """Draw annotated lines (N, 4) of row, column, row, column, in pixels counted from 1.
 
-    >>> _truth_map([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
+    Raises DataError if a line leaves the image.
+
+    >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
     """
     drawn = np.zeros(shape, bool)
@@ -213,12 +225,12 @@ def _truth_map(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
     return drawn
 
 
-def _score_map(
+def _draw_predicted_lines(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
-    """Draw predicted lines (N, 4) of a grid: each pixel has the best score of its lines.
+    """Draw predicted lines (N, 4) of a grid. Each pixel gets the best score of its lines.
 
-    >>> _score_map([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
+    >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     best = np.zeros(shape)
@@ -231,6 +243,6 @@ def _score_map(
 
 
 def _rounded(values: F8) -> I8:
-    """Round half away from zero; callers clip negative values."""
+    """Round half away from zero. Callers clip negative values."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

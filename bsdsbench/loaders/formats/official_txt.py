@@ -42,26 +42,28 @@ COLUMNS = {
     "eval_RI_VOI.txt": 6,
     "eval_RI_VOI_thr.txt": 3,
 }
-# Programs that write no AP (7 numbers) or only the first four for sure (4 to 6), and no F (3).
+# Some programs write no AP (7 numbers) or only four known numbers (4 to 6), and no F (3 numbers)
 AT_LEAST = {"eval_bdry.txt": 4, "eval_bdry_thr.txt": 3}
-SBD_COLUMNS = 9  # of eval_bdry.txt by the SBD programs: Area by the rule sbd, then AP, 101-point
+SBD_COLUMNS = 9  # eval_bdry.txt of the SBD programs: Area by the rule sbd, then AP by 101-point
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
 MAX_TEXT_BYTES = 16 << 20
 
 
 def format_rows(rows: object) -> str:
-    """Rows of numbers as official text: `%10g` each, one space between; no rows give ""."""
+    """Format rows of numbers as official text: `%10g` each, with one space between. No rows give
+    "".
+    """
     table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
     return line * len(table) % tuple(table.ravel().tolist())
 
 
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
-    """The first `columns` numbers of every row of a text file, f8 (N, columns).
+    """Read the first `columns` numbers of every row of a text file, float64 (N, columns).
 
     A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
-    with # or % are passed over; commas count as spaces.
+    with # or % are ignored. Commas count as spaces. Raises FileFormatError.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least, rows = least or columns, []
@@ -85,36 +87,40 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _ascending(rows: F8) -> F8:
+    """Sort rows by their first column."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Return the counts of an ID_ev1.txt, thresholds ascending."""
+    """Return the counts of an ID_ev1.txt, by ascending threshold. Raises FileFormatError."""
     rows = _ascending(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
-        whole = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
-        if not np.isfinite(rows).all() or not whole.all():
+        is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
+        if not np.isfinite(rows).all() or not is_count.all():
             raise FaultError("counts that are no numbers of pixels, expected thresh and four")
         return MatchCounts(rows[:, 0], counts.astype(np.int64))
 
 
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
-    """The official tables in a folder, whichever program wrote them.
+    """Read the official tables in a folder, whichever program wrote them.
 
-    {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds in
-    ascending order, and under "ev1" {image id: MatchCounts} of ID_ev1.txt in the folder or in its
-    per_image/ or nms-eval/ (as the edges toolbox has it).
+    Returns file name -> float64 (N, columns) for every eval_*.txt, with tables over thresholds in
+    ascending order. "ev1" maps image ids to the MatchCounts of the files ID_ev1.txt in the folder
+    or in its per_image/ or nms-eval/ (edges toolbox). Raises FileFormatError if there is no such
+    file.
     """
-    root, tables = Path(folder), {}
+    root = Path(folder)
+    tables = {}
     for name, columns in COLUMNS.items():
         if (root / name).is_file():
-            sbd = name == "eval_bdry.txt"
-            rows = _read_rows(root / name, SBD_COLUMNS if sbd else columns, AT_LEAST.get(name))
-            if sbd and np.isnan(rows[:, columns:]).all():
+            may_be_sbd = name == "eval_bdry.txt"
+            n_columns = SBD_COLUMNS if may_be_sbd else columns
+            rows = _read_rows(root / name, n_columns, AT_LEAST.get(name))
+            if may_be_sbd and np.isnan(rows[:, columns:]).all():
                 rows = rows[:, :columns]
-            if sbd and np.isnan(rows[:, 6]).all():
-                rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
+            if may_be_sbd and np.isnan(rows[:, 6]).all():
+                rows[:, 4:] = np.nan  # a fifth and a sixth number differ between programs
             tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
@@ -129,9 +135,9 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 def boundary_files(
     score: BoundaryScore, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield name and text of the boundary tables, and of every image's ID_ev1.txt.
+    """Yield the name and text of the boundary tables, and of every image's ID_ev1.txt.
 
-    `matches` i8 (N, T, 4) are the counts of the images `ids`, `rule` is that of their ODS.
+    `matches` int64 (N, T, 4) are the counts of the images `ids`. `rule` is the rule of their ODS.
     """
     curve: PRCurve = score["curve"]
     images = np.zeros((len(matches), 5))
@@ -148,14 +154,14 @@ def boundary_files(
     for k in range(0, len(matches), BLOCK):
         block = matches[k : k + BLOCK]
         top = int(block.max(initial=0)) + 1
-        if top < block.size:  # each number once
-            words = np.array([b" %10g" % number for number in range(top)])[block]
+        if top < block.size:  # format each number once
+            texts = np.array([b" %10g" % number for number in range(top)])[block]
         else:
-            words = np.char.mod(b" %10g", block)
-        # Of 11 letters or 12; numpy fills the shorter with zeros
-        form = [("t", "S10"), ("counts", words.dtype, words.shape[2:]), ("end", "S1")]
-        rows = np.empty(block.shape[:2], form)
-        rows["counts"], rows["end"] = words, b"\n"
+            texts = np.char.mod(b" %10g", block)
+        # A text has 11 or 12 letters; numpy pads with zero bytes
+        row_type = [("t", "S10"), ("counts", texts.dtype, texts.shape[2:]), ("end", "S1")]
+        rows = np.empty(block.shape[:2], row_type)
+        rows["counts"], rows["end"] = texts, b"\n"
         rows["t"] = [f"{t:10g}" for t in thresholds]
         for image_id, image_row in zip(ids[k : k + BLOCK], rows, strict=True):
             text = image_row.tobytes().replace(b"\0", b"").decode()
@@ -163,13 +169,13 @@ def boundary_files(
 
 
 def safe_name(image_id: str) -> str:
-    """An id as part of a file name on every system: separators and the like as %XX, long ones cut.
+    """Escape an id so that it can be part of a file name on every system.
 
-    Different ids give different names.
+    Separators and the like become %XX, and long names are cut. Different ids give different names.
     """
     name = re.sub(r'[%<>:"/\\|?*\x00-\x1f\x7f]', lambda m: f"%{ord(m[0]):02X}", image_id)
-    raw = name.encode("utf-8", "backslashreplace")
-    if len(raw) <= 200:
-        return raw.decode("utf-8")
-    mark = hashlib.blake2b(raw, digest_size=8).hexdigest()
-    return raw[:150].decode("utf-8", "ignore") + "-" + mark
+    encoded = name.encode("utf-8", "backslashreplace")
+    if len(encoded) <= 200:
+        return encoded.decode("utf-8")
+    digest = hashlib.blake2b(encoded, digest_size=8).hexdigest()
+    return encoded[:150].decode("utf-8", "ignore") + "-" + digest

@@ -1,4 +1,4 @@
-"""The annotated photographs: input to detectors, background of overlays and reports."""
+"""The annotated photographs: input of detectors, background of overlays and reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from bsdsbench.text import show
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Return the picture of each image id, of these or all. Raises PairingError for two."""
+    """Return the file of each image's photo, for the given ids or for all.
+
+    Raises PairingError if an image has two photos.
+    """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
         name = id_of(path)
@@ -30,14 +33,17 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 
 
 def photos_beside(gt_dir: PathLike) -> Path | None:
-    """Return the folder .../images/test of a folder .../groundTruth/test (BSDS layout), or None."""
+    """Return the folder .../images/test beside a folder .../groundTruth/test (BSDS layout), or
+    None.
+    """
     parts = [re.sub(r"(?i)^ground_?truth$", "images", p) for p in Path(gt_dir).absolute().parts]
     folder = Path(*parts)
     return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None
 
 
 def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8]:
-    """Return a picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
+    """Return an image as (H, W, 3) uint8, converted from any colours. Of several pages the first is
+    used.
 
     Raises FileFormatError.
     """

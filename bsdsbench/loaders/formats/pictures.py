@@ -1,8 +1,8 @@
-"""Any file to its arrays, by the table of formats, and those that are maps of an image.
+"""Reading any file to its arrays, by the table of formats, and choosing those that are maps.
 
-A reader is MODULE:FUNCTION of `bsdsbench.loaders`, called with the path, one of pictures also with
-`indices`, and gives name -> array, or one array. .npy and .npz are read by numpy, without
-unpickling, after a look at their headers.
+A reader is MODULE:FUNCTION of `bsdsbench.loaders.formats`. It is called with the path (a reader of
+images also with `indices`) and returns name -> array, or one array. .npy and .npz are read by
+numpy, without unpickling, after a check of their headers.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ FORMATS = {
 
 
 def id_of(path: PathLike) -> str:
-    """Return the image id of a file: its name without the (known) suffix, as one printable line."""
+    """Return the image id of a file: its name without a known suffix, as one printable line."""
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
-    known = dot and stem and f".{suffix}".lower() in FORMATS
-    return show(stem if known else name)
+    is_known = dot and stem and f".{suffix}".lower() in FORMATS
+    return show(stem if is_known else name)
 
 
 MAX_DEPTH = 8
@@ -70,10 +70,10 @@ MAX_DEPTH = 8
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Return the arrays in a file of any format by name; one array alone has the name "".
+    """Return the arrays in a file of any format by name. A single array has the name "".
 
-    With `indices` a palette picture gives its indices, not its colours. Errors say that `what` was
-    expected; `read` is called for the bytes.
+    With `indices` a palette image gives its indices instead of its colours. `what` is the expected
+    content in errors. `read` reads the bytes of the file.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -88,7 +88,7 @@ def read_arrays(
 
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_MEMBERS = 10_000
-DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
+DEFLATE_RATIO = 1032  # the largest number of bytes to which a byte of deflate can expand
 
 
 def _read_npy(path: PathLike, read: ReadBytes) -> Map:
@@ -106,10 +106,11 @@ def _read_npz(path: PathLike, read: ReadBytes) -> dict[str, Map]:
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
-    """Return the arrays in the bytes of a .npz by name: numbers, and with `text` also strings.
+    """Return the arrays in the bytes of a .npz by name. With `text` they may also hold strings.
 
-    `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have. Sizes
-    of all members are checked before the first array is made.
+    `limit` is the number of bytes that all arrays together may have; arrays may have any size. None
+    applies the limits of images. The sizes of all members are checked before the first array is
+    made.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -129,7 +130,7 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
-    """Return the array of a .npy of `size` bytes, once its header fits them."""
+    """Return the array of a .npy of `size` bytes, after a check that the header fits the size."""
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
     try:  # (3, 0) is for names of fields
@@ -141,9 +142,9 @@ def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
         raise FaultError(f"holds {show(what)}, expected numbers")
     if picture:
         check_size(shape, dtype.itemsize)
-    count, left = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if count != left:
-        raise FaultError(f"{left} bytes for {shape} {dtype}, expected {count}")
+    n_expected, n_present = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if n_expected != n_present:
+        raise FaultError(f"{n_present} bytes for {shape} {dtype}, expected {n_expected}")
     file.seek(0)
     array = form.read_array(file, allow_pickle=False)
     if dtype.kind == "b":  # any byte but 0 is true
@@ -151,22 +152,22 @@ def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-# ---- pictures, as one gray or label array; photos.py reads colours
+# ---- images, as one gray or label array; photos.py reads colours
 #
 # Accepted as gray: 1, 8 or 16 bits, 32-bit float or integer TIFF, and PFM. A palette is read as its
 # colours (for label maps, as its indices). RGB must have three equal channels; an alpha channel
-# must be opaque. No other format is tried, whatever the suffix says.
+# must be opaque. Only the following formats are tried, whatever the suffix is.
 
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
-# with no handler at all Python prints Pillow's log of damaged files; others' handlers still get it
+# Without any handler Python would print Pillow's log of damaged files; other handlers still get it
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
-    """Return a gray picture as (H, W) uint8, uint16, int32 or float32.
+    """Return a gray image as (H, W) uint8, uint16, int32 or float32.
 
-    A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
-    picture its palette indices instead of its colours.
+    A 1-bit image gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette image
+    gives its indices instead of its colours.
     """
     data = read(path)
     with reading(path, "a whole picture"):
@@ -183,10 +184,10 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
                 raise FaultError("is 16-bit colour, expected gray: save one channel")
         if mode in ("CMYK", "YCbCr", "LAB"):
             raise FaultError(f"has colour mode {mode}, expected gray")
-        wanted = mode if mode in ("P", "I") else None
+        target = mode if mode in ("P", "I") else None
         if mode == "P" and not indices:
-            wanted = "RGBA" if "transparency" in header.info else "RGB"
-        array = pixels_of(data, header, wanted)
+            target = "RGBA" if "transparency" in header.info else "RGB"
+        array = pixels_of(data, header, target)
         if array.dtype == np.bool_:
             return array.astype(np.uint8) * np.uint8(1 if indices else 255)
         # Pillow's way to 16-bit gray differs between formats and versions
@@ -202,7 +203,9 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
 
 
 def header_of(data: bytes) -> ImageFile.ImageFile:
-    """Return a picture with only its header read and its size checked."""
+    """Return an image of which only the header is read and the size is checked. Raises
+    FaultError.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -218,26 +221,26 @@ def header_of(data: bytes) -> ImageFile.ImageFile:
 
 
 def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
-    """Return the pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
+    """Return the pixels as (H, W) or (H, W, channels), converted to `mode` unless it is None."""
     import imageio.v3 as iio
 
     if header.format == "PNG":
-        header.verify()  # every chunk's checksum: decoding does not look at those of the pixels
+        header.verify()  # checks the checksums of all chunks; decoding ignores those of the pixels
         if b"IEND" not in data[-64:]:
             raise FaultError("ends too early (truncated?), expected a whole PNG")
-        # imageio would look for libraries of other formats each time, longer than it decodes
-        picture = header_of(data)
-        return np.asarray(picture.convert(mode) if mode else picture)
+        # imageio would search for libraries of other formats, which takes longer than decoding
+        image = header_of(data)
+        return np.asarray(image.convert(mode) if mode else image)
     return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
 
 
-# ---- what the arrays of a file are as maps of an image
+# ---- the arrays of a file as maps of an image
 
 
 def maps_of(variables: dict[str, object]) -> dict[str, object]:
-    """Return the variables that may be pictures: a single one, or arrays of at least two axes.
+    """Return the variables that may be maps: a single variable, or arrays of at least two axes.
 
-    Beside HoVer-Net's inst_map lie types and centroids, which are none.
+    Of HoVer-Net's files only inst_map is returned; its types and centroids are no maps.
     """
     if len(variables) == 1:
         return variables
@@ -255,7 +258,7 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def plane(array: object, what: str) -> Map:
-    """Return numbers as (H, W), dropping further axes of length 1."""
+    """Return a numeric array as (H, W), without further axes of length 1. Raises FaultError."""
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
@@ -267,12 +270,12 @@ def plane(array: object, what: str) -> Map:
 
 
 def label_map(array: object) -> Map:
-    """Return (H, W) labels with the values of the file."""
+    """Return (H, W) labels with the values of the file. Raises FaultError or DataError."""
     return whole_labels(plane(array, "a label map"), "label map")
 
 
 def only_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the array of a file that holds just one picture. Raises DataError."""
+    """Return the array of a file that holds just one map. Raises DataError."""
     maps = maps_of(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
@@ -282,25 +285,26 @@ def only_array(arrays: dict[str, object], path: Path) -> Map:
 
 
 def crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the mask in the file of a crack set, as CFD; None for files of another form.
+    """Return the mask in the file of a crack set such as CFD, or None for other files.
 
-    There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on
-    the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is of this form
-    if the outline lies inside of the crack, which that of a BSDS segmentation does not.
+    In such a file groundTruth is one struct, while BSDS has a cell of structs. Its Segmentation is
+    1, and 2 on the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is
+    accepted if the outline lies inside the crack, which is not so for a BSDS segmentation.
     """
-    annotators = variables.get("groundTruth")
-    in_cell = isinstance(annotators, list)
-    only: Any = (
-        annotators[0] if isinstance(annotators, list) and len(annotators) == 1 else annotators
-    )
-    labels = only.get("Segmentation") if isinstance(only, dict) else None
+    struct: Any = variables.get("groundTruth")
+    is_cell = isinstance(struct, list)
+    if is_cell and len(struct) == 1:
+        struct = struct[0]
+    labels = struct.get("Segmentation") if isinstance(struct, dict) else None
     if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
         return None
-    mask = labels == (2 if labels.max() > 1 else 1 if labels.min() < 1 else 2)
-    if not (mask | (labels == labels.min())).all() or labels.max() > 2 or labels.min() < 0:
+    low, high = labels.min(), labels.max()
+    crack_label = 1 if low < 1 and high <= 1 else 2
+    mask = labels == crack_label
+    if not (mask | (labels == low)).all() or high > 2 or low < 0:
         return None
-    outline = only.get("Boundaries")
-    inside = (
-        isinstance(outline, np.ndarray) and outline.shape == mask.shape and not outline[~mask].any()
-    )
-    return None if in_cell and not inside else np.ascontiguousarray(mask)
+    outline = struct.get("Boundaries")
+    has_outline = isinstance(outline, np.ndarray) and outline.shape == mask.shape
+    if is_cell and not (has_outline and not outline[~mask].any()):
+        return None
+    return np.ascontiguousarray(mask)

@@ -1,4 +1,4 @@
-"""Labels and scores from a text file with two columns."""
+"""Reading labels and scores from a text file with columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bsdsbench.io import FaultError, read_bytes, reading
 from bsdsbench.text import listed
 
 _MAX_BYTES = 128 << 20
-_TRUTH = {"false": "0", "true": "1"}  # labels in words
+_LABEL_WORDS = {"false": "0", "true": "1"}
 _EXPECTED = "expected a label and a score in each row"
 _NAMES = (
     ("label", "labels", "y", "y_true", "target", "class", "gt"),
@@ -27,7 +27,9 @@ _NAMES = (
 
 
 class LabelsAndScores(NamedTuple):
-    """A label and a score of each sample, (n,) each; the number of instances, and the cluster."""
+    """The label and the score of each sample, (n,) each, and its number of instances and its
+    cluster.
+    """
 
     labels: F8
     scores: F8
@@ -38,17 +40,17 @@ class LabelsAndScores(NamedTuple):
 def read_scores(
     path: str | Path, count: str | None = None, cluster: str | None = None
 ) -> LabelsAndScores:
-    """Return labels and scores of a CSV file; "-" reads standard input.
+    """Read labels and scores from a CSV file. "-" reads standard input. Raises FileFormatError.
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
-    called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
-    among others. Without a header there are two columns, the label first. true and false
-    are labels 1 and 0. `count` is the name of a column of instances, `cluster` of what belongs
-    together, if one is to be read.
+    named label and score (or y_true, y_score, target, confidence ...) may then be in any order
+    among others. Without a header there are two columns, the label first. The words true and false
+    are the labels 1 and 0. `count` is the name of a column with numbers of instances, `cluster` of
+    a column with the group of each sample.
     """
     if str(path) == "-":
-        given = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
-        data = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
+        content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     else:
         data = read_bytes(path, _MAX_BYTES)
     with reading(path, "a table of labels and scores"):
@@ -61,12 +63,12 @@ def read_scores(
 
 
 def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Read in one pass, since a list of the rows would take many times the size of the text."""
+    """Parse the text row by row: a list of all rows would take many times the size of the text."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
-    first = next((line for line in text if line.strip()), "")
-    mark = next((m for m in ",;\t" if m in first), " ")
+    first_line = next((line for line in text if line.strip()), "")
+    delimiter = next((mark for mark in ",;\t" if mark in first_line), " ")
     text.seek(0)
-    lines = csv.reader(map(str.rstrip, text), delimiter=mark, skipinitialspace=True)
+    lines = csv.reader(map(str.rstrip, text), delimiter=delimiter, skipinitialspace=True)
     rows: Iterator[list[str]] = filter(None, lines)
     names = [name.strip() for name in next(rows, ())]
     columns: Sequence[int] = (0, 1)
@@ -77,10 +79,10 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
             raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
         rows = chain([names], rows)
     else:
-        known = [[k for k, n in enumerate(names) if n.lower() in words] for words in _NAMES]
-        if [len(places) for places in known] == [1, 1]:
-            columns = [places[0] for places in known]
-        elif len(names) != 2 or any(known):
+        matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
+        if [len(indices) for indices in matches] == [1, 1]:
+            columns = [indices[0] for indices in matches]
+        elif len(names) != 2 or any(matches):
             expected = "expected one called label and one called score"
             raise FaultError(f"columns {listed(names)}, {expected}")
     for name in filter(None, (count, cluster)):
@@ -88,15 +90,17 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
     if count is not None:
         columns = [*columns, names.index(count)]
-    place = None if cluster is None else names.index(cluster)
-    values, clusters = array("d"), list[str]()
+    cluster_column = None if cluster is None else names.index(cluster)
+    values = array("d")
+    clusters = list[str]()
     for row in rows:
         if len(row) != len(names):
-            where = f"line {lines.line_num}"
-            raise FaultError(f"{where}: {len(row)} columns, expected {len(names)}")
-        clusters += [] if place is None else [row[place].strip()]
+            fault = f"line {lines.line_num}: {len(row)} columns"
+            raise FaultError(f"{fault}, expected {len(names)}")
+        if cluster_column is not None:
+            clusters.append(row[cluster_column].strip())
         label = row[columns[0]]
-        row[columns[0]] = _TRUTH.get(label.strip().lower(), label)
+        row[columns[0]] = _LABEL_WORDS.get(label.strip().lower(), label)
         try:
             values.extend([float(row[k]) for k in columns])
         except ValueError:
@@ -107,14 +111,15 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
     table = np.array(values).reshape(-1, len(columns))
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
-    if bad := int(np.isnan(table).any(axis=1).sum()):
-        raise FaultError(f"{bad} rows with NaN, {_EXPECTED}")
+    if n_nan := int(np.isnan(table).any(axis=1).sum()):
+        raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
     labels, scores, *counts = (column.copy() for column in table.T)
     n_instances = counts[0] if counts else None
     return LabelsAndScores(labels, scores, n_instances, tuple(clusters) or None)
 
 
 def _is_number(text: str) -> bool:
+    """Return True if a text is a number."""
     try:
         return float(text) is not None
     except ValueError:

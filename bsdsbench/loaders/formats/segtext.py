@@ -1,4 +1,4 @@
-"""Reading BSDS300 .seg files: text, one run of pixels of one segment per line."""
+"""Reading BSDS300 .seg files: text with one run of pixels of a segment per line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 
 
 def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.int32]:
-    """Return the (H, W) label map of one annotator; labels are the segment numbers plus one.
+    """Return the (H, W) label map of an annotator. Labels are the segment numbers plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
     four integers: segment, row, first column, last column. Every pixel lies in exactly one run.
+    Raises FileFormatError.
     """
     data = read(path, MAX_SEG_BYTES)
     with reading(path, "a BSDS300 .seg file"):
@@ -32,8 +33,8 @@ def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.int32]:
         if numbers.size % 4 or not numbers.size:
             raise FaultError("a run is not four numbers (truncated?), expected them")
         runs = numbers.reshape(-1, 4)
-        wrong = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
-        if wrong.any() or (runs[:, 2] > runs[:, 3]).any():
+        is_outside = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
+        if is_outside.any() or (runs[:, 2] > runs[:, 3]).any():
             raise FaultError(f"a run lies outside the {rows} x {columns} picture")
         labels = np.zeros((rows, columns), np.int32)
         for segment, row, first, last in runs.tolist():

@@ -1,8 +1,8 @@
 """Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 It is the first 16 hex digits of sha256 over the lines "ID FINGERPRINT\\n", sorted by id as strings,
-with version 1 of each image's fingerprint (`GroundTruth.fingerprints`). The splits of BSDS500 and
-the editions of UDED ship with the package.
+with version 1 of each image's fingerprint (`GroundTruth.fingerprints`). The package lists the
+splits of BSDS500 and the editions of UDED.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from bsdsbench.protocol.protocol import Protocol
 
 @frozen
 class Identity:
-    """What a collection of ground truths is, beside the known set most like it.
+    """The identity of a set of ground truths: its fingerprint, and the known set most like it.
 
     Parameters
     ----------
     fingerprint : str
-        Of the collection itself.
+        The fingerprint of this set.
     n_images : int
-        Images in it.
+        The number of its images.
     like : str
-        The known set with which it shares most images, "" if it shares none.
+        The known set with which it shares most images, or "" if it shares none.
     total : int
-        Images in that set.
-    missing, altered, extra : sequence of str
-        Ids of that set that are not here, or whose annotations differ; ids that it does not have.
+        The number of images in the known set.
+    missing, altered : sequence of str
+        Ids of the known set that are absent, or have other annotations.
+    extra : sequence of str
+        Ids that the known set does not have.
     """
 
     fingerprint: str
@@ -50,21 +52,23 @@ class Identity:
 
     @property
     def name(self) -> str | None:
-        """The name of the set that this is, or a part of, unaltered."""
+        """The name of the known set of which this is an unaltered part or the whole, or None."""
         return None if self.altered or self.extra else self.like or None
 
     @property
     def whole(self) -> bool:
-        """True if this is the known set, no image more, less or other."""
+        """True if this is a known set with all of its images, unaltered."""
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """One line: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a name"."""
+        """Describe the set: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a
+        name ..".
+        """
         if self.name:
             part = "" if self.whole else "a part of "
             return f"{part}{self.name}, {self.n_images} of {self.total} images"
-        same = self.total - len(self.missing) - len(self.altered)
-        like = f", most like {self.like}: {same} of {self.total} the same" if self.like else ""
+        n_same = self.total - len(self.missing) - len(self.altered)
+        like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
         return f"a set without a name, {self.n_images} images{like}"
 
     def to_mapping(self) -> dict[str, object]:
@@ -78,7 +82,7 @@ class Identity:
 
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
-    """Return the fingerprint of a set from those of its images by id, in any order."""
+    """Return the fingerprint of a set from the fingerprints of its images by id, in any order."""
     lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
@@ -89,9 +93,9 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, str]:
-    """Return the fingerprint of every ground truth of a folder by image id, sorted.
+    """Return the fingerprint of every ground truth in a folder by image id, sorted.
 
-    All files that cannot be read are listed in one error.
+    Raises one DataError that lists all unreadable files.
     """
     fingerprints, faults = {}, []
     pairs = ground_truths(gt_dir, split_file)
@@ -112,13 +116,13 @@ def folder_fingerprints(
 def shipped_sets() -> Mapping[str, Mapping[str, str]]:
     """Return the fingerprints of the known sets ("bsds500-val" ...) by image id."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("known_sets.json").read_bytes()
-    return {name: one["images"] for name, one in json.loads(text)["sets"].items()}
+    return {name: entry["images"] for name, entry in json.loads(text)["sets"].items()}
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Return which of the shipped sets the images (id -> fingerprint) are.
+    """Identify the set of images (id -> fingerprint) among the shipped sets.
 
-    The set that shares most images is taken, of equals the one that leaves fewer missing.
+    The known set that shares most images is used; of equals the set with fewer missing images.
     """
     sets, images_here = shipped_sets(), images.items()
     like = max(sets, key=lambda name: (len(images_here & sets[name].items()), -len(sets[name])))

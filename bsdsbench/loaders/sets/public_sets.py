@@ -1,7 +1,7 @@
-"""Public data sets by name: where each is, what is kept of its archive, and where it lies here.
+"""Public data sets by name: their sources, the needed files of their archives, and local folders.
 
-public_sets.toml has them. A set with an `url` is downloaded into the user's cache and counts as
-there only after its ground truth was recognised; of the others the file says how to get them.
+public_sets.toml lists the sets. A set with a `url` is downloaded into the user's cache, and is
+usable only after its ground truth was recognised. For other sets the file tells how to get them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import parse_toml
 from bsdsbench.text import did_you_mean
 
-# Unpacked. The largest file of the sets is a picture of 3 MB, the largest set (SBD) has 1.6 GB.
+# Limits after unpacking. The largest file is an image of 3 MB, the largest set (SBD) has 1.6 GB.
 MAX_FILE, MAX_SET = 64 << 20, 4 << 30
 
-# What the libraries raise for an archive that is none.
+# Exceptions of the libraries for damaged archives
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError, ValueError)
 
 Report = Callable[[int, int, str], None]
@@ -38,23 +38,23 @@ Report = Callable[[int, int, str], None]
 
 @frozen
 class PublicSet:
-    """A data set that the public can get, an entry of public_sets.toml.
+    """A data set that is available to the public, an entry of public_sets.toml.
 
     Parameters
     ----------
     name, title, licence, home : str
-        The name for `data get`, one line about it, its terms, and its page.
+        The name for `data get`, a one-line description, the terms, and the web page.
     how : str
-        What to do there where it cannot be downloaded by name.
+        Instructions for the web page if the set cannot be downloaded by name.
     url, keep, sha256 : str
-        The archive; a regular expression of the ends of the paths that are kept; the archive's
-        hash where it proves the content.
+        The archive, a regular expression for the ends of the paths to keep, and the archive's hash
+        if it proves the content.
     protocol : str
-        How its ground truth is read.
+        The protocol by which the ground truth is read.
     splits : mapping
-        The names of its ground-truth sets -> folder; several names of one folder are editions.
+        Name of a ground-truth set -> folder. Several names of one folder are editions.
     images : mapping
-        The same names -> folder of pictures.
+        The same names -> folder of images.
     counts : mapping
         Number of images of sets without a fingerprint.
     """
@@ -75,13 +75,13 @@ class PublicSet:
 
 @cache
 def public_sets() -> dict[str, PublicSet]:
-    """Name -> set."""
+    """Return the public sets by name."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("public_sets.toml").read_bytes()
     return {name: PublicSet(name, **entry) for name, entry in parse_toml(text).items()}
 
 
 def public_set(name: str) -> PublicSet:
-    """The set of that name. Raises DataError for another name."""
+    """Return the public set with a name. Raises DataError for another name."""
     if name not in public_sets():
         known = ", ".join(public_sets())
         raise DataError(f"{name!r}: expected one of {known}{did_you_mean(name, public_sets())}")
@@ -89,27 +89,26 @@ def public_set(name: str) -> PublicSet:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloaded sets, in the user's cache (XDG_CACHE_HOME is obeyed)."""
+    """Return the folder of downloaded sets in the user's cache, which XDG_CACHE_HOME may set."""
     import pooch
 
     return Path(pooch.os_cache("bsdsbench")) / "data"
 
 
 def set_folder(split: str, kind: str = "splits") -> Path:
-    """Return the folder of a downloaded set's ground truth, or with "images" of its pictures.
+    """Return the folder of a downloaded set's ground truth or, with kind "images", of its images.
 
-    `split` is a name such as "bsds500-test". Raises DataError that says how to download it.
+    `split` is a name such as "bsds500-test". Raises DataError that tells how to download the set.
     """
     where = "--gt FOLDER" if kind == "splits" else "the folder of images"
-    for one in public_sets().values():
-        if split in getattr(one, kind):
-            folder = cache_folder() / one.name / getattr(one, kind)[split]
+    for public in public_sets().values():
+        if split in getattr(public, kind):
+            folder = cache_folder() / public.name / getattr(public, kind)[split]
             if folder.is_dir():
                 return folder
-            if one.url:
-                raise DataError(
-                    f"{split}: not here, expected {where} or `bsdsbench data get {one.name}` before"
-                )
+            if public.url:
+                command = f"`bsdsbench data get {public.name}`"
+                raise DataError(f"{split}: not here, expected {where} or {command} before")
     raise DataError(f"{split}: cannot be downloaded by name, expected {where}")
 
 
@@ -121,36 +120,36 @@ def download(
 ) -> Path:
     """Download a public set, keep the needed files, and check its ground truth by fingerprint.
 
-    A download that breaks off is resumed by the next call. A folder in the cache that has every
-    split is returned as it is: it was checked when it was made.
+    The next call resumes an interrupted download. A folder in the cache with all splits is returned
+    unchanged, because it was checked when it was made.
 
     Parameters
     ----------
     name : str
-        A set of `public_sets` with an address.
+        A set of `public_sets` with a URL.
     to : path, optional
         A new folder; by default one in the user's cache, where `set_folder` finds it.
     url : str, optional
         A mirror's .zip or .tar.gz, or the path of an archive; it may have some splits only.
     progress : callable, optional
-        Called with (done, total, what): bytes, then images checked.
+        Called with (done, total, name) for bytes, then for checked images.
 
     Raises
     ------
     DataError
-        For a name without an address, a failed download, a damaged or hostile archive, and content
-        that is another one. Nothing is kept but the bytes of a download that broke off.
+        For a name without a URL, a failed download, a damaged or hostile archive, and other
+        content than expected. Only the bytes of an interrupted download are kept.
     """
     from filelock import FileLock, Timeout
 
-    one = public_set(name)
-    source = url or one.url
+    public = public_set(name)
+    source = url or public.url
     if not source:
-        raise DataError(f"{name}: cannot be downloaded by name. {one.how} {one.home}")
+        raise DataError(f"{name}: cannot be downloaded by name. {public.how} {public.home}")
     target = Path(to) if to else cache_folder() / name
     if to and target.exists():
         raise DataError(f"{target}: is there already, expected a new folder")
-    if target.is_dir() and all((target / where).is_dir() for where in one.splits.values()):
+    if target.is_dir() and all((target / where).is_dir() for where in public.splits.values()):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     mark = hashlib.sha256(source.encode()).hexdigest()[:8]
@@ -162,8 +161,8 @@ def download(
             if not local:
                 _download(source, archive, progress)
             try:
-                _unpack(Path(source) if local else archive, source, one, Path(made, "set"))
-                _check(Path(made, "set"), source, one, progress)
+                _unpack(Path(source) if local else archive, source, public, Path(made, "set"))
+                _check(Path(made, "set"), source, public, progress)
             finally:
                 archive.unlink(missing_ok=True)
             if target.exists():  # an earlier copy had fewer splits
@@ -176,7 +175,7 @@ def download(
 
 
 def _download(url: str, archive: Path, progress: Report | None) -> None:
-    """Write the contents of `url` to `archive`, resuming from ARCHIVE.part if that is there."""
+    """Write the content of `url` to `archive`, resuming from ARCHIVE.part if it exists."""
     if archive.exists():
         return
     import requests
@@ -188,7 +187,7 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
         try:
             with requests.get(url, headers=ask, stream=True, timeout=60) as answer:
                 answer.raise_for_status()
-                if answer.status_code == 200:  # the whole, not the part that was asked for
+                if answer.status_code == 200:  # the server sends the whole file, not the rest
                     done = file.truncate(0)
                 total = done + int(answer.headers.get("Content-Length", 0))
                 for block in answer.iter_content(1 << 18):
@@ -209,12 +208,17 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
 
 
 def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Yield each member's path, whether it is a plain file, and a function that opens it."""
+    """Yield each member's path, whether it is a plain file, and a function that opens it.
+
+    Raises DataError if a tar archive unpacks to more than 2 * MAX_SET bytes. The size of zip
+    members is checked when they are read.
+    """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for entry in packed.infolist():
-                linked = stat.S_ISLNK(entry.external_attr >> 16)
-                yield entry.filename, not (entry.is_dir() or linked), partial(packed.open, entry)
+                mode = entry.external_attr >> 16  # Unix file mode
+                is_plain = not (entry.is_dir() or stat.S_ISLNK(mode))
+                yield entry.filename, is_plain, partial(packed.open, entry)
     else:
         with tarfile.open(archive, "r|*") as tar:
             size = 0
@@ -225,65 +229,67 @@ def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], No
                 yield member.name, member.isreg(), partial(tar.extractfile, member)
 
 
-def _unpack(archive: Path, source: str, one: PublicSet, folder: Path) -> None:
-    """Write the files of the archive that match `one.keep` to `folder`."""
-    keep = re.compile(f"(?:.*/)?({one.keep})")
+def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
+    """Write the files of the archive that match the set's `keep` to `folder`. Raises DataError."""
+    keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
     try:
-        if one.sha256:
+        if public.sha256:
             digest = hashlib.sha256()
             with archive.open("rb") as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
-            if digest.hexdigest() != one.sha256:
-                raise DataError(f"sha256 {digest.hexdigest()}, expected {one.sha256}")
+            if digest.hexdigest() != public.sha256:
+                raise DataError(f"sha256 {digest.hexdigest()}, expected {public.sha256}")
         with closing(_members(archive)) as members:
-            for path, plain, opened in members:
+            for path, is_plain, open_member in members:
                 if path.startswith("/") or "\\" in path or ".." in PurePosixPath(path).parts:
                     raise DataError(f"{path!r} leads out of the folder")
                 match = keep.fullmatch(path)
                 if not match or path.endswith("/"):
                     continue
-                if not plain:
+                if not is_plain:
                     raise DataError(f"{path!r} is no plain file")
-                with opened() as stream:
+                with open_member() as stream:
                     content = stream.read(MAX_FILE + 1)
                 total += len(content)
                 if len(content) > MAX_FILE or total > MAX_SET:
                     raise DataError(f"{path!r} unpacks to more than a picture or annotation has")
-                to = folder / match[1]
-                to.parent.mkdir(parents=True, exist_ok=True)
-                if to.exists():
+                target = folder / match[1]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if target.exists():
                     raise DataError(f"{match[1]!r} is there twice")
-                to.write_bytes(content)
+                target.write_bytes(content)
     except DataError as error:
         raise DataError(f"{source}: {error}; nothing is kept") from None
     except DAMAGED as error:
         raise DataError(f"{source}: {error}, expected .zip or .tar.gz; nothing is kept") from None
     if not total:
-        raise DataError(f"{source}: nothing of {one.name} in it; nothing is kept")
+        raise DataError(f"{source}: nothing of {public.name} in it; nothing is kept")
 
 
-def _check(folder: Path, source: str, one: PublicSet, progress: Report | None) -> None:
-    """Compare the ground truth of each downloaded split with its known fingerprint."""
+def _check(folder: Path, source: str, public: PublicSet, progress: Report | None) -> None:
+    """Compare the ground truth of each downloaded split with its known fingerprint. Raises
+    DataError.
+    """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 
-    for where in dict.fromkeys(one.splits.values()):
+    for where in dict.fromkeys(public.splits.values()):
         if not (folder / where).is_dir():
             continue
-        names = [name for name, other in one.splits.items() if other == where]
+        names = [name for name, other in public.splits.items() if other == where]
         try:
             images = folder_fingerprints(
-                folder / where, Protocol.preset(one.protocol), progress=progress
+                folder / where, Protocol.preset(public.protocol), progress=progress
             )
         except DataError as error:
             raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
-        identity, count = identify(images), one.counts.get(names[0])
+        identity, count = identify(images), public.counts.get(names[0])
         if (len(images) != count) if count else not (identity.whole and identity.name in names):
             expected = f"{count} images of {names[0]}" if count else " or ".join(names)
             raise DataError(
                 f"{source}: {where} is {identity.describe()}, expected {expected}; nothing is kept"
             )
-    if one.splits and not any((folder / where).is_dir() for where in one.splits.values()):
-        raise DataError(f"{source}: no ground truth of {one.name} in it; nothing is kept")
+    if public.splits and not any((folder / where).is_dir() for where in public.splits.values()):
+        raise DataError(f"{source}: no ground truth of {public.name} in it; nothing is kept")
