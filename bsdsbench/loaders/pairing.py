@@ -174,7 +174,7 @@ class _File(NamedTuple):
     parts: tuple[str, ...]
 
 
-_PARTS, _ROOT = attrgetter("parts"), attrgetter("root")
+_PARTS, _PATH, _ROOT = map(attrgetter, ("parts", "path", "root"))
 
 
 def pair(
@@ -414,11 +414,11 @@ def _group_by_id(
     start_above_1 = min(numbers, default=0) > 1
     doubled = set()
     for image_id, marks in marks_by_id.items():
-        paths = [file.path for file in groups[image_id]]
+        paths = list(map(_PATH, groups[image_id]))
         are_frames = may_be_frames and (start_above_1 or any(mark.is_frame for mark in marks))
         if are_frames or not _is_one_image(paths, marks, arrangement):
             doubled.add(image_id)
-    by_id = {image_id: [file.path for file in group] for image_id, group in groups.items()}
+    by_id = {image_id: list(map(_PATH, group)) for image_id, group in groups.items()}
     return FilesOfSide(by_id, doubled | doubtful & by_id.keys(), Layout.of_files(by_id))
 
 

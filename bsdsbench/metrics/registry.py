@@ -225,7 +225,8 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
             voids[metric.name] = metric.files_read(opt).void
         if several and "max_dist" in metric.used(opt) and not metric.several_tolerances:
             raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
-        parts = metric.parts(protocol, opt)
+        if not (parts := metric.parts(protocol, opt)):
+            continue
         keys = {column.key for column in (*metric.columns, *metric.part_columns)}
         groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
         for part, group in product(parts, groups):

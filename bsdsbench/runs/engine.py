@@ -24,6 +24,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import attrs
@@ -285,7 +286,7 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence: dict[str, Sides] = {}
     forms: dict[str, str] = {}
-    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
+    has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
         given_pred = None if item.form else pred
         sides = None
@@ -297,7 +298,7 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
             forms[metric.name] = given_pred.form if given_pred is not None else item.form
     main = plan.metrics[0]
     gt = inputs[0].gt
-    fingerprints = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
+    fingerprints = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
     return ImageRecord(
         item.image_id,
         gt.shape,

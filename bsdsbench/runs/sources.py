@@ -265,7 +265,7 @@ def folder_header(
     if pred is not None:
         known |= {"pred_kind": plan.pred_kind, "missing": plan.missing, "task": plan.task}
         known["split"] = None if plan.split_file is None else show(plan.split_file)
-    ids = "\0".join(item.image_id for item in items).encode("utf-8", "surrogateescape")
+    ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
     provenance = Provenance(
         **known,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),

@@ -192,7 +192,7 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     collect_eval_bdry.m, with 100 linear steps between neighbouring thresholds.
     """
     t = curve.thresholds
-    f, p, r = (np.atleast_2d(a) for a in (curve.f, curve.precision, curve.recall))  # (S, T)
+    f, p, r = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
     if rule == "maximum" or t.size == 1:
         i, j, weight = np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f))
     else:
