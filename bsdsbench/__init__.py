@@ -12,7 +12,7 @@ Names are imported when first used, so that `import bsdsbench` and the command l
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.lazy import late
+from bsdsbench.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from bsdsbench import curves as curves
@@ -142,7 +142,7 @@ _MODULES = {
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
 if not TYPE_CHECKING:  # it would give every name the type Any
-    __getattr__ = late(__name__, _HOME, _MODULES)
+    __getattr__ = lazy_getattr(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,10 @@
-"""python -m bsdsbench, and the command bsdsbench."""
+"""The entry point of `python -m bsdsbench` and of the command bsdsbench."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C while it is still being imported is no traceback either."""
+    """Run the command line. Ctrl-C during its import ends the process without a traceback."""
     try:
         from bsdsbench.cli import main as run
 

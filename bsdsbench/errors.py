@@ -1,4 +1,4 @@
-"""Errors that a user can cause, each one line: the file, what it has, what was expected."""
+"""Errors that a user can cause. Each is one line: the file, its contents, the expected contents."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from bsdsbench.text import clip, visible
 
 
 def _hashable(value: object) -> object:
-    """Return a list as a tuple and any other value unchanged."""
+    """Convert a list to a tuple. Any other value is returned unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
 @attrs.frozen(slots=False)
 class Setting:
-    """An option of a call with a value for it, which Python and the command line write differently.
+    """An option with a value. Python and the command line write it differently.
 
     Parameters
     ----------
     name : str
         The option's name in Python: a keyword, a field of the protocol, or METRIC.OPTION.
     value : object
-        The value that is proposed, of several a list; `...` where the user has to find it.
+        The proposed value; several values are a list. `...` if the user has to find the value.
     effect : str
-        What that does, in words that follow it, such as "for region labels".
+        The effect, in words that follow the option, such as "for region labels".
     beside : tuple of Setting
-        Other options without which it is none; they have no effect of their own.
+        Further options that are needed with this one. They have no `effect`.
 
     Examples
     --------
@@ -49,7 +49,10 @@ class Setting:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return the option, with those beside it, as `write` writes them, and the effect."""
+        """Return the setting as one line: the option, those beside it, and the effect.
+
+        `write` formats an option.
+        """
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
@@ -69,11 +72,11 @@ class Problem:
     Parameters
     ----------
     file : str
-        The file, or what else is at fault; empty where `has` says it.
+        The file, or another name of the input; empty if `has` names it.
     has, expected : str
-        What it has, and what was expected; `has` may be a whole sentence.
+        The contents, and the expected contents. `has` may be a whole sentence.
     fix : tuple of Setting or str
-        What mends it, one or the other: options, or steps in words.
+        Alternative fixes: options, or steps in words.
 
     Examples
     --------
@@ -90,26 +93,26 @@ class Problem:
         return self.line()
 
     def line(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return one printable line, with options as `write` writes them (as Python does)."""
+        """Return one printable line. `write` formats options; by default as Python writes them."""
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
         text += f" ({self.fixes(write)})" if self.fix else ""
         return clip(visible(text, spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return what mends it, in words."""
+        """Return the fixes in words."""
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
     def of(self, file: str) -> Problem:
-        """Return the problem as one of `file`, where it does not name a file so far."""
+        """Return the problem with `file` as its file, unless it names a file already."""
         has = self.has.removeprefix(f"{file}: ")
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
 
 
 def _problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
-    """Return a message in words, and what mends it, as a problem."""
+    """Convert a message in words, with its fixes, to a problem."""
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
     return message if isinstance(message, Problem) else Problem(has=message, fix=fixes)
 
@@ -117,16 +120,16 @@ def _problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
-    What a line quotes may hold anything and be long; lines are made printable and short here.
+    Quoted parts of an input may hold anything and be long. Lines are made printable and short here.
 
     Parameters
     ----------
     message : str or Problem
-        What is wrong, in one line.
+        The problem in one line.
     problems : sequence of str or Problem
-        One for each fault of the run; by default the message.
+        All problems of the run; by default the message.
     fix : Setting, str or sequence of these
-        What mends it, where the message is text: the options, or steps in words.
+        Fixes for a message of text: options, or steps in words.
 
     Examples
     --------
@@ -153,7 +156,7 @@ class DataError(ValueError):
 
     @classmethod
     def collect(cls, errors: Iterable[DataError]) -> DataError:
-        """Return errors as one that lists every problem, in the order given."""
+        """Join errors to one that lists every problem, in the given order."""
         return cls("", [problem for error in errors for problem in error.problems])
 
 
@@ -198,7 +201,7 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Warn at the line outside of this package that called it, however many calls ago."""
+    """Issue a warning at the innermost line outside of this package on the call stack."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
         level, frame = level + 1, frame.f_back
@@ -206,7 +209,7 @@ def warn(warning: InputWarning) -> None:
 
 
 def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Return "PACKAGE, in FILE, line N" of the innermost line of these packages; "" for none."""
+    """Return "PACKAGE, in FILE, line N" of the innermost line in these packages, or ""."""
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -216,37 +219,37 @@ def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Return what was raised that nobody expected, and the place in these packages."""
+    """Describe an unexpected exception, and its place in these packages."""
     place = place_of_bug(error, packages)
     return f"unexpected {type(error).__name__}: {error}" + (f" (a bug in {place})" if place else "")
 
 
 def alike(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Return equal faults of several files together: where only the file and numbers differ."""
-    kinds: dict[str | Problem, list[Problem]] = {}
+    """Group problems that are equal except for the file and for numbers."""
+    groups: dict[str | Problem, list[Problem]] = {}
     for problem in map(_with_file, dict.fromkeys(problems)):
-        what = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
-        kinds.setdefault(what if problem.file else problem, []).append(problem)
-    return list(kinds.values())
+        without_numbers = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
+        groups.setdefault(without_numbers if problem.file else problem, []).append(problem)
+    return list(groups.values())
 
 
 def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
-    """Return problems, with equal faults of more than `few` files as one, which names `few`.
+    """Join equal problems of more than `few` files to one problem, which names `few` files.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*grouped(faults))
     4 files (a, b, c ...): value 3, expected 0 .. 1
     """
-    lines = []
-    for same in alike(problems):
-        if len(same) > few:
-            files = ", ".join(problem.file for problem in same[:few])
-            same = [attrs.evolve(same[0], file=f"{len(same)} files ({files} ...)")]
-        lines += same
-    return lines
+    joined = []
+    for group in alike(problems):
+        if len(group) > few:
+            files = ", ".join(problem.file for problem in group[:few])
+            group = [attrs.evolve(group[0], file=f"{len(group)} files ({files} ...)")]
+        joined += group
+    return joined
 
 
 def _with_file(problem: Problem) -> Problem:
-    """Return the problem "FILE: fault" in words as a fault of that file."""
+    """Split a problem "FILE: fault" in words into its file and its fault."""
     file, colon, has = problem.has.partition(": ")
     return attrs.evolve(problem, file=file, has=has) if colon and not problem.file else problem

@@ -1,13 +1,11 @@
-"""Files: untrusted bytes, JSON and TOML read within bounds; whole files written; a folder's lock.
+"""Files: bounded reading of untrusted bytes, JSON and TOML; atomic writing; locks of folders.
 
-Every error is one line with the file's name.
+Every error is one line with the file's name. Bounds keep any file from using up the memory:
+`MAX_FILE_BYTES` on disk, `MAX_PIXELS` in an array (checked from the header, before anything is
+decoded), `MAX_DECODED_BYTES` in all arrays of a file together, `MAX_VALUES` in a JSON or TOML text.
+Including later processing, a file takes at most three times `MAX_DECODED_BYTES`.
 
-Bounds, so that no file can take the machine's memory: `MAX_FILE_BYTES` on disk, `MAX_PIXELS` in
-any one array (checked from the header, before anything is decoded), `MAX_DECODED_BYTES` in all
-arrays of a file together, `MAX_VALUES` in a JSON or TOML text. Including later processing, one file
-takes at most three times `MAX_DECODED_BYTES`.
-
-The fields of a JSON object are each of a type; anything else is a FaultError.
+Fields of a JSON object have fixed types; any other value is a FaultError.
 """
 
 from __future__ import annotations
@@ -45,12 +43,12 @@ T = TypeVar("T")
 
 
 class FaultError(DataError):
-    """A fault of a file, without its name; `reading` turns it into a FileFormatError."""
+    """A fault of a file, without the file's name. `reading` turns it into a FileFormatError."""
 
 
 @contextmanager
 def reading(path: PathLike, what: str) -> Iterator[None]:
-    """Turn whatever a parser raises about `path` into one FileFormatError of one line."""
+    """Turn any exception that a parser raises for `path` into a FileFormatError of one line."""
     try:
         yield
     except DataError as error:
@@ -59,7 +57,7 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
     except MemoryError:
         raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
     except Exception as error:
-        # Parsers of foreign formats raise anything on broken bytes; all of it means the same.
+        # Parsers of foreign formats raise anything for broken bytes, always with the same meaning
         reason = show(" ".join(str(error).split()))[:200] or type(error).__name__
         raise FileFormatError(
             f"{show(path)}: is damaged or cut short ({reason}), expected {what}"
@@ -67,7 +65,10 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """Return the content of a regular file that is not empty and has at most `limit` bytes."""
+    """Return the content of a regular file that is not empty and has at most `limit` bytes.
+
+    Raises FileFormatError for any other file, and for a file that changes while it is read.
+    """
     limit, data = MAX_FILE_BYTES if limit is None else limit, b""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would hang in open()
         kind = "a folder" if os.path.isdir(path) else "not a regular file"
@@ -94,7 +95,9 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles:
-    """Reads each file once and keeps its bytes, so that the hashed bytes are the decoded ones."""
+    """A reader that reads each file once and keeps its bytes, so that hashed and decoded bytes
+    agree.
+    """
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
@@ -108,7 +111,7 @@ class HeldFiles:
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the object in a JSON file. Raises FileFormatError, one line, for anything else."""
+    """Return the object in a JSON file. Raises FileFormatError for anything else."""
     data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
         content = parse_json(data)
@@ -118,7 +121,9 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text, bounded in values; numbers are finite."""
+    """Return the value of a JSON text. Raises FaultError for too many values and
+    infinite numbers.
+    """
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -128,12 +133,12 @@ def parse_json(data: bytes) -> Any:
 
 
 def as_json(content: object) -> str:
-    """Return the text of a JSON file. ValueError for NaN and infinity."""
+    """Return the text of a JSON file. Raises ValueError for NaN and infinity."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def too_much_json(data: bytes) -> str:
-    """Return the fault of a JSON text that is too large to be read, or ""."""
+    """Return the fault of a JSON text that is too large, or ""."""
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
     if sum(map(data.count, (b",", b":", b"[", b"{"))) > MAX_VALUES:
@@ -142,6 +147,7 @@ def too_much_json(data: bytes) -> str:
 
 
 def _finite(digits: str) -> float:
+    """Convert digits to a float. Raises FaultError if the number is not finite."""
     value = float(digits)
     if not math.isfinite(value):
         raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
@@ -149,7 +155,7 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the table of a TOML text."""
+    """Return the table of a TOML text. Raises FaultError."""
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -159,7 +165,7 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array of `shape` is over MAX_PIXELS or MAX_DECODED_BYTES."""
+    """Raise FaultError if an array of `shape` exceeds MAX_PIXELS or MAX_DECODED_BYTES."""
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
         size = clip(" x ".join(map(str, shape)), 100)
@@ -168,28 +174,32 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
 
 
 class Budget:
-    """The bytes a file decodes to."""
+    """A count of the bytes to which a file decodes."""
 
     spent = 0
 
     def spend(self, count: int) -> None:
+        """Add decoded bytes. Raises FaultError if the sum exceeds MAX_DECODED_BYTES."""
         self.spent += count
         if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return a field of a type: text that UTF-8 can hold, int, a number (float), an object."""
+    """Return a field of a type: text that UTF-8 can hold, int, float (any number) or dict.
+
+    Raises FaultError if the field is absent or has another type.
+    """
     value: Any = fields.get(name)
-    good = isinstance(value, (int, float) if kind is float else kind)
-    if not good or isinstance(value, bool) or (isinstance(value, str) and not is_text(value)):
-        shown = clip(repr(value), 60) if name in fields else "not there"
-        raise FaultError(f"{clip(name, 80)} is {shown}, expected {_KIND_NAMES[kind]}")
+    has_type = isinstance(value, (int, float) if kind is float else kind)
+    if not has_type or isinstance(value, bool) or (isinstance(value, str) and not is_text(value)):
+        description = clip(repr(value), 60) if name in fields else "not there"
+        raise FaultError(f"{clip(name, 80)} is {description}, expected {_KIND_NAMES[kind]}")
     return kind(value)  # type: ignore[call-arg]
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the fields of an object, which must all have one type."""
+    """Return the fields of an object, which must all have one type. Raises FaultError."""
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
@@ -198,9 +208,9 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 
 
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
+    """Write `data` to `path` so that a reader sees either the old file or the whole new file.
 
-    Text is written as UTF-8, missing folders are made; `durable` also waits for the disk.
+    Text is written as UTF-8, and missing folders are made. `durable` also waits for the disk.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -216,42 +226,43 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
     except BaseException as error:
         with suppress(OSError):
             os.unlink(part)
-        if isinstance(error, OSError):  # of the file that was meant; a full disk has no name
+        if isinstance(error, OSError):  # name the target file; the error of a full disk has no name
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         raise
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what killed writers left half written in `folder`. Nobody else may write there."""
+    """Delete half-written files of killed writers in `folder`, to which nobody else may write."""
     for path in folder.glob(".*.part"):
         path.unlink(missing_ok=True)
 
 
 def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
-    """Encode a picture as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
+    """Encode an image as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
 
-    With a palette (K, 4) the pixels, (H, W) uint8, are its indices.
+    With a palette (K, 4) the pixels, (H, W) uint8, are indices of it.
     """
     import numpy as np
     from PIL import Image
 
     image, stream = Image.fromarray(pixels), BytesIO()
     if palette is None:
-        # The usual level 6 takes two to three times as long for 1 to 7 % of the bytes.
+        # The default level 6 takes two to three times as long and saves 1 to 7 % of the bytes
         image.save(stream, "PNG", compress_level=4)
     else:
         colors = np.asarray(palette, np.uint8)
         image.putpalette(colors[:, :3].tobytes())
-        # Level 9 (optimize) takes fifteen times as long for 7 % of the bytes.
+        # Level 9 (optimize) takes fifteen times as long and saves 7 % of the bytes
         image.save(stream, "PNG", compress_level=6, transparency=colors[:, 3].tobytes())
     return stream.getvalue()
 
 
 @contextmanager
 def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold OUT, which is made. A thread that holds it may hold it again.
+    """Lock the folder `out`, which is made if absent. The same thread may lock it again.
 
-    Raises RunLockedError if another goes on holding it for `wait` seconds, DataError, OSError.
+    Raises RunLockedError if another process holds the lock for `wait` seconds, and DataError if the
+    file system has no locks.
     """
     from filelock import FileLock, Timeout
 

@@ -1,4 +1,4 @@
-"""Names of packages that are imported when first used."""
+"""Packages that import their names on first use."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
-def late(
+def lazy_getattr(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], object]:
-    """Return a package's `__getattr__`, which imports listed names and `modules` on first use.
+    """Return a module `__getattr__` for `package` that imports names on first use.
 
-    Both map a name to the module of bsdsbench that has it, or that it is.
+    `names` maps a name to the module of bsdsbench that defines it. `modules` maps a name to the
+    module of bsdsbench that it stands for.
     """
 
     def get(name: str) -> object:
+        """Import and return a name. Raises AttributeError for an unknown name."""
         if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")
         if name not in names:

@@ -51,12 +51,12 @@ from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 _CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
-_DRAWS = 12  # more than are summed without compiled code
+_DRAWS = 12  # so many samples are summed by compiled code
 
 
 @dataclass
 class MetricCase:
-    """A metric, images for it, and facts about them that come from elsewhere.
+    """A metric, images for it, and facts about the images from an independent source.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class MetricCase:
     images : sequence of pairs
         Prediction and ground truth of two or more images, unequal and with ids in order.
     protocol : Protocol
-        Under which they are counted; default: the metric's.
+        The protocol for counting; default: the metric's.
     counts : callable or None
         (prediction, ground truth, protocol) -> {name: values}, a plain definition of the counts.
     scores : callable or None
         (counts of the images, protocol) -> {column: value}, a plain definition of the scores.
     perfect : callable or None
-        ground truth -> the prediction that is right, and ground truth of one annotator.
+        ground truth -> a perfect prediction, and the ground truth of one annotator.
     imperfect : tuple of str
-        Columns, or groups of them, that are not 1 (or 0) then.
+        Columns, or groups of columns, that are not 1 (or 0) for a perfect prediction.
     write : callable or None
         (empty folder) -> folders of predictions and of ground truth with these images as files.
     """
@@ -89,60 +89,66 @@ class MetricCase:
 
     @cached_property
     def run(self) -> Evaluation:
-        """The images counted one after the other, as a training loop does."""
+        """The run of the images, counted one after the other as a training loop does."""
         return self.streamed(self.images)
 
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """The run of some images."""
+        """Count some images and return their run."""
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
         return stream.compute()
 
     def counted(self) -> list[Any]:
-        """The counts of the images."""
+        """Return the counts of the images."""
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """The scores of weighted data sets."""
+        """Return the scores of weighted samples of the images."""
         proto = protocol or self.run.protocol
         opt = self.metric.options_of(proto)
         return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """The score columns of a data set in which each image is so many times."""
+        """Return the score columns of a data set in which image k occurs times[k] times."""
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
-        named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
-        return _columns(self.metric, self.metric.score(named, self.run.protocol))
+        renamed = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
+        return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
 
 
-def _assert_same(one: object, other: object) -> None:
-    """Check that two trees of scores have the same bits, NaN equal to NaN."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        shared = one.keys() & other.keys()  # classes that are absent have no scores of a run
-        assert shared
-        for key in shared:
-            _assert_same(one[key], other[key])
-    elif hasattr(one, "equals"):
-        assert one.equals(other)
-    elif isinstance(one, np.ndarray | float):
-        np.testing.assert_array_equal(one, other)
+def _assert_same(first_tree: object, second_tree: object) -> None:
+    """Check that two trees of scores are equal, with NaN equal to NaN.
+
+    Keys of only one tree are skipped, because a class that is absent has no score in a run.
+    """
+    if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
+        shared_keys = (
+            first_tree.keys() & second_tree.keys()
+        )  # classes that are absent have no scores of a run
+        assert shared_keys
+        for key in shared_keys:
+            _assert_same(first_tree[key], second_tree[key])
+    elif hasattr(first_tree, "equals"):
+        assert first_tree.equals(second_tree)
+    elif isinstance(first_tree, np.ndarray | float):
+        np.testing.assert_array_equal(first_tree, second_tree)
     else:
-        assert one == other
+        assert first_tree == second_tree
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """The values of a metric's columns that a score has, and of its parts."""
+    """Return the values of a metric's columns that are in a score."""
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
 
 
 class MetricContract:
-    """The tests. A class that inherits them has a fixture `case`."""
+    """The tests of the contract. A class that inherits them has a fixture `case`."""
 
     def test_counts_are_the_plain_ones(self, case: MetricCase) -> None:
+        """The counts equal those of the plain definition."""
         if case.counts is None:
             pytest.skip("no plain definition of the counts")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
@@ -150,6 +156,7 @@ class MetricContract:
                 assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
     def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
+        """The scores equal those of the plain definition, under every ODS and AP rule."""
         if case.scores is None:
             pytest.skip("no plain definition of the scores")
         curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
@@ -162,9 +169,10 @@ class MetricContract:
                 assert value_at(scores, key) == pytest.approx(value, **_CLOSE), (key, ods, ap)
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
+        """A weighted sample has the scores of a data set that repeats the images."""
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)
-        for samples in (weights, weights[:2]):  # with compiled code, and without
+        for samples in (weights, weights[:2]):  # with and without compiled code
             tree = case.tree(samples)
             for b, row in enumerate(samples):
                 expected = case.repeated(row)
@@ -173,6 +181,7 @@ class MetricContract:
                 )
 
     def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
+        """The row of an image has the scores of a data set with this image alone."""
         eye = np.eye(len(case.images), dtype=int)
         table = case.run.per_image(case.metric.name)
         keys = {c.key.replace(".", "_"): c.key for c in case.metric.columns}
@@ -188,6 +197,7 @@ class MetricContract:
         assert case.run.image_scores(case.metric.name).keys() == {*case.run.image_ids}
 
     def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
+        """A group of images has exactly the scores of a run of these images."""
         records = case.run.records
         fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
         run = replace(case.run, records=fourfold)
@@ -201,6 +211,7 @@ class MetricContract:
             _assert_same({**sample_scores(tree, number), "n_images": len(part)}, alone)
 
     def test_perfect_is_perfect(self, case: MetricCase) -> None:
+        """A perfect prediction has the best scores."""
         if case.perfect is None:
             pytest.skip("no perfect prediction")
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
@@ -215,7 +226,7 @@ class MetricContract:
         assert checked
 
     def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
-        """Nothing annotated, and then the images' own predictions or the truth itself."""
+        """An empty ground truth gives scores, or an error or warning of one line."""
         for perfect in (False, True):
             pairs = [(pred, _blank(gt)) for pred, gt in case.images]
             if perfect and case.perfect:
@@ -230,6 +241,7 @@ class MetricContract:
             assert case.metric.title in run.summary()
 
     def test_other_sizes_are_refused_in_one_line(self, case: MetricCase) -> None:
+        """A prediction of another size is refused in one line, unless the metric resizes."""
         (pred, _), (_, gt) = case.images[:2]
         opt = case.metric.options_of(case.run.protocol)
         if case.metric.fits(pred, gt, opt):
@@ -239,6 +251,7 @@ class MetricContract:
         assert "\n" not in str(caught.value)
 
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
+        """The pixels that are drawn as matched, false and missed add up to the counts."""
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
         if not isinstance(metric, DrawsPixels):
@@ -258,6 +271,7 @@ class MetricContract:
     def test_saved_pickled_merged_read_and_resumed_it_is_the_same(
         self, case: MetricCase, tmp_path: Path
     ) -> None:
+        """A run stays equal when it is saved, pickled, merged, read from files, or resumed."""
         run, records = case.run, case.run.records
         halves = [
             replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
@@ -288,6 +302,8 @@ class MetricContract:
                 assert record.counts[case.metric.name].equals(counts)
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
+        """Annotators score the same in any order; a single annotator is refused."""
+
         def drawn_by(annotators: slice) -> GroundTruth:
             names = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][annotators] for name in names})
@@ -302,10 +318,12 @@ class MetricContract:
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:
-    """The ground truth with nothing in it."""
-    zero, one = (gt.parts.keys() & n for n in ({"mask", "labels"}, {"segmentations", "depth"}))
-    parts = {n: np.zeros_like(gt.parts[n]) for n in zero}
-    parts |= {n: np.ones_like(gt.parts[n]) for n in one}
+    """Return the ground truth with nothing annotated."""
+    zero_parts, one_parts = (
+        gt.parts.keys() & n for n in ({"mask", "labels"}, {"segmentations", "depth"})
+    )
+    parts = {n: np.zeros_like(gt.parts[n]) for n in zero_parts}
+    parts |= {n: np.ones_like(gt.parts[n]) for n in one_parts}
     if "lines" in gt.parts:
         parts["lines"] = Lines(gt.lines.ends[:0], gt.lines.scores[:0], None, gt.lines.grid)
     return gt.replace(boundaries=tuple(np.zeros_like(b) for b in gt.boundaries), **parts)

@@ -1,25 +1,27 @@
-"""Text of one line for people: unprintable characters as escapes, clipped, listed, counted."""
+"""Text of one line for people: escapes for unprintable characters, clipping, lists and counts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-LINE = 600  # characters of a message
+LINE = 600  # the largest number of characters of a message
 
 
 def visible(text: str, spaces: bool = True) -> str:
-    r"""Return text with escapes for what is not seen: control, bidirectional and zero-width
-    characters, line ends and lone surrogates; wide spaces stay, unless `spaces` is false.
+    r"""Escape invisible characters: control, bidirectional, zero-width, line ends and surrogates.
+
+    Wide spaces stay unless `spaces` is False.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
-    shown = ""
+    escaped = ""
     for c in text:
-        wide = spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
-        shown += c if c.isprintable() or wide else c.encode("unicode_escape").decode("ascii")
-    return shown
+        is_space = spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
+        is_visible = c.isprintable() or is_space
+        escaped += c if is_visible else c.encode("unicode_escape").decode("ascii")
+    return escaped
 
 
 def show(name: object) -> str:
@@ -29,7 +31,7 @@ def show(name: object) -> str:
 
 
 def clip(text: str, limit: int = LINE) -> str:
-    """Return text, or its beginning and its end where it is longer than `limit`."""
+    """Return a text, or its beginning and its end if it is longer than `limit`."""
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -37,7 +39,7 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Return names joined by commas: at most `limit` of them, and the number of the others."""
+    """Join names by commas: at most `limit` names, then the number of the others."""
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
@@ -48,7 +50,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" for the known word most like this one; "" if none is."""
+    """Return "; did you mean 'X'?" for the most similar known word, or "" if none is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -56,5 +58,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def is_text(value: str) -> bool:
-    """Return True if text can be written as UTF-8: no character stands for undecodable bytes."""
+    """Return True if a text can be written as UTF-8, that is, holds no lone surrogates."""
     return re.search("[\ud800-\udfff]", value) is None

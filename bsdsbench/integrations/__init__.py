@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.lazy import late
+from bsdsbench.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from bsdsbench.integrations import torchmetrics as torchmetrics
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 # torchmetrics needs torch
 _MODULES = {"torchmetrics": "integrations.torchmetrics"}
 if not TYPE_CHECKING:  # it would give every name the type Any
-    __getattr__ = late(__name__, {}, _MODULES)
+    __getattr__ = lazy_getattr(__name__, {}, _MODULES)

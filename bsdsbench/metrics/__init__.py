@@ -6,7 +6,7 @@ arrays without a run.
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.lazy import late
+from bsdsbench.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.base import Column as Column
@@ -38,4 +38,4 @@ _NAMES = {
 _places = {name: f"metrics.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = ["Column", "Metric", *sorted(_places.keys() - {"Column", "Metric"})]
 if not TYPE_CHECKING:  # it would give every name the type Any
-    __getattr__ = late(__name__, _places)
+    __getattr__ = lazy_getattr(__name__, _places)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.lazy import late
+from bsdsbench.lazy import lazy_getattr
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison_tables import comparison_tables as comparison_tables
@@ -23,4 +23,4 @@ _HOME = {
 
 __all__ = sorted(_HOME)
 if not TYPE_CHECKING:  # it would give every name the type Any
-    __getattr__ = late(__name__, _HOME)
+    __getattr__ = lazy_getattr(__name__, _HOME)
