@@ -204,20 +204,32 @@ def list_items(
         photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     n_maps = n_placeholder_maps(pairs) if kind == "labels" else 1
-    items = []
-    for p in pairs:
-        instances = map(instances_beside, p.gt_paths) if alike.files.instances else ()
-        item = FileItem(
-            pair=p,
-            kind=kind,
-            photo=photos.get(p.image_id),
-            instances=tuple(filter(None, instances)),
-            form="" if p.pred_paths else "none",
-            n_maps=1 if p.pred_paths else n_maps,
-            valid=views.get(p.image_id),
-        )
-        items.append(item)
+    items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
     return PairedFolders(items, absent)
+
+
+def _item_of(
+    pair: Pair,
+    kind: str,
+    alike: ReadAlike,
+    photos: Mapping[str, Path],
+    views: Mapping[str, Path],
+    n_maps: int = 1,
+) -> FileItem:
+    """Return the item of an image with its photo, instance maps and field of view, if any.
+
+    `n_maps` label maps stand for a missing prediction.
+    """
+    instances = map(instances_beside, pair.gt_paths) if alike.files.instances else ()
+    return FileItem(
+        pair=pair,
+        kind=kind,
+        photo=photos.get(pair.image_id),
+        instances=tuple(filter(None, instances)),
+        form="" if pair.pred_paths else "none",
+        n_maps=1 if pair.pred_paths else n_maps,
+        valid=views.get(pair.image_id),
+    )
 
 
 def _pair_files(
@@ -520,16 +532,9 @@ class Sources:
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
         """Return the item of an image, as the run had it."""
-        files = self.pairs[image_id]
-        with_instances = self._alike(protocol).files.instances
-        instances = map(instances_beside, files.gt_paths) if with_instances else ()
-        return FileItem(
-            pair=files,
-            kind=self.pred_kind,
-            photo=self.photos.get(image_id) if self.metric.photo else None,
-            instances=tuple(filter(None, instances)),
-            valid=self.views.get(image_id),
-        )
+        photos = self.photos if self.metric.photo else {}
+        alike = self._alike(protocol)
+        return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """Read the ground truth of an image alone. Raises DataError."""
