@@ -10,7 +10,7 @@ from sklearn.metrics import auc
 import bsdsbench as bb
 from bsdsbench.images import Lines
 from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
-from bsdsbench.loaders.formats.line_files import _truth_lines as truth_lines
+from bsdsbench.loaders.formats.line_files import _to_grid as to_grid
 from bsdsbench.metrics import registry
 from bsdsbench.testing import MetricCase
 from tests.helpers.making import edge_map, noisy_map
@@ -93,7 +93,7 @@ def wires(image_id, rng, shape):
     soft, ends = _draw_predicted_lines(lines, drawn, shape), annotated[:, [1, 0, 3, 2]]
     mine = Lines(lines, drawn, np.column_stack([lines[:, :2], drawn]))
     points = np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)])
-    true = Lines(truth_lines(ends, shape), np.zeros(4), points, (128, 128))
+    true = Lines(to_grid(ends, shape), np.zeros(4), points, (128, 128))
     truth = bb.GroundTruth(image_id, (_draw_annotated_lines(ends, shape),), lines=true)
     return bb.Prediction(image_id, soft=soft, lines=mine), truth
 
