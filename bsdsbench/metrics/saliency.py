@@ -319,7 +319,10 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
         return float(abs(1 - share - every.mean())) if on.size else 0.0
     inside, outside = _object_similarity(every[on]), _object_similarity(1 - every[~on])
     by_object = share * inside + (1 - share) * outside
-    y, x = (int(c) + 1 for c in np.rint(np.argwhere(mask).mean(axis=0)))  # before the cut
+    y, x = (  # one beyond the centroid
+        1 + round(float(np.arange(size) @ np.count_nonzero(mask, axis=1 - axis)) / on.sum())
+        for axis, size in enumerate(mask.shape)
+    )
     total = 0.0
     for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
         quarter = counted(soft, part)
@@ -363,12 +366,12 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
         return 0.0
     error, off = np.abs(np.asarray(soft, np.float64) - mask), ~mask
     distance, nearest = ndimage.distance_transform_edt(off, return_indices=True)
-    y, x = np.indices((7, 7)) - 3
-    kernel = np.exp(-(x * x + y * y) / (2 * 5.0**2))
-    spread = without_void(error[tuple(nearest)], valid)
-    blurred = ndimage.correlate(spread, kernel / kernel.sum(), mode="constant")
+    kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
+    blurred = without_void(error[tuple(nearest)], valid)
+    for axis in range(2):  # the Gaussian is a product of one along each axis
+        blurred = ndimage.correlate1d(blurred, kernel / kernel.sum(), axis, mode="constant")
     hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
     off = without_void(off, valid)
-    false = (error[off] * (2 - 0.5 ** (distance[off] / 5))).sum()
+    false = (error[off] * (2 - np.exp2(distance[off] / -5))).sum()
     recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + false)
     return float(f_measure(precision, recall))
