@@ -118,7 +118,8 @@ def sod():
     every = [ps.MAE(), ps.Smeasure(), ps.WeightedFmeasure(), ps.Emeasure(), ps.Fmeasure()]
     for each in every:
         each.step(pred=soft, gt=255 * gt.astype(np.uint8))
-    return [each.get_results() for each in every][0]["mae"]
+    of_each = [each.get_results() for each in every]
+    return of_each[0]["mae"]
 
 
 def panoptic():
