@@ -84,9 +84,7 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Check that a number lies in low .. high. Return a float, or an int with `whole`. Raises
-    DataError.
-    """
+    """Check that a number lies in low .. high; return a float, or with `whole` an int."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
         expected = f"a {'whole ' * whole}number from {low:g} to {high:g}"

@@ -120,9 +120,8 @@ class ImageParts:
 
 
 def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Check one array of a part and return it in the dtype in which it is counted.
-
-    `label` names the part in errors, `map_label` a map that is not binary.
+    """Check one array of a part and return it in the dtype in which it is counted. `label` names
+    the part in errors, `map_label` a map that is not binary.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -216,9 +215,7 @@ class Prediction(ImageParts):
 
     @property
     def form(self) -> str:
-        """The form as one word for signatures. A soft map is "soft8", "soft16", "binary" or
-        "float".
-        """
+        """The form as one word for signatures. Soft maps: "soft8", "soft16", "binary", "float"."""
         if self.kind != "soft":
             return self.kind
         names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
@@ -251,9 +248,7 @@ class Fingerprints(NamedTuple):
 
 
 def _narrowest(array: Map) -> str:
-    """Return the first of "<u1", "<i4", "<i8" and "<u8" that can hold all labels of an integer
-    array.
-    """
+    """Return the first of "<u1", "<i4", "<i8" and "<u8" that can hold all labels."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
     return next(kind for kind, limit in limits.items() if limit.min <= low and high <= limit.max)
@@ -474,9 +469,7 @@ def without_void(maps: Map, valid: Bool | None) -> Map:
 
 
 def unit(soft: Map) -> F8:
-    """Convert a checked soft map to float64 in [0, 1]: value/255 for uint8, value/65535 for
-    uint16.
-    """
+    """Convert a checked soft map to float64 in [0, 1]: value/255 for uint8, /65535 for uint16."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
@@ -535,10 +528,10 @@ def is_binary(values: Map) -> bool:
 def few_lines(values: Map) -> Map:
     """Sample about 16 rows of a map, or about 16 columns if the map is stored by columns.
 
-    A line of storage is read faster than one across it.
+    Reading along the storage order is faster.
     """
-    by_columns = values.strides[0] < values.strides[1]
-    lines = values.T if by_columns else values
+    is_column_major = values.strides[0] < values.strides[1]
+    lines = values.T if is_column_major else values
     return lines[:: 1 + len(lines) // 16]
 
 

@@ -69,7 +69,8 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
     Raises FileFormatError for any other file, and for a file that changes while it is read.
     """
-    limit, data = MAX_FILE_BYTES if limit is None else limit, b""
+    limit = MAX_FILE_BYTES if limit is None else limit
+    data = b""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would hang in open()
         kind = "a folder" if os.path.isdir(path) else "not a regular file"
         raise FileFormatError(f"{show(path)}: is {kind}, expected a file")
@@ -95,9 +96,7 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles:
-    """A reader that reads each file once and keeps its bytes, so that hashed and decoded bytes
-    agree.
-    """
+    """A reader that keeps the bytes of each file, so that hashed and decoded bytes agree."""
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
@@ -121,9 +120,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text. Raises FaultError for too many values and
-    infinite numbers.
-    """
+    """Return the value of a JSON text. Raises FaultError for too many or infinite values."""
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -245,7 +242,8 @@ def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
     import numpy as np
     from PIL import Image
 
-    image, stream = Image.fromarray(pixels), BytesIO()
+    image = Image.fromarray(pixels)
+    stream = BytesIO()
     if palette is None:
         # The default level 6 takes two to three times as long and saves 1 to 7 % of the bytes
         image.save(stream, "PNG", compress_level=4)

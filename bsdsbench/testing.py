@@ -119,9 +119,8 @@ class MetricCase:
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
-    """Check that two trees of scores are equal, with NaN equal to NaN.
-
-    Keys of only one tree are skipped, because a class that is absent has no score in a run.
+    """Check that two trees of scores are equal, with NaN equal to NaN. Keys of only one tree are
+    skipped, because a class that is absent has no score in a run.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = (
@@ -185,15 +184,17 @@ class MetricContract:
         eye = np.eye(len(case.images), dtype=int)
         table = case.run.per_image(case.metric.name)
         keys = {c.key.replace(".", "_"): c.key for c in case.metric.columns}
-        named = [dict(zip([c.key for c in table.columns], row, strict=True)) for row in table.rows]
-        whole = [row for row in named if row.get("part") is None]
-        for row, times, (pred, _) in zip(whole, eye, case.images, strict=True):
+        row_mappings = [
+            dict(zip([c.key for c in table.columns], row, strict=True)) for row in table.rows
+        ]
+        image_rows = [row for row in row_mappings if row.get("part") is None]
+        for row, times, (pred, _) in zip(image_rows, eye, case.images, strict=True):
             expected = case.repeated(times)
-            shown = {keys[k]: v for k, v in row.items() if keys.get(k) in expected}
-            assert shown == pytest.approx(expected, **_CLOSE)
+            values = {keys[k]: v for k, v in row.items() if keys.get(k) in expected}
+            assert values == pytest.approx(expected, **_CLOSE)
             assert row["image"] == pred.image_id
         parts = case.metric.parts(case.run.protocol, case.metric.options_of(case.run.protocol))
-        assert len(named) in (len(whole), len(whole) * (1 + len(parts)))
+        assert len(row_mappings) in (len(image_rows), len(image_rows) * (1 + len(parts)))
         assert case.run.image_scores(case.metric.name).keys() == {*case.run.image_ids}
 
     def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
@@ -216,11 +217,12 @@ class MetricContract:
             pytest.skip("no perfect prediction")
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
         run = case.streamed([case.perfect(gt) for _, gt in case.images], protocol)
-        score, checked = run.score(case.metric.name), 0
+        score = run.score(case.metric.name)
+        checked = 0
         for c in case.metric.columns:
             value = value_at(score, c.key)
-            others = {c.key, c.key.partition(".")[0]} & {*case.imperfect}
-            if c.score and value is not None and value == value and not others:
+            is_imperfect = {c.key, c.key.partition(".")[0]} & {*case.imperfect}
+            if c.score and value is not None and value == value and not is_imperfect:
                 assert value == pytest.approx(0 if c.lower else 1, abs=1e-9), c.key
                 checked += 1
         assert checked
@@ -278,8 +280,8 @@ class MetricContract:
             for k, part in enumerate((records[:1], records[1:]), 1)
         ]
         again = Evaluation.load(run.save(tmp_path / "out"))
-        others = [again, merge(halves), pickle.loads(pickle.dumps(run))]
-        for other in others:
+        copies = [again, merge(halves), pickle.loads(pickle.dumps(run))]
+        for other in copies:
             assert other.equals(run)
             assert other.scores() == run.scores()
         if case.write is None:
@@ -308,7 +310,9 @@ class MetricContract:
             names = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][annotators] for name in names})
 
-        gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
+        gt = case.images[0][1]
+        metric = case.metric
+        protocol = case.run.protocol
         with pytest.raises(DataError):
             metric.count_image(None, drawn_by(slice(1)), protocol)
         if isinstance(metric, HumanForm):

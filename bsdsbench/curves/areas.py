@@ -123,7 +123,10 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
     rises = np.diff(a) > 0
-    tp_a, tp_b, fp_a, fp_b = a[:-1][rises], a[1:][rises], b[:-1][rises], b[1:][rises]
+    tp_a = a[:-1][rises]
+    tp_b = a[1:][rises]
+    fp_a = b[:-1][rises]
+    fp_b = b[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
     # The arguments of the logarithm are TP + FP at both ends. From (0, 0) on c is 0.
@@ -324,16 +327,17 @@ def point_areas(
     a, b = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     hull = roc_convex_hull(b / n, a / p)
-    whole, drawn = interpolate_pr(a, b, p), PRPoints(defined_ratio(a, a + b), a / p)
+    interpolated = interpolate_pr(a, b, p)
+    drawn = PRPoints(defined_ratio(a, a + b), a / p)
     drawn = PRPoints(*(column[a + b > 0] for column in drawn))
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
-    by_program = auccalculator_areas(a, b, p, n).pr
+    auccalculator_area = auccalculator_areas(a, b, p, n).pr
     under_roc = trapezoids(np.r_[0, b / n, 1], np.r_[0, a / p, 1])
     rows = [
         ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(a, b, p)),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
-        ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", by_program),
-        ("step at each whole TP", "step", auc_pr(*whole, rule="step")),
+        ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator_area),
+        ("step at each whole TP", "step", auc_pr(*interpolated, rule="step")),
         ("straight lines", "trapezoid", auc_pr(*drawn, rule="trapezoid")),
         ("step", "step", auc_pr(*drawn, rule="step")),
         ("11-point", "mean of 11 recall levels", auc_pr(*drawn, rule="11-point")),
@@ -524,7 +528,7 @@ def _clustered_covariance(
         if n_with < 2:
             raise DataError("clusters: one has all positives or negatives, expected two or more")
         centred = [fraction - fraction.mean() for fraction in fractions]
-        summed = [np.bincount(members, of_score, n_clusters) for of_score in centred]
+        summed = [np.bincount(members, values, n_clusters) for values in centred]
         sums.append(np.array(summed) / members.size)
         factors.append(n_with / (n_with - 1))
     positives, negatives = sums

@@ -366,9 +366,7 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves at the corners of both in the range `within`. Raises
-    DataError.
-    """
+    """Compute the heights of two curves at all corners in the range `within`. Raises DataError."""
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
     polylines = [_polyline(curve, space, lines) for curve in (a, b)]

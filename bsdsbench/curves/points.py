@@ -125,9 +125,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def auc(self) -> float:
-        """Trapezoids under the points, (0, 0) and (1, 1) in ROC space; NaN if they form
-        no curve.
-        """
+        """Trapezoids under the points, (0, 0) and (1, 1) in ROC space; NaN for no curve."""
         if not self.is_curve:
             return float("nan")
         x, y = np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1]

@@ -371,9 +371,8 @@ def _count_levels(positive: Bools, negative: Bools, scores: F8) -> _Levels:
 
 
 def _falling_order(scores: F8) -> I8:
-    """Return the order of falling scores, with equal scores in the given order.
-
-    A stable sort takes twice the time of a plain sort and the repair of the ties' order.
+    """Return the order of falling scores, with equal scores in the given order. A stable sort takes
+    twice the time of a plain sort and the repair of the ties' order.
     """
     order = np.argsort(-scores)
     falling = scores[order]
@@ -392,7 +391,8 @@ def trapezoids(x: F8, y: F8) -> float:
 def pr_from_ranking(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
     """Compute the result of `pr` from counts. `prior` is its option normalize_prior."""
     p, n = c.positives, c.negatives
-    hits, fp = c.tp.astype(np.float64), c.fp.astype(np.float64)
+    hits = c.tp.astype(np.float64)
+    fp = c.fp.astype(np.float64)
     recall = hits / (p or (_FLOOR if c.ties == "sample" else np.nan))
     tp = hits
     if prior is not None:
@@ -414,8 +414,8 @@ def pr_from_ranking(c: Ranking, interpolate: bool = False, prior: float | None =
         auc = trapezoids(recall, precision)
         ap = np.sum(np.diff(hits) * precision[1:]) / p
         # The first point with recall >= i/10, in whole numbers, so that rounding misses no level
-        first = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
-        best = np.maximum.reduceat(precision, first[first < c.tp.size])
+        level_start = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
+        best = np.maximum.reduceat(precision, level_start[level_start < c.tp.size])
         ap_11 = np.maximum.accumulate(best[::-1]).sum() / 11
     chance = prior if prior is not None else p / (p + n) if p + n else np.nan
     summary = {"auc": auc, "ap": ap, "ap_11": ap_11, "chance": chance}
@@ -435,7 +435,8 @@ def roc_from_ranking(c: Ranking, plot: Variant = "fptp") -> ROCResult:
         # Both rates rise along the curve, so bisection finds the last point with TNR > TPR
         s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
         if s + 1 < tpr.size:
-            tnr, threshold = 1 - fpr[s], float(c.thresholds[s + 1])
+            tnr = 1 - fpr[s]
+            threshold = float(c.thresholds[s + 1])
             tpr_rise, tnr_fall = tpr[s + 1] - tpr[s], tnr - (1 - fpr[s + 1])
             error = 1 - (tpr[s] if tpr_rise == 0 else tnr)
             if tpr_rise and tnr_fall:

@@ -55,9 +55,8 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
 
 
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
-    """Return "sign" or "binary" for labels of -1, 0 and 1.
-
-    Raises DataError for other labels. It suggests every reading that gives both classes.
+    """Return "sign" or "binary" for labels of -1, 0 and 1. Raises DataError for other labels. It
+    suggests every reading that gives both classes.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if is_other.any():
@@ -93,9 +92,7 @@ def defined(first: ArrayLike, second: ArrayLike, name: str) -> list[NDArray[Any]
 
 
 def whole_number(value: float, name: str) -> int:
-    """Convert a whole number from 0 to 2**53 to int; 1e4 is accepted. Raises DataError
-    for others.
-    """
+    """Convert a whole number from 0 to 2**53, such as 1e4, to int. Raises DataError."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(given_number(value, name, 0, EXACT, whole=True))
@@ -103,7 +100,8 @@ def whole_number(value: float, name: str) -> int:
 
 def counts_from_rates(rates: F8, total: float) -> F8:
     """Multiply rates by their total. Counts within rounding of a whole number become whole."""
-    counts, rounded = rates * total, np.rint(rates * total)
+    counts = rates * total
+    rounded = np.rint(rates * total)
     return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
 
 

@@ -70,7 +70,8 @@ def threshold_curve(
     """
     target, s = columns("number", targets=targets, scores=scores)
     if instance_count is None:
-        count, target = np.ones(s.size), np.clip(target, 0, 1)
+        count = np.ones(s.size)
+        target = np.clip(target, 0, 1)
     else:
         (count,) = columns("number", instance_count=instance_count)
         if count.size not in (1, s.size):

@@ -50,9 +50,8 @@ def compiled_folder() -> Path | None:
 
 
 def never_compiled() -> bool:
-    """Return True if the next run will compile kernels and keep them.
-
-    jit.py warns if they cannot be kept.
+    """Return True if the next run will compile kernels and keep them. jit.py warns if they cannot
+    be kept.
     """
     folder, jit = compiled_folder(), os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
     return jit and folder is not None and not any(folder.glob("*/matching.*.nbc"))

@@ -14,9 +14,7 @@ from bsdsbench.kernels.jit import inner, kernel
 @inner
 def _count_exceeded(a, b, ratios):
     """Count the ratios that the quotient of two inverse depths exceeds, the larger over the
-    smaller.
-
-    `ratios` are float64 (R,), increasing, from 1 on.
+    smaller. `ratios` are float64 (R,), increasing, from 1 on.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -36,9 +34,9 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     pixels; both pixels of a pair must be valid. `ratios` are float64 (R,), increasing, from 1 on.
     Returns int64 (R, 4, 3), by ratio and side: pairs that differ in both maps, in pred, in gt.
     """
-    by_number = np.zeros((ratios.size + 1, 4, 3), np.int64)
-    _count_pairs(pred, gt, valid, ratios, by_number)
-    return np.cumsum(by_number[::-1], axis=0)[::-1][1:]
+    count = np.zeros((ratios.size + 1, 4, 3), np.int64)
+    _count_pairs(pred, gt, valid, ratios, count)
+    return np.cumsum(count[::-1], axis=0)[::-1][1:]
 
 
 @kernel(_nrt=False)

@@ -86,9 +86,7 @@ class _OptimisedOnce(JITCodeLibrary):
 
 
 class _Part(_OptimisedOnce):
-    """A function that is only linked into kernels and optimised in them, never compiled
-    by itself.
-    """
+    """A function that is only linked into kernels and optimised in them."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -98,9 +96,7 @@ class _Part(_OptimisedOnce):
 
     @property
     def codegen(self) -> _Part:
-        """The receiver of the function's environment, which a part without an address does not
-        need.
-        """
+        """The receiver of the function's environment, which a part does not need."""
         return self
 
     def set_env(self, env_name: str, env: object) -> None:

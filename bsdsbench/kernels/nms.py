@@ -26,7 +26,6 @@ def _reflect(i, n):
 
 def _filtered(image: _Image, radius: int) -> _Image:
     """Filter a float32 (H, W) map with the triangle [1 .. R, R+1, R .. 1] / (R+1)^2 for R = radius.
-
     Rows and columns are filtered one after the other, mirrored at the border. Returns float32.
     """
     (h, w), total = image.shape, (radius + 1.0) ** 2
@@ -107,9 +106,8 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
 
 @inner
 def _bilinear(image, y, x):
-    """Return the value of the map at (y, x), interpolated bilinearly.
-
-    Coordinates are clamped to .001 inside the last row and column, as in the published program.
+    """Return the value of the map at (y, x), interpolated bilinearly. Coordinates are clamped to
+    .001 inside the last row and column, as in the published program.
     """
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
@@ -151,9 +149,8 @@ def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
-    """Thin a float32 (H, W) edge map to its ridges. Returns a new float32 map.
-
-    The steps and parameters are those of `bsdsbench.nms`.
+    """Thin a float32 (H, W) edge map to its ridges. Returns a new float32 map. The steps and
+    parameters are those of `bsdsbench.nms`.
     """
     if image.size == 0:
         return image.copy()

@@ -51,9 +51,8 @@ def merge_levels(pos, neg, thresholds, tp, fp):
 
 @cache
 def compiled():
-    """Return `partition_scores` and `merge_levels`, compiled.
-
-    Up to 10,000 scores the plain functions take less time than importing numba.
+    """Return `partition_scores` and `merge_levels`, compiled. Up to 10,000 scores the plain
+    functions take less time than importing numba.
     """
     from bsdsbench.kernels.jit import kernel
 

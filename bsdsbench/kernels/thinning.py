@@ -77,9 +77,8 @@ class SizedEvents(NamedTuple):
 
 
 def thin_map(bmap: Bool) -> Bool:
-    """Thin a (H, W) bool map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
-
-    Returns a new (H, W) bool map, a subset of `bmap`. An empty map gives an empty map.
+    """Thin a (H, W) bool map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf). Returns a
+    new (H, W) bool map, a subset of `bmap`. An empty map gives an empty map.
     """
     bmap = np.asarray(bmap, bool)
     thinned = np.zeros(bmap.shape, bool)
@@ -98,8 +97,8 @@ def thin_each(bmaps: Bool) -> Bool:
 def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> Events:
     """Return the changes of a thinned soft map from each of `n` thresholds to the next lower one.
 
-    Step k stands for threshold n-1-k, so the highest is first; the map at threshold i is what the
-    steps 0 .. n-1-i leave.
+    Step k stands for threshold n-1-k, so the highest comes first. After the steps 0 .. n-1-i the
+    map is the one at threshold i.
 
     Parameters
     ----------
@@ -189,9 +188,8 @@ def _sort_by_level(level, bits, cols, flat, first, order):
 
 
 def _new_room(box: _Box, mask: U8) -> Room:
-    """Allocate the work space for thinning the pixels in a bounding box.
-
-    `mask` is the argument `near` of `events_near`.
+    """Allocate the work space for thinning the pixels in a bounding box. `mask` is the argument
+    `near` of `events_near`.
     """
     top, left, bottom, right = box
     words, tiles = (right - left + 63) >> 6, (bottom - top + TILE_ROWS - 1) // TILE_ROWS
@@ -364,9 +362,8 @@ def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
 
 @inner
 def _delete(tile, deleted):
-    """Clear the pixels `deleted` in a tile, both uint64 (TILE_ROWS,).
-
-    Returns, as 0 or 1, whether a deleted pixel lies at the west, east, north and south border.
+    """Clear the pixels `deleted` in a tile, both uint64 (TILE_ROWS,). Returns, as 0 or 1, whether a
+    deleted pixel lies at the west, east, north and south border.
     """
     columns = np.uint64(0)
     for r in range(TILE_ROWS):

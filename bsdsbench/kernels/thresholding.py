@@ -105,9 +105,7 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
 
 def _checked(values: NDArray[Any], thresholds: F8) -> _Checked:
-    """Convert values to a flat array of a dtype that kernels accept (bool to uint8). Raises
-    ValueError.
-    """
+    """Convert values to a flat array of a dtype for kernels (bool to uint8). Raises ValueError."""
     flat = np.ascontiguousarray(values).ravel()
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8) * np.uint8(255)
@@ -118,9 +116,8 @@ def _checked(values: NDArray[Any], thresholds: F8) -> _Checked:
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Return the level of every value of an unsigned integer type, int16.
-
-    `thresholds` are the bytes of a float64 array, which can be a key of the cache.
+    """Return the level of every value of an unsigned integer type, int16. `thresholds` are the
+    bytes of a float64 array, which can be a key of the cache.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches t, or the one before
@@ -131,10 +128,8 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def _buckets(thresholds: bytes) -> _Buckets:
-    """Sort thresholds, given as bytes of a float64 array, into buckets.
-
-    The number of buckets is doubled until no two thresholds share a bucket, up to about 16 buckets
-    per threshold.
+    """Sort thresholds, given as bytes of a float64 array, into buckets. The number of buckets is
+    doubled until no two thresholds share a bucket, up to about 16 buckets per threshold.
     """
     t = np.frombuffer(thresholds)
     k = 1 << int(t.size).bit_length()
@@ -186,10 +181,8 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
 
 @kernel(_nrt=False)
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
-    """Add the values below and from each bucket's threshold on to `hist`, by ground truth.
-
-    `values` are float32 or float64 (N,), `gt` is uint8 (N,), 0 or 1. `hist` is int64 (lanes, 4 *
-    buckets).
+    """Add the values below and from each bucket's threshold on to `hist`, by ground truth. `values`
+    are float32 or float64 (N,), `gt` is uint8 (N,), 0 or 1. `hist` is int64 (lanes, 4 * buckets).
     """
     for p in range(values.size):
         value = np.float64(values[p])
@@ -204,7 +197,6 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
 @kernel(_nrt=False)
 def _table_histogram(values, gt, table, hist):
     """Add the values of each level, which `table` maps from values, to `hist`, by ground truth.
-
     `hist` is int64 (lanes, 2 * levels).
     """
     for p in range(values.size):

@@ -1,4 +1,4 @@
-"""Reading: pictures, MATLAB and numpy files, pairing, official txt files, the sample. No metric."""
+"""Reading: images, MATLAB and numpy files, pairing, official txt files, the sample."""
 
 from bsdsbench.loaders.sample import sample_results, sample_root
 

@@ -99,9 +99,7 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Derive the layout from the files of each image id. An id with a slash is
-        SEQUENCE/FRAME.
-        """
+        """Derive the layout from each image's files. Ids with a slash are SEQUENCE/FRAME."""
         n_files = [len(paths) for paths in files.values() if paths]
         sequences = {i.rpartition("/")[0] for i, paths in files.items() if paths and "/" in i}
         if max(n_files, default=1) == 1:
@@ -109,7 +107,8 @@ class Layout:
         image_id = max(files, key=lambda i: len(files[i]))
         examples = []
         for path in (files[image_id][0], files[image_id][-1]):
-            name, folder = id_of(path), show(path.parent.name)
+            name = id_of(path)
+            folder = show(path.parent.name)
             if name == image_id:
                 examples.append(f"{folder}/ID")
             elif folder == image_id:
@@ -165,9 +164,7 @@ class Pair:
 
 
 class _File(NamedTuple):
-    """A file below one of its side's folders. `parts` are the names of its folders, then its
-    own.
-    """
+    """A file below one of its side's folders. `parts` are the folders' names, then its own."""
 
     path: Path
     root: Path
@@ -335,9 +332,8 @@ def _find_depth(
 
 
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
-    """Return the ids SEQUENCE/FRAME that the lines of a split name, and the lines that name none.
-
-    A line is an id with any folders before it or, with `of_folders`, a sequence.
+    """Return the ids SEQUENCE/FRAME that the lines of a split name, and the lines that name none. A
+    line is an id with any folders before it or, with `of_folders`, a sequence.
     """
     ids_of_path: dict[str, set[str]] = {}
     for image_id in ids:
@@ -359,9 +355,7 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 def _best_arrangements(
     ids: Sequence[dict[Arrangement, set[str]]], wanted: set[str] | None
 ) -> tuple[Arrangement, ...]:
-    """Return both sides' arrangements, chosen so that most ids are wanted, or known to both
-    sides.
-    """
+    """Return both sides' arrangements, chosen so that most ids are wanted or shared."""
 
     def n_known(arrangements: tuple[Arrangement, ...]) -> int:
         pred, gt = map(getitem, ids, arrangements)
@@ -374,7 +368,6 @@ def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], others: set[str]
 ) -> set[str]:
     """Return the known ids that may lack a file, because an unused file may belong to them.
-
     `others` are the file names of the other side, which are images of their own.
     """
     ids = set[str]()
@@ -394,9 +387,8 @@ def _group_by_id(
     doubtful: set[str],
     is_truth: bool,
 ) -> FilesOfSide:
-    """Group the files of a side by image id.
-
-    Ids whose files belong to different images are doubled, and so are `doubtful` ids.
+    """Group the files of a side by image id. Ids whose files belong to different images are
+    doubled, and so are `doubtful` ids.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:
@@ -434,9 +426,7 @@ def _is_one_image(paths: Sequence[Path], marks: Sequence[_Mark], arrangement: Ar
 
 
 class _Mark(NamedTuple):
-    """The end of a file name after the id, such as "_gt" and "1". Empty for files in a folder
-    ID.
-    """
+    """The end of a file name after the id, such as "_gt" and "1"; empty in a folder ID."""
 
     word: str
     number: str

@@ -125,9 +125,8 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read the soft map or the label maps of an image, as `load_prediction` does.
-
-    The id is by default that of the first file.
+    """Read the soft map or the label maps of an image, as `load_prediction` does. The id is by
+    default that of the first file.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -157,7 +156,6 @@ def _read_map(
 
 def _chosen_variable(arrays: dict[str, Any]) -> Any:
     """Return the array of a prediction: `segs`, the only map, or the map of a name in SOFT_NAMES.
-
     Raises FaultError if the file has none of these.
     """
     maps = {"segs": arrays["segs"]} if "segs" in arrays else maps_of(arrays)
@@ -520,9 +518,7 @@ def read_truth(
 
 
 def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, object]:
-    """Return the mask, valid pixels and evidence that a ground-truth mask gives. Raises
-    DataError.
-    """
+    """Return the mask, valid pixels and evidence of a ground-truth mask. Raises DataError."""
     binarised = reading.mask(plane(array, what), what, file)
     return {"mask": binarised.mask, "valid": binarised.valid, "evidence": binarised.evidence}
 
@@ -543,7 +539,6 @@ def _class_parts(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
     """Return the class labels or class boundaries of a ground-truth file, by the name of the part.
-
     SBD's struct GTcls holds both. With `instances` the instance file beside `path` is read too.
     """
     parts: dict[str, object]

@@ -161,9 +161,7 @@ class Reading:
         return evidence
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Binarise an annotator's map as `mask` does, but refuse gray maps if there is no
-        threshold.
-        """
+        """Binarise an annotator's map as `mask` does, but refuse gray without a threshold."""
         values = one_map(values, what)
         not_void = values[~_is_any(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
@@ -284,7 +282,7 @@ class Reading:
 
 
 def _first(images: Sequence[Evidence], sign: Values) -> Evidence:
-    """Return the evidence of the first file, by name, that shows a sign."""
+    """Return the evidence of the first file, by name, that has a property of `sign`."""
     return min((e for e in images if e.values & sign), key=lambda e: e.file)
 
 
@@ -346,9 +344,7 @@ class Readings(NamedTuple):
     def number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the only object has a different number on each side, one of them
-        white.
-        """
+        """Yield a problem if the sides number their only object differently, one white."""
         if self.gt.kind is not Kind.OBJECTS:
             return
         gt_numbers, pred_numbers = _numbers_of(gts), _numbers_of(preds)
@@ -463,8 +459,8 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 
 
 def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
-    """Return the properties of a mask's values: whether they reach the cut or, without a cut, how
-    many they are.
+    """Return the properties of a mask's values: do they reach the cut or, without a cut, how many
+    are there?
 
     Integers wider than 16 bits have no white, so that their 0 and 1 cannot be the noise of a gray
     map. `exact` is False if the values were changed after drawing, as by JPEG.
@@ -501,7 +497,8 @@ def _third_values(values: Map) -> tuple[float, ...]:
     if len(levels) == 2:
         return ()
     if len(levels) != 3:
-        low, top = values.min(), values.max()
+        low = values.min()
+        top = values.max()
         if not levels and ((values > top / 2) & (values < top)).any():
             return ()
         if not _has_areas(values, low, top):
@@ -527,7 +524,8 @@ def _levels_of(values: Map) -> tuple[float, ...]:
     >>> _levels_of(np.array([[0, 255, 1]]))
     (0.0, 1.0, 255.0)
     """
-    levels, rest = list[float](), values.ravel()
+    levels = list[float]()
+    rest = values.ravel()
     while rest.size and len(levels) <= LEVELS:
         levels.append(float(rest[0]))
         rest = rest[rest != rest[0]]

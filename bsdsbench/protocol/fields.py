@@ -270,7 +270,8 @@ def captions(record: Any) -> dict[str, str]:
     """Return the captions of a record by field name, without empty captions."""
     texts = {}
     for f in attrs.fields(type(record)):
-        value, caption = getattr(record, f.name), f.metadata.get("caption", "")
+        value = getattr(record, f.name)
+        caption = f.metadata.get("caption", "")
         if callable(caption):
             text = caption(record)
         elif isinstance(caption, Mapping):

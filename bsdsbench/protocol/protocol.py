@@ -64,9 +64,7 @@ MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
-    """Return linspace(1/(T+1), 1 - 1/(T+1), T) for T = `count`: the default grid of
-    boundaryBench.m.
-    """
+    """Return linspace(1/(T+1), 1 - 1/(T+1), T), the default grid of boundaryBench.m."""
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
 
 
@@ -374,9 +372,7 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Add a star to the name of a changed preset. Raises ProtocolError if the name
-        lacks one.
-        """
+        """Add a star to a changed preset's name. Raises ProtocolError if it has none."""
         plain = self.name.removesuffix("*")
         if plain in preset_names():
             base = _unnamed_preset(plain)
@@ -493,9 +489,7 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings by name. Settings in tables are named "nms_params.radius",
-        "saliency.beta2".
-        """
+        """Return all settings by name, those in tables by names such as "saliency.beta2"."""
         values = asdict(self)
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         return values | {
@@ -516,8 +510,8 @@ class Protocol:
             return "protocol and thresholds not stated"
         caption_of = captions(self)
         if not self.stated:
-            first = ", the first of them the whole image" if self.whole_image else ""
-            return f"{caption_of['thresholds']}{first}; the rest of the protocol is not stated"
+            note = ", the first of them the whole image" if self.whole_image else ""
+            return f"{caption_of['thresholds']}{note}; the rest of the protocol is not stated"
         if used is None:
             more = [
                 f"{name}: {', '.join(f'{k} {abbreviated(v)}' for k, v in table.items())}"
@@ -565,9 +559,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset_text(name: str) -> str:
-    """Return the TOML text of a preset, with its comments. Raises ProtocolError for an unknown
-    name.
-    """
+    """Return the TOML text of a preset with its comments. Raises ProtocolError if unknown."""
     folder = resources.files("bsdsbench.protocol.presets")
     return folder.joinpath(f"{_check_preset_name(name)}.toml").read_text("utf-8")
 
@@ -584,9 +576,8 @@ def _check_preset_name(name: object) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset under the name "preset".
-
-    With its own name the protocol would be compared with the preset, which is being built.
+    """Return a preset under the name "preset". With its own name the protocol would be compared
+    with the preset, which is being built.
     """
     return Protocol.from_mapping({**shipped(f"presets/{name}.toml"), "name": "preset"})
 

@@ -118,7 +118,8 @@ class Signature:
 
     def texts(self) -> dict[str, str]:
         """Return the text of each word by its key. Fields without a word are listed by name."""
-        p, base = self.protocol, _base_of(self.protocol)
+        p = self.protocol
+        base = _base_of(self.protocol)
         all_texts = self._all_texts()
         base_texts = _protocol_texts(base, base)
         texts = {}
@@ -147,10 +148,10 @@ class Signature:
     @classmethod
     def parse(cls, text: str) -> Signature:
         """Parse a line that `str` wrote. Raises ProtocolError that names the wrong word."""
-        first, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
-        package, _, version = first.partition(" ")
+        head, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
+        package, _, version = head.partition(" ")
         if package != "bsdsbench" or not version or not words or not _SET.fullmatch(words[0]):
-            beginning = "|".join([first, *words[:1]])
+            beginning = "|".join([head, *words[:1]])
             expected = "expected 'bsdsbench VERSION|SET:N/M|...'"
             raise ProtocolError(f"signature {beginning!r}: {expected}")
         texts = {"set": words[0]}
@@ -364,9 +365,7 @@ def _parse_changes(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of a protocol that a word's text sets. Raises ProtocolError for a wrong
-    text.
-    """
+    """Return the fields of a protocol that a word's text sets. Raises ProtocolError."""
     if key == "proto":
         name, _, version = text.rpartition(".")
         current = Protocol.preset(name).version
@@ -423,9 +422,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert a value of TOML, or return the text. A comma makes a list.
-
-    The zero before a decimal point may be missing. Infinite and NaN values stay texts.
+    """Convert a value of TOML, or return the text. A comma makes a list. The zero before a decimal
+    point may be missing. Infinite and NaN values stay texts.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:

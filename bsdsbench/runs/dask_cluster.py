@@ -100,9 +100,7 @@ class _WatchedExecutor(Executor):
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Cancel all waiting calls if there is no worker for PATIENCE seconds, until
-        `is_over` is set.
-        """
+        """Cancel all calls if no worker is there for PATIENCE seconds, until `is_over`."""
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:

@@ -99,7 +99,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
 @attrs.define
 class _CountedImages:
-    """The outcomes of all images of a run, and what the first look at some of them found."""
+    """The outcomes of all images of a run, and the finding of the first look."""
 
     records: list[ImageRecord] = attrs.Factory(list)
     errors: dict[str, DataError] = attrs.Factory(dict)
@@ -172,10 +172,8 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 
 
 def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
-    """Build the evaluation of the counted images, and warn about faults of the whole set.
-
-    Raises DataError with the errors of all images if the plan does not skip them, or if no image is
-    left.
+    """Build the evaluation of the counted images, and warn about faults of the whole set. Raises
+    DataError with the errors of all images if the plan does not skip them, or if no image is left.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -273,9 +271,8 @@ def count(
 
 
 def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRecord:
-    """Return the record of an image: the counts of all metrics and the evidence of its files.
-
-    `inputs` holds, for each group of the plan's metrics that reads alike, what the group reads.
+    """Return the record of an image: the counts of all metrics and the evidence of the files.
+    `inputs` holds one prediction and ground truth for each group of metrics that read alike.
     """
     metrics = list(map(registry.get, plan.metrics))
     counter: Counter | None = None
@@ -319,12 +316,13 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Return what the files of both sides of an image show to a metric.
+    """Return the evidence that the files of both sides of an image give to a metric.
 
     `has_thresholds` is False for metrics without thresholds, which have no lowest threshold that a
     soft map must reach.
     """
-    gt_evidence, pred_evidence = gt.evidence, NO_EVIDENCE
+    gt_evidence = gt.evidence
+    pred_evidence = NO_EVIDENCE
     if not gt_evidence.maps:  # made of arrays, which leave no doubt about their values
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if pred is not None:
@@ -351,9 +349,7 @@ def available_cores() -> int:
 
 @contextmanager
 def _pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, or None to count in this thread, and the limit of calls under
-    way.
-    """
+    """Yield the executor of a run, or None for this thread, and the limit of calls under way."""
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))
     if isinstance(requested, Executor):
@@ -445,10 +441,9 @@ def _map_in_order(
 
 
 def _call_for_a_moment(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make the calls that begin within 0.1 s, so that Ctrl-C and the progress display
-    do not wait.
-    """
-    returned, end = [], time.monotonic() + 0.1
+    """Make the calls that begin within 0.1 s, so that Ctrl-C and progress do not wait."""
+    returned = []
+    end = time.monotonic() + 0.1
     for call in calls:
         returned.append(function(*call))
         if time.monotonic() > end:

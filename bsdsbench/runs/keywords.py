@@ -261,7 +261,8 @@ class RunKeywords:
 
         faults: list[str | Problem] = []
         for field in attrs.fields(RunKeywords):
-            check, value = field.metadata["check"], getattr(self, field.name)
+            check = field.metadata["check"]
+            value = getattr(self, field.name)
             is_default = value is None and field.default is None
             if check and not is_default and not check.accepts(value):
                 faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
@@ -444,12 +445,15 @@ def plan(
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    names, task, multi_scale = registry.resolved(metrics), None, None
+    names = registry.resolved(metrics)
+    task = None
+    multi_scale = None
     if keywords.task is not None:
         from bsdsbench.protocol.tasks import Task
 
         task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
-        protocol, names = _protocol_of(task, keywords, protocol, names), (task.metric,)
+        protocol = _protocol_of(task, keywords, protocol, names)
+        names = (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:

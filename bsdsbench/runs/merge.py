@@ -91,23 +91,23 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         problems.append(f"merge: shards {listed(shards)}, expected {expected}")
     if problems:
         raise MergeError("\n".join(problems), problems)
-    first = runs[0]
+    first_run = runs[0]
     failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
     empty = tuple(sorted(image_id for run in runs for image_id in run.provenance.empty_gt))
     absent = sorted(image_id for run in runs for image_id in run.provenance.no_prediction)
     date = max((run.provenance.date or "" for run in runs), default="") or None
-    origin = attrs.evolve(first.provenance, shard=None, truth=None, empty_gt=empty, date=date)
+    origin = attrs.evolve(first_run.provenance, shard=None, truth=None, empty_gt=empty, date=date)
     origin = attrs.evolve(origin, no_prediction=tuple(absent))
     if detectors := [run.provenance.detector for run in runs if run.provenance.detector]:
         n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
         origin = attrs.evolve(origin, detector=ReadOnlyDict(taken_over=n_taken_over))
     merged = Evaluation(
-        first.protocol,
-        first.name,
+        first_run.protocol,
+        first_run.name,
         [record for run in runs for record in run.records],
         origin,
         dict(sorted(failed.items())),
-        first.places,
+        first_run.places,
     )
     for warning in merged.verdict():
         warn(warning)
@@ -115,9 +115,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return one message for each property that differs from run 1.
-
-    Runs that differ in such a property cannot be shards of one evaluation.
+    """Return one message for each property that differs from run 1. Runs that differ in such a
+    property cannot be shards of one evaluation.
     """
     problems = []
     expected = _shared_properties(runs[0])
@@ -189,23 +188,24 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
-    first, protocol = runs[0], runs[0].protocol
+    first_run = runs[0]
+    protocol = runs[0].protocol
     tables = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
     for run, table in zip(runs, tables, strict=True):
-        for difference in comparability(first, run):
+        for difference in comparability(first_run, run):
             if difference.severity is Severity.FORBIDS and difference.field != "images":
-                raise MergeError(f"{first.name}, {run.name}: {difference.fault()}")
+                raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")
         if unshared := sorted(tables[0].keys() ^ table.keys()):
-            fault = f"image {unshared[0]!r} is not in both it and {first.name}"
+            fault = f"image {unshared[0]!r} is not in both it and {first_run.name}"
             raise MergeError(f"{run.name}: {fault}, expected the same")
         for image_id, counts in tables[0].items():
             for key in ("thresholds", "total_gt"):
                 if not np.array_equal(counts[key], table[image_id][key]):
-                    fault = f"image {image_id!r} has other {key} than in {first.name}"
+                    fault = f"image {image_id!r} has other {key} than in {first_run.name}"
                     raise MergeError(f"{run.name}: {fault}, expected the same")
     records = []
     times_chosen = np.zeros(len(runs), np.int64)
-    for record in first.records:
+    for record in first_run.records:
         rows_of_runs = [table[record.image_id]["matches"] for table in tables]
         chosen, rows = _best_rows(np.stack(rows_of_runs))
         times_chosen += np.bincount(chosen, minlength=len(runs))
@@ -216,13 +216,13 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         best = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows, **arrays)}
         form = f"best-of-{len(runs)}"
         records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
-    title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
+    title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
     origin = Provenance(
-        gt=first.provenance.gt,
-        valid=first.provenance.valid,
+        gt=first_run.provenance.gt,
+        valid=first_run.provenance.valid,
         best_of=tuple(run.name for run in runs),
         chosen=tuple(times_chosen.tolist()),
     )
     if not protocol.stated and protocol.whole_image:  # the programs use the row of threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
-    return Evaluation(protocol, title, records, origin, places=first.places)
+    return Evaluation(protocol, title, records, origin, places=first_run.places)

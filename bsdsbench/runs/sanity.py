@@ -129,7 +129,6 @@ def first_look(
 
 def _is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
     """Return True if no value reaches the lowest threshold, or all values are small integers.
-
     `curve` is False for metrics without thresholds.
     """
     if protocol.normalise or soft.dtype == bool:
@@ -152,7 +151,8 @@ def soft_evidence(pred: Prediction, gt: GroundTruth, protocol: Protocol, curve: 
     evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
     if pred.kind not in ("soft", "ucm2"):
         return evidence
-    soft, shade = pred.parts[pred.kind], _polarity(pred, gt, protocol)
+    soft = pred.parts[pred.kind]
+    shade = _polarity(pred, gt, protocol)
     if _is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
         strongest = float(soft.max(initial=0))
         return evolve(evidence, values=Values.FAINT | shade, strongest=strongest)
@@ -183,7 +183,8 @@ def _is_dark(look: Look) -> bool:
     """Return True for a bright map that is much darker on the ground truth than off it."""
     if not look.soft.mean() > 0.5:  # most maps are dark as a whole
         return False
-    darkness, is_marked = 1 - _block_means(look.soft), _block_means(look.truth) > 0
+    darkness = 1 - _block_means(look.soft)
+    is_marked = _block_means(look.truth) > 0
     has_both = is_marked.any() and not is_marked.all()
     return bool(has_both and darkness[is_marked].mean() > MUCH_DARKER * darkness[~is_marked].mean())
 
@@ -229,7 +230,8 @@ def position(pred: F8, truth: F8) -> str:
     Both arguments are thumbnails. Only square thumbnails are also transposed, because others would
     change shape.
     """
-    best_fit, best_name = -math.inf, ""
+    best_fit = -math.inf
+    best_name = ""
     for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
         best_fit, best_name = max((best_fit, best_name), (float((turn(pred) * truth).sum()), name))
     upright = float((pred * truth).sum())
@@ -268,7 +270,8 @@ def thickness(soft: F8) -> float:
     upper quartile and the upper tenth of the non-zero values; the three fractions are averaged. NaN
     for an empty map.
     """
-    values, fractions = soft[soft > 0], []
+    values = soft[soft > 0]
+    fractions = []
     if not values.size:
         return math.nan
     for level in np.quantile(values, (0.5, 0.75, 0.9)):

@@ -115,9 +115,7 @@ class Item(typing.Protocol):
         """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read the prediction and the ground truth for metrics that read alike. Raises
-        DataError.
-        """
+        """Read the prediction and the ground truth for metrics that read alike."""
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
@@ -156,9 +154,7 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the prediction and the ground truth for metrics that read alike. Raises
-        DataError.
-        """
+        """Read the prediction and the ground truth for metrics that read alike."""
         (metric, *_), files, readings = alike
         gt = read_truth(self.pair, metric.gt_kind, protocol, files.instances, readings.gt, read)
         if self.photo is not None:
@@ -188,7 +184,8 @@ def list_items(
     `ids` are the images to evaluate, in place of a split file. Raises PairingError if a prediction
     or a ground truth is missing, unless `plan.missing` allows it.
     """
-    alike, kind = plan.by_reading[0], plan.pred_kind
+    alike = plan.by_reading[0]
+    kind = plan.pred_kind
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     split = plan.split_file if ids is None else ids
@@ -249,9 +246,7 @@ def _pair_files(
 
 
 def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Map image ids to the files of their fields of view. Raises PairingError if a file
-    is missing.
-    """
+    """Map image ids to their field-of-view files. Raises PairingError if one is missing."""
     if valid_dir is None:
         return {}
     ids = [p.image_id for p in pairs]
@@ -325,7 +320,8 @@ def check_truth(
         truths = folder_fingerprints(gt_dir, protocol, split_file)
         if set_fingerprint(truths) == task.fingerprint:
             return
-        has, expected = f"is {identify(truths).describe()}", task.set
+        has = f"is {identify(truths).describe()}"
+        expected = task.set
     raise DataError(f"{show(gt_dir)}: {has}, expected {expected} ({task.name})")
 
 
@@ -353,9 +349,7 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and the ground truth for metrics that read alike. Raises
-        DataError.
-        """
+        """Return the prediction and the ground truth for metrics that read alike."""
         return self._sound_inputs()[alike.metrics[0].name]
 
     def _sound_inputs(self) -> dict[str, Inputs]:
@@ -414,9 +408,8 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _prediction_of(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Wrap an array in a Prediction. If the ground truth is a mask, binarise a class map.
-
-    `kind` is the content of the array: "classes", "labels", "depth-map", or else a soft map.
+    """Wrap an array in a Prediction. If the ground truth is a mask, binarise a class map. `kind` is
+    the content of the array: "classes", "labels", "depth-map", or else a soft map.
     """
     if not isinstance(pred, Prediction):
         array = one_channel(given_array(pred, "array")) if kind == "classes" else _plane(pred)
@@ -434,9 +427,8 @@ def _prediction_of(image_id: str, pred: object, kind: str, readings: Readings) -
 def _truth_of_arrays(
     image_id: str, truth: object, kind: str, reading: Reading, protocol: Protocol
 ) -> GroundTruth:
-    """Wrap arrays in a GroundTruth of a kind. Raises DataError.
-
-    Labels, also those of a GroundTruth, are binarised if `reading` says that they are a mask.
+    """Wrap arrays in a GroundTruth of a kind. Raises DataError. Labels, also those of a
+    GroundTruth, are binarised if `reading` says that they are a mask.
     """
     are_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -462,7 +454,6 @@ def _truth_of_arrays(
 
 def _annotator_maps(truth: object) -> Iterable[object]:
     """Split an array (H, W) or (A, H, W) into the maps of annotators; a list is returned as it is.
-
     Raises DataError for another shape.
     """
     if isinstance(truth, list | tuple):

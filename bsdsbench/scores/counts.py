@@ -76,13 +76,13 @@ class Counts(_Named[NDArray[Any]]):
     def __init__(self, **arrays: object) -> None:
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
-            given = given_array(value, name)
-            kind = np.float64 if given.dtype.kind == "f" else np.int64
-            array = np.array(given, kind, order="C")
+            numbers = given_array(value, name)
+            kind = np.float64 if numbers.dtype.kind == "f" else np.int64
+            array = np.array(numbers, kind, order="C")
             array.setflags(write=False)
             # Read as unsigned integers, negative counts exceed MAX_WHOLE too
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
-                raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
+                raise DataError(f"{name}: from {numbers.min()} to {numbers.max()}, expected counts")
             counts[name] = array
         super().__init__(counts)
 
@@ -298,9 +298,7 @@ class Evidence:
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from the numbers of `row`. Raises ValueError or TypeError for other
-        rows.
-        """
+        """Rebuild evidence from the numbers of `row`. Raises ValueError or TypeError."""
         values, strongest, maps, *levels = map(float, row)
         not_nan = tuple(level for level in levels if level == level)
         return cls(Values(int(values)), not_nan, strongest, int(maps), file)

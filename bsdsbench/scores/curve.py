@@ -194,7 +194,9 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     t = curve.thresholds
     f, p, r = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
     if rule == "maximum" or t.size == 1:
-        i, j, weight = np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f))
+        i = np.arange(len(f))
+        j = f.argmax(axis=1)
+        weight = np.zeros(len(f))
     else:
         i, j, weight = _best_in_segments(f, p, r)
     after = np.minimum(j + 1, t.size - 1)
@@ -340,22 +342,27 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     NaN, if the curve lies below 0.5. Both agree if precision falls steadily through 0.5.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
-    i, recalls, shape = np.arange(len(p)), dict[str, F8](), curve.precision.shape[:-1]
-    first = (p >= 0.5).argmax(axis=1)
+    i = np.arange(len(p))
+    recalls = dict[str, F8]()
+    shape = curve.precision.shape[:-1]
+    first_reach = (p >= 0.5).argmax(axis=1)
     target = np.maximum(0.5, p.min(axis=1, keepdims=True))
     # Of equal precisions the first row, as np.unique in the toolbox
     below = np.where(p < target, p, -np.inf).argmax(axis=1)
     above = np.where(p >= target, p, np.inf).argmin(axis=1)
     for name, low, high, level, undefined in (
-        ("r50", np.maximum(first - 1, 0), first, np.float64(0.5), np.nan),
+        ("r50", np.maximum(first_reach - 1, 0), first_reach, np.float64(0.5), np.nan),
         ("edges_r50", below, above, target[:, 0], 0.0),
     ):
-        p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
+        p0 = p[i, low]
+        p1 = p[i, high]
+        r0 = r[i, low]
+        r1 = r[i, high]
         rise = np.where(p1 > p0, p1 - p0, 1.0)  # 1.0 only avoids a division by 0
         recall = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
         recall = np.where(p1 >= level, recall, undefined)
         if name == "r50":
-            recall[(first == 0) & (p[:, 0] > 0.5)] = np.nan
+            recall[(first_reach == 0) & (p[:, 0] > 0.5)] = np.nan
         recalls[name] = recall.reshape(shape)
     return recalls
 

@@ -107,7 +107,8 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     at once that no sum exceeds 2^24. Floats are added in the order of the images, so that the bits
     of the sum do not depend on how the work was divided.
     """
-    n, are_integers = len(values), values.dtype.kind in "iub"
+    n = len(values)
+    are_integers = values.dtype.kind in "iub"
     flat = values.reshape(n, values[0].size)
     out = np.zeros((len(weights), flat.shape[1]))
     if n == 1:  # there is nothing to add; a weight of 0 leaves out even NaN

@@ -98,9 +98,7 @@ class MultiScale:
         return ",".join(words)
 
     def of(self, detector: Detector) -> Detector:
-        """Return a detector that calls `detector` at every scale and returns the mean
-        map, float64.
-        """
+        """Return a detector that calls `detector` at every scale and returns the mean map."""
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
             shape = image.shape[:2]

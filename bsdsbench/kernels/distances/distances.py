@@ -156,9 +156,7 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
-    """Write the distances of `to_other_label` into `distance`; see `_lower_envelope` for the work
-    space.
-    """
+    """Write the distances of `to_other_label` into `distance`. See `_lower_envelope`."""
     height, width = labels.shape
     for c in range(width):
         distance[0, c] = np.inf

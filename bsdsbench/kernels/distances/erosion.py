@@ -106,7 +106,6 @@ def _erode(bits, side, back, row, eroded):
 @kernel(_nrt=False)
 def _count_masks(bits, inside, counts):
     """Add the pixels of both maps' boundaries, of the first's and of the second's to counts[0].
-
     `bits` and `inside` are uint64 (2 H, words): the two maps, and their pixels that erosion keeps.
     """
     rows = bits.shape[0] // 2
@@ -120,9 +119,8 @@ def _count_masks(bits, inside, counts):
 
 @kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Add each label's boundary pixels to counts[label], in the columns of `label_shells`.
-
-    `inside` is uint64 (2 H, words): the pixels of pred and of gt that erosion keeps.
+    """Add each label's boundary pixels to counts[label], in the columns of `label_shells`. `inside`
+    is uint64 (2 H, words): the pixels of pred and of gt that erosion keeps.
     """
     rows = gt.shape[0]
     for r in range(rows):

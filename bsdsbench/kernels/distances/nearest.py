@@ -38,10 +38,8 @@ def count_steps(
 
 @kernel(_nrt=False)
 def _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts):
-    """Write the counts of `count_steps` into `counts`, int64 (3, n).
-
-    `n_near`, int32 (H, W), 0 on entry, is work space: the number of predictions within the radius
-    of each pixel.
+    """Write the counts of `count_steps` into `counts`, int64 (3, n). `n_near`, int32 (H, W), 0 on
+    entry, is work space: the number of predictions within the radius of each pixel.
     """
     (rows, cols), n = n_near.shape, start.size - 1
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)

@@ -16,7 +16,6 @@ from bsdsbench.kernels.jit import kernel
 
 def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
     """List the pixels of each label that have one of their four neighbours outside the label.
-
     `padded` is int32 (H + 2, W + 2), the label map in a frame of -1. Returns start, rows, cols.
     """
     label, *site = np.empty((3, padded.size), np.int32)
@@ -60,7 +59,6 @@ def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
     """Write the label, row, column and code of the sites of `corners`. Returns their number.
-
     `window`, int32 (4,), is work space.
     """
     count = 0
@@ -87,9 +85,7 @@ def _find_corners(padded, window, label, rows, cols, code):
 
 
 def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
-    """Sort sites by label. Return the start of the sites of each of n labels, and the sorted
-    columns.
-    """
+    """Sort sites by label. Return each label's start, and the sorted columns."""
     if n == 1:
         return np.array([0, label.size]), *(column.copy() for column in site)
     start, order = np.zeros(n + 1, np.int64), np.empty(label.size, np.int64)
@@ -100,9 +96,8 @@ def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
 
 @kernel(_nrt=False)
 def _sort(label, fill, order):
-    """Write the order that sorts `label`. Sites of one label keep their order.
-
-    `fill`, int64 (n,), holds the start of each label in `order`, and is changed.
+    """Write the order that sorts `label`. Sites of one label keep their order. `fill`, int64 (n,),
+    holds the start of each label in `order`, and is changed.
     """
     for i in range(label.size):
         order[fill[label[i]]] = i

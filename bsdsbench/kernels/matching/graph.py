@@ -106,18 +106,16 @@ class Disk(NamedTuple):
 
 
 def outlier_cost(max_dist_px: float) -> int:
-    """Return C, the cost of a missing pair.
-
-    It is at least 1, so that pixels at the same place are paired at zero tolerance.
+    """Return C, the cost of a missing pair. It is at least 1, so that pixels at the same place are
+    paired at zero tolerance.
     """
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """Build the disk of a tolerance, no larger than an image of `shape` needs.
-
-    Raises DataError if the table of costs would take more than about 100 MB.
+    """Build the disk of a tolerance, no larger than an image of `shape` needs. Raises DataError if
+    the table of costs would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
     cost, mask = (
@@ -134,9 +132,7 @@ def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return the distance of each pixel of the square around a disk to its middle. Raises
-    DataError.
-    """
+    """Return the distances of a square of pixels to its middle. Raises DataError."""
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
         raise DataError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
@@ -145,9 +141,8 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """Build `Disk.mask` from the allowed offsets.
-
-    `allowed` is bool (2R+1, 2R+1), with offset 0 in the middle.
+    """Build `Disk.mask` from the allowed offsets. `allowed` is bool (2R+1, 2R+1), with offset 0 in
+    the middle.
     """
     reach = len(allowed) // 2
     tiles_aside = -(-reach // 8)
@@ -162,9 +157,8 @@ def tile_mask(allowed: Bool) -> U8:
 
 
 def check_exact(lost: int, n_gt: int) -> None:
-    """Raise DataError if weights of 60 bits leave no bits for ties.
-
-    `lost` is C, the cost of a missing pair, and `n_gt` the number of ground-truth pixels.
+    """Raise DataError if weights of 60 bits leave no bits for ties. `lost` is C, the cost of a
+    missing pair, and `n_gt` the number of ground-truth pixels.
     """
     if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
         raise DataError(
@@ -210,10 +204,8 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a Side for the vertices at the flat indices `pixel`.
-
-    `words` is the number of 64-bit words for the steps of a vertex. The other arguments are fields
-    of Side.
+    """Allocate a Side for the vertices at the flat indices `pixel`. `words` is the number of 64-bit
+    words for the steps of a vertex. The other arguments are fields of Side.
     """
     n = pixel.size
     node, used, nearest = np.empty(n, NODE_DTYPE), np.zeros(1, np.int64), np.zeros(n, np.int32)
@@ -268,9 +260,8 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the set pixels in the tiles of a map, and return their count.
-
-    Sets `before` and `live` of each tile, and `pixel` to the flat index of each vertex.
+    """Number the set pixels in the tiles of a map, and return their count. Sets `before` and `live`
+    of each tile, and `pixel` to the flat index of each vertex.
     """
     tile_cols, n = (cols + 7) >> 3, 0
     for k in range(tile.size):
@@ -312,7 +303,6 @@ def vertex_at(pixel, cols, tile):
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
     """Return a bool map of the pixels that have a pixel of the map `bmap` in the disk around them.
-
     `half` is the field of Disk.
     """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
@@ -369,9 +359,7 @@ def mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of both ends to the weights of edges begin .. end-1. Returns the largest
-    weight.
-    """
+    """Add both ends' values to the weights of edges begin .. end-1. Returns the largest."""
     best = np.int64(-1)
     for e in range(begin, end):
         edges[e].weight += value + opposite_values[edges[e].to]
@@ -381,9 +369,8 @@ def _add_values(edges, begin, end, value, opposite_values):
 
 @inner
 def find_edges(start, stop, side, opposite, geometry):
-    """Write the edges of the vertices start .. stop-1 of `side` into its arena.
-
-    Edges lead to the `live` vertices of `opposite` in the disk around each vertex.
+    """Write the edges of the vertices start .. stop-1 of `side` into its arena. Edges lead to the
+    `live` vertices of `opposite` in the disk around each vertex.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     gains, reach = geometry.gain, geometry.reach

@@ -70,9 +70,7 @@ Order = namedtuple("Order", "bands cost_start batch_start batch_of_event by_cost
 
 
 class Truth(NamedTuple):
-    """The annotators' (H, W) maps as vertices, and the pixels within the tolerance of annotated
-    pixels.
-    """
+    """The annotators' (H, W) maps as vertices, and all pixels within the tolerance of vertices."""
 
     shape: tuple[int, int]
     ends: I8  # (A + 1,): annotator k has the vertices ends[k] : ends[k + 1]
@@ -103,9 +101,7 @@ class MatchedPixels(NamedTuple):
 
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     """Convert the annotators' maps (A, H, W) to the form in which predictions are matched with
-    them.
-
-    Raises DataError if the tolerance is too large for exact weights or for memory.
+    them. Raises DataError if the tolerance is too large for exact weights or for memory.
     """
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
     reach = disk(max_dist_px, shape)
@@ -117,9 +113,8 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixels:
-    """Count the matched pixels after each step of the predicted map.
-
-    `start`, `pixel` and `added` are the fields of `thinning.Events`: the changes from step to step.
+    """Count the matched pixels after each step of the predicted map. `start`, `pixel` and `added`
+    are the fields of `thinning.Events`: the changes from step to step.
     """
     backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
@@ -157,10 +152,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
-    """Return the flat indices of the matched pixels of `side`, increasing, and of their mates.
-
-    The result is int64 (2, K). `opposite_pixel` holds the flat index of each vertex of the other
-    side.
+    """Return the flat indices of the matched pixels of `side`, increasing, and of their mates. The
+    result is int64 (2, K). `opposite_pixel` holds the flat index of each vertex of the other side.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -171,9 +164,8 @@ def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
 def steps_within_reach(
     start: I8, pixel: I4, added: Bool, truth: Truth, *, gt_enters: bool
 ) -> Steps:
-    """Keep the events (`thinning.Events`) of pixels within reach of the ground truth.
-
-    With `gt_enters` the steps are in reverse order, from the last map to the first.
+    """Keep the events (`thinning.Events`) of pixels within reach of the ground truth. With
+    `gt_enters` the steps are in reverse order, from the last map to the first.
     """
     n_events = int(start[-1])
     if gt_enters:  # the first step's events are not undone; all pixels of the last map enter

@@ -66,7 +66,6 @@ def new_work(n_vertices: int) -> Work:
 @inner
 def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     """Match the free vertices entering[begin:end] or leave them free; the matching stays optimal.
-
     Returns the number of additional pairs. Vertices that need a search come last.
     """
     nodes, opposite_nodes, waiting = side.node, opposite.node, work.waiting
@@ -206,9 +205,7 @@ def _remove_from_front(place, front, front_dist, front_place, n_front):
 
 @inner
 def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
-    """Move the duals of all vertices that are nearer to the root than the end of the path, at
-    `cost`.
-    """
+    """Move the duals of all vertices nearer to the root than the end of the path, at `cost`."""
     nodes[root].dual -= cost
     for place in range(n_reached):
         neighbour = opposite_nodes[reached[place]]
@@ -221,7 +218,6 @@ def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
 @inner
 def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
-
     Returns the number of new pairs: 1, or 0 if the path ousts a vertex.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1

@@ -54,9 +54,8 @@ class _WholeCosts(NamedTuple):
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
-    """Round the parts of the costs to whole units for a matching of at most n pairs.
-
-    An empty part costs nothing.
+    """Round the parts of the costs to whole units for a matching of at most n pairs. An empty part
+    costs nothing.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest = sum(float(part.max(initial=0)) for part in shifted)

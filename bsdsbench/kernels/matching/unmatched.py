@@ -64,9 +64,8 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Compute the surroundings of the ground truth for `classify_steps`.
-
-    Raises DataError if twice the tolerance is too large for memory.
+    """Compute the surroundings of the ground truth for `classify_steps`. Raises DataError if twice
+    the tolerance is too large for memory.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half), _agreement(truth))
@@ -74,7 +73,6 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 
 def _agreement(truth: Truth) -> I8:
     """Return the class of each ground-truth vertex, by the number of annotators who have a partner.
-
     Of two annotators the first is matched as the prediction. A single annotator has no classes.
     """
     n_annotators, ends = len(truth.tiles), truth.ends
@@ -106,7 +104,6 @@ def match_by_pixel(
     start: I8, pixel: I4, added: Bool, truth: Truth, surroundings: Surroundings
 ) -> PixelSteps:
     """Match at every step, and record for each pixel the steps at which it is on and matched.
-
     `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
     """
     n_steps, backwards = start.size - 1, should_start_at_lowest_threshold(added, truth)

@@ -116,9 +116,7 @@ def _assign_columns(
 
 @kernel(inline="always")
 def _nearest_row(seen, done, dist):
-    """Return the nearest of the rows `seen` that are not done, the first of equals, or -1 if none
-    is left.
-    """
+    """Return the nearest of the rows `seen` that are not done (the first of equals), or -1."""
     nearest = -1
     for r in seen:
         if not done[r] and (nearest < 0 or dist[r] < dist[nearest]):

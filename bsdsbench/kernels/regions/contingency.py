@@ -158,10 +158,8 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 
 @kernel(_nrt=False)
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
-    """Write the table of `tabulate`. Returns the number of its cells.
-
-    `col_fill`, `by_col`, `start` and `row_end` are work space for the sorts. All but `by_col` are 0
-    on entry.
+    """Write the table of `tabulate`. Returns the number of its cells. `col_fill`, `by_col`, `start`
+    and `row_end` are work space for the sorts. All but `by_col` are 0 on entry.
     """
     n, n_rows = rows.size, start.size - 1
     for e in range(n):
@@ -215,9 +213,8 @@ class OverlapSums(NamedTuple):
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Return the sums of a table whose rows and columns have the given areas.
-
-    `ann_of_col` is the annotator of each column.
+    """Return the sums of a table whose rows and columns have the given areas. `ann_of_col` is the
+    annotator of each column.
     """
     best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
     ints, floats = np.zeros((n_ann, 3), np.int64), np.zeros((n_ann, 5))
@@ -230,7 +227,6 @@ def _add_overlaps(
     indptr, cols, counts, row_area, col_area, ann_of_col, best_gt, largest, ints, floats
 ):
     """Add up the fields of `OverlapSums` in one pass over the cells. Returns `covered_pred`.
-
     `largest`, 0 on entry, receives the largest n of each column.
     """
     covered_pred = 0.0

@@ -82,9 +82,7 @@ def _find_root(parent, x):
 
 @inner
 def _union(parent, a, b):
-    """Join the sets of a and b. A root is the smallest member, so regions keep their
-    raster order.
-    """
+    """Join the sets of a and b. A root is the smallest member, which keeps raster order."""
     a, b = _find_root(parent, a), _find_root(parent, b)
     if a < b:
         parent[b] = a
@@ -93,9 +91,8 @@ def _union(parent, a, b):
 
 
 def finest_regions(levels: I4) -> tuple[I4, int]:
-    """Return the regions at the first threshold: labels, int32 (H*W,), and their number.
-
-    `levels` comes from `join_levels`. Labels 0, 1, ... are in raster order of first pixels.
+    """Return the regions at the first threshold: labels, int32 (H*W,), and their number. `levels`
+    comes from `join_levels`. Labels 0, 1, ... are in raster order of first pixels.
     """
     labels, parent = np.empty(levels[0].size, np.int32), np.arange(levels[0].size, dtype=np.int32)
     return labels, _label_regions(levels, parent, labels)
@@ -103,9 +100,8 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 
 @kernel(_nrt=False)
 def _label_regions(levels, parent, labels):
-    """Write the labels of `finest_regions`. Returns their number.
-
-    `parent`, int32, is work space for a disjoint-set forest. On entry each pixel is its own root.
+    """Write the labels of `finest_regions`. Returns their number. `parent`, int32, is work space
+    for a disjoint-set forest. On entry each pixel is its own root.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -154,9 +150,7 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Write the numbers and representatives of `join`. Returns the number of new regions. `row_of`
-    is work space.
-    """
+    """Write the results of `join`. Returns the number of new regions. `row_of` is work space."""
     for e in range(a.size):
         _union(parent, a[e], b[e])
     n_regions = 0

@@ -97,7 +97,8 @@ class CocoItems:
             maps = []
             annotated = list[_Segment]()
             for path, side in zip(self.paths[::-1], (self.gt, self.pred), strict=True):
-                entries, is_truth = side.get(key, []), side is self.gt
+                entries = side.get(key, [])
+                is_truth = side is self.gt
                 with reading(path, "a COCO file"):
                     if entries and "segments_info" in entries[0]:
                         maps.append(self._panoptic(entries[0], shape, path, is_truth))
@@ -214,9 +215,7 @@ class _Segment(NamedTuple):
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
     """Return the predicted segments, with those that equal annotated segments in the annotated
-    order.
-
-    These segments exchange their places. All others keep their places.
+    order. These segments exchange their places. All others keep their places.
     """
     places = {segment.content(): k for k, segment in enumerate(annotated)}
     contents = [segment.content() for segment in predicted] if places else []

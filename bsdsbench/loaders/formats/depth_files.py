@@ -66,9 +66,8 @@ def matte_mask(matte: NDArray[Any]) -> Bool:
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
-    """Return the only array, or the array with a name of depth, or None if there is none.
-
-    Raises FaultError if the depth is `needed` and absent.
+    """Return the only array, or the array with a name of depth, or None if there is none. Raises
+    FaultError if the depth is `needed` and absent.
     """
     arrays = {k: a for k, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if len(arrays) == 1 and needed else [k for k in _DEPTH_NAMES if k in arrays]

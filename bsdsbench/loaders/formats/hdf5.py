@@ -47,12 +47,11 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             "is a MATLAB 7.3 (HDF5) file, expected h5py to read it: pip install 'bsdsbench[hdf5]' "
             "(or save with -v7)"
         ) from None
-    budget, has_reversed_axes = Budget(), data.startswith(MATLAB_HEADER)
+    budget = Budget()
+    has_reversed_axes = data.startswith(MATLAB_HEADER)
 
     def linked(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-        """Return the target of a hard link. A soft or external link, which may point anywhere, is
-        refused.
-        """
+        """Return the target of a hard link. Raises FaultError for other links."""
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
@@ -113,7 +112,8 @@ def _check_chunks(item: h5py.Dataset) -> None:
         return
     # a chunk is decoded whole, beside the array and in a buffer that doubles as it grows
     check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
-    size, count = math.prod(item.chunks) * item.dtype.itemsize, item.id.get_num_chunks()
+    size = math.prod(item.chunks) * item.dtype.itemsize
+    count = item.id.get_num_chunks()
     if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
         raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
     for k in range(count if filters else 0):

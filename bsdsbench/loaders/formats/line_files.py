@@ -70,7 +70,8 @@ def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
 
 def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
     """Return predicted lines and the soft map of them, as parts of a prediction."""
-    lines, junctions = _places(arrays, "lines", 4), None
+    lines = _places(arrays, "lines", 4)
+    junctions = None
     scores = _scores(arrays, "score", lines)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
@@ -93,7 +94,8 @@ def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> 
 
 def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return annotated lines on the grid and the map of them, as parts of a ground truth."""
-    size, junctions = _size(arrays, "size") or _image_size(path), None
+    size = _size(arrays, "size") or _image_size(path)
+    junctions = None
     check_size(size, 1)
     lines = _places(arrays, "lines", 4)[:, [1, 0, 3, 2]]
     if lines.any() and lines.max() <= 1:
@@ -114,7 +116,6 @@ def _to_grid(lines: F8, size: tuple[int, int]) -> F8:
 
 def _image_size(path: Path) -> _Size:
     """Return (rows, columns) of the image with the stem of `path` in the sibling folder `images`.
-
     Raises FaultError if there is none.
     """
     from PIL import Image
@@ -150,7 +151,8 @@ def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, objec
         edges = [cell[..., 0] for cell in per_annotator]
         angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in per_annotator]
     else:
-        edges, angles = _numbers(arrays, "edge"), _angles(arrays, "ori")
+        edges = _numbers(arrays, "edge")
+        angles = _angles(arrays, "ori")
         if edges.ndim == 2:
             edges, angles = [edges], [angles]
     if not len(edges):

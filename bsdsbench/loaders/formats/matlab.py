@@ -89,7 +89,8 @@ class _Reader:
 
     def read_element(self) -> _Element:
         """Return the next element, and skip the padding to 8 bytes."""
-        position, most = self.position, len(self.data)
+        position = self.position
+        most = len(self.data)
         if most - position < 8:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack_from(self.order + "II", self.data, position)
@@ -196,9 +197,7 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the next `count` items of a cell or struct at a nesting level. Raises
-        FaultError.
-        """
+        """Return the next `count` items of a cell or struct at a nesting level."""
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")
@@ -214,7 +213,8 @@ class _Reader:
 
     def read_struct(self, count: int, depth: int) -> object:
         """Return a struct as a dict, or a struct array of `count` elements as a list of dicts."""
-        width, text = self.read_numbers(), bytes(self.read_element()[1])
+        width = self.read_numbers()
+        text = bytes(self.read_element()[1])
         if width.size != 1 or width.dtype.kind not in "iu" or not 0 < int(width[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         starts = range(0, len(text), step := int(width[0]))

@@ -51,9 +51,7 @@ MAX_TEXT_BYTES = 16 << 20
 
 
 def format_rows(rows: object) -> str:
-    """Format rows of numbers as official text: `%10g` each, with one space between. No rows give
-    "".
-    """
+    """Format rows of numbers as official text: `%10g` each, separated by one space."""
     table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
     return line * len(table) % tuple(table.ravel().tolist())
@@ -66,7 +64,8 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     with # or % are ignored. Commas count as spaces. Raises FileFormatError.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
-    least, rows = least or columns, []
+    least = least or columns
+    rows = []
     with reading(path, "rows of numbers"):
         text = data.decode("utf-8-sig").replace(",", " ")
         for number, line in enumerate(text.splitlines(), 1):

@@ -33,9 +33,7 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 
 
 def photos_beside(gt_dir: PathLike) -> Path | None:
-    """Return the folder .../images/test beside a folder .../groundTruth/test (BSDS layout), or
-    None.
-    """
+    """Return the folder .../images/test beside .../groundTruth/test (BSDS layout), or None."""
     parts = [re.sub(r"(?i)^ground_?truth$", "images", p) for p in Path(gt_dir).absolute().parts]
     folder = Path(*parts)
     return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None

@@ -1,4 +1,4 @@
-"""Reading any file to its arrays, by the table of formats, and choosing those that are maps.
+"""Reading any file to its arrays, by the table of formats, and choosing the maps among them.
 
 A reader is MODULE:FUNCTION of `bsdsbench.loaders.formats`. It is called with the path (a reader of
 images also with `indices`) and returns name -> array, or one array. .npy and .npz are read by
@@ -203,9 +203,7 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
 
 
 def header_of(data: bytes) -> ImageFile.ImageFile:
-    """Return an image of which only the header is read and the size is checked. Raises
-    FaultError.
-    """
+    """Read only the header of an image, and check the size. Raises FaultError."""
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -27,9 +27,7 @@ _NAMES = (
 
 
 class LabelsAndScores(NamedTuple):
-    """The label and the score of each sample, (n,) each, and its number of instances and its
-    cluster.
-    """
+    """Label, score, number of instances and cluster of each sample, (n,) each."""
 
     labels: F8
     scores: F8

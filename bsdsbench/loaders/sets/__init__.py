@@ -1,1 +1,1 @@
-"""Sets of images: their fingerprints, public ones and where they come from."""
+"""Known sets of images: their fingerprints, and the public sets with their sources."""

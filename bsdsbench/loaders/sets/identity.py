@@ -61,9 +61,7 @@ class Identity:
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """Describe the set: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a
-        name ..".
-        """
+        """Describe the set in words, such as "bsds500-val, 100 of 100 images"."""
         if self.name:
             part = "" if self.whole else "a part of "
             return f"{part}{self.name}, {self.n_images} of {self.total} images"
@@ -97,7 +95,8 @@ def folder_fingerprints(
 
     Raises one DataError that lists all unreadable files.
     """
-    fingerprints, faults = {}, []
+    fingerprints = {}
+    faults = []
     pairs = ground_truths(gt_dir, split_file)
     for done, image in enumerate(pairs, 1):
         try:
@@ -124,9 +123,11 @@ def identify(images: Mapping[str, str]) -> Identity:
 
     The known set that shares most images is used; of equals the set with fewer missing images.
     """
-    sets, images_here = shipped_sets(), images.items()
+    sets = shipped_sets()
+    images_here = images.items()
     like = max(sets, key=lambda name: (len(images_here & sets[name].items()), -len(sets[name])))
-    listed_images, mark = sets[like], set_fingerprint(images)
+    listed_images = sets[like]
+    mark = set_fingerprint(images)
     if not images_here & listed_images.items():
         return Identity(mark, len(images))
     missing, extra = sorted(listed_images.keys() - images), sorted(images.keys() - listed_images)

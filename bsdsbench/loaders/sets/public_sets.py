@@ -180,7 +180,8 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
         return
     import requests
 
-    part, failed = archive.with_name(archive.name + ".part"), ""
+    part = archive.with_name(archive.name + ".part")
+    failed = ""
     with part.open("ab") as file:
         done = file.tell()
         ask = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
@@ -269,9 +270,7 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
 
 
 def _check(folder: Path, source: str, public: PublicSet, progress: Report | None) -> None:
-    """Compare the ground truth of each downloaded split with its known fingerprint. Raises
-    DataError.
-    """
+    """Compare each split's ground truth with its known fingerprint. Raises DataError."""
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 
@@ -285,7 +284,8 @@ def _check(folder: Path, source: str, public: PublicSet, progress: Report | None
             )
         except DataError as error:
             raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
-        identity, count = identify(images), public.counts.get(names[0])
+        identity = identify(images)
+        count = public.counts.get(names[0])
         if (len(images) != count) if count else not (identity.whole and identity.name in names):
             expected = f"{count} images of {names[0]}" if count else " or ".join(names)
             raise DataError(
