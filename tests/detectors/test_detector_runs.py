@@ -7,6 +7,8 @@ import sys
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from skimage import feature
+from skimage.color import rgb2gray
 
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import BASELINES, baseline
@@ -136,6 +138,17 @@ def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
         segs = bb.load_prediction(path, kind=about[0]).segs
         assert np.array_equal(segs[0], labels + 2)
         assert all((more == 1).all() for more in segs[1:])
+
+
+def test_canny_is_the_mean_of_scikit_images_detector_at_its_thresholds():
+    """On two pictures of the sample, noise, a plain image and one without an inside."""
+    rng = np.random.default_rng(0)
+    photos = [iio.imread(path) for path in sorted(sample_images().iterdir())[:2]]
+    noise = [rng.integers(0, 256, (*shape, 3), np.uint8) for shape in ((31, 40), (1, 7))]
+    for image in (*photos, *noise, np.full((9, 8, 3), 7, np.uint8)):
+        gray, highs = rgb2gray(image), np.geomspace(0.03, 0.6, 24)
+        maps = [feature.canny(gray, 2.0, 0.4 * high, high, mode="constant") for high in highs]
+        assert np.array_equal(baseline("canny")(image), np.mean(maps, axis=0))
 
 
 @pytest.mark.parametrize("name", BASELINES)
