@@ -60,7 +60,10 @@ def pytest_configure(config):
     from bsdsbench.kernels import never_compiled
 
     config.option.loadscopereorder = False  # xdist's order is that of the number of tests
-    if getattr(config.option, "numprocesses", None) and never_compiled():
+    if not getattr(config.option, "numprocesses", None):
+        return
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads wait busily
+    if never_compiled():
         call = "import sys; from tests.helpers.metric_cases import case_of; "
         command = [sys.executable, "-c", call + "[case_of(m).run for m in sys.argv[1].split(',')]"]
         for process in [subprocess.Popen([*command, names]) for names in KERNELS_OF]:
