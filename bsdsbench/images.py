@@ -222,8 +222,7 @@ class Prediction(ImageParts):
         return names.get(self.soft.dtype.str[1:], "float")
 
     def boundary_map(self) -> Map:
-        """Return the soft map (H, W): `soft` or, as the official boundaryBench does, ucm2[2::2,
-        2::2].
+        """Return the soft map (H, W): `soft`, or ucm2[2::2, 2::2] as the official boundaryBench.
 
         Raises DataError if the prediction has neither.
 

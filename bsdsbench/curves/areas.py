@@ -190,8 +190,9 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Return the area of the trapezoids under ROC points in the given order. No points
-    are added.
+    """Return the area of the trapezoids under ROC points, in the given order.
+
+    No points are added at the ends.
 
     Parameters
     ----------

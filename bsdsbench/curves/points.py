@@ -133,8 +133,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def area(self) -> float:
-        """Exact area under the count-linear PR curve up to the last point; see
-        `davis_goadrich_area`.
+        """Exact area under the count-linear PR curve up to the last point.
 
         NaN without totals, without points, or if the points form no curve.
         """

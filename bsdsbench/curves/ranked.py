@@ -248,7 +248,7 @@ def roc(
         of TPR. VLFeat has the first of each pair but "tpfp". A curve that ends early is not
         extended.
     num_positives, num_negatives, include_inf, stable : as in `pr`
-        What is done with them.
+        The treatment of ties, labels and totals.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def det(
     labels, scores : as in `pr`
         The samples.
     ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
-        What is done with them.
+        The treatment of ties, labels and totals.
 
     Examples
     --------

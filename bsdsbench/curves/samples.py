@@ -75,8 +75,7 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
 
 
 def defined(first: ArrayLike, second: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Return two columns without the undefined points at their ends, and warn if points are left
-    out.
+    """Drop the undefined points at the ends of two columns, with a warning.
 
     An undefined point is NaN in the first column, called `name`, and 0 in the second. It is the 0/0
     of a curve that was converted between PR and ROC space.

@@ -15,8 +15,7 @@ from bsdsbench.errors import DataError, ShapeError
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdCurve(CurvePoints):
-    """Precision, TPR and FPR at each of T falling thresholds, float64 (T,); see
-    `threshold_curve`.
+    """Precision, TPR and FPR at each of T falling thresholds, see `threshold_curve`.
 
     Examples
     --------

@@ -10,8 +10,7 @@ import numpy as np
 
 
 def partition_scores(positive, negative, scores, parted):
-    """Copy the positives' scores to the front of `parted`, and the negatives', in reverse, to the
-    back.
+    """Copy the positives' scores to the front of `parted`, the negatives' reversed to its back.
 
     `positive` and `negative` are bool (n,), never both True. `parted` is float64 (n + 1,); the
     spare element takes writes that are not kept. Returns the end of the positives and the start of

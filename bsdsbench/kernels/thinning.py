@@ -140,8 +140,7 @@ def events_near(
 
 
 def stack_events(bmaps: Bool) -> Events:
-    """Return the changes between neighbouring maps of a stack, bool (T, H, W), from the last map
-    on.
+    """Return the changes between neighbouring maps of a stack (T, H, W), from the last map on.
 
     The maps are not thinned and need not nest. Step k turns map T-k into map T-1-k, and step 0
     starts from the empty map.

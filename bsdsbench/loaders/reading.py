@@ -459,8 +459,7 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 
 
 def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
-    """Return the properties of a mask's values: do they reach the cut or, without a cut, how many
-    are there?
+    """Return the evidence of a mask's values: whether they reach the cut, or how many they are.
 
     Integers wider than 16 bits have no white, so that their 0 and 1 cannot be the noise of a gray
     map. `exact` is False if the values were changed after drawing, as by JPEG.

@@ -194,8 +194,7 @@ RECIPES: dict[str, NMSParams] = {
 
 
 def _freeze_options(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return the options of each metric as read-only tables, without those that have their
-    defaults.
+    """Return the options of each metric as read-only tables, without default values.
 
     `given` maps a metric to a table or an options record. Raises ProtocolError for anything else.
     """
@@ -219,8 +218,7 @@ def _freeze_options(given: Any) -> Mapping[str, Mapping[str, Any]]:
 
 @frozen(repr=False)
 class Protocol:
-    """The rules by which a prediction is counted and scored. Equal protocols give comparable
-    scores.
+    """The rules of counting and scoring. Equal protocols give comparable scores.
 
     `bsdsbench protocols` lists the fields with their defaults and meanings. A value out of range
     raises ProtocolError, which names the field.
@@ -453,8 +451,7 @@ class Protocol:
         return record_of(cls, rest, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
-        """Return a copy with changed fields. A copy that differs from its preset gets a starred
-        name.
+        """Return a copy with changed fields, with a starred name if it differs from its preset.
 
         A mapping for nms_params or for the options of a metric changes only its entries. An option
         that is None takes its default.

@@ -394,11 +394,11 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:
-    """Convert texts such as "max_dist=0.011" or "nms_params.radius=2" to changes for
-    `Protocol.replace`.
+    """Convert texts such as "max_dist=0.011" to changes for `Protocol.replace`.
 
-    A value is TOML, or else a text, or a list if the text has commas. Raises ProtocolError for an
-    item without "=", and for a field given twice.
+    The name may have a table, as in "nms_params.radius=2". A value is TOML, or else a text, or a
+    list if the text has commas. Raises ProtocolError for an item without "=", and for a field given
+    twice.
     """
     changes: dict[str, Any] = {}
     for item in items:

@@ -400,11 +400,11 @@ def _map_in_order(
     ahead: int,
     batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
-    """Yield (call, function(*call)) for every call, in order. The first argument of a call is an
-    item.
+    """Yield (call, function(*call)) for every call, in order.
 
-    A worker gets `batch` calls at once, and at most `ahead` batches are under way. Raises
-    BrokenExecutor, which names the images under way, if a worker died.
+    The first argument of a call is an item. A worker gets `batch` calls at once, and at most
+    `ahead` batches are under way. Raises BrokenExecutor, which names the images under way, if a
+    worker died.
     """
     if executor is None:
         for call in calls:

@@ -399,8 +399,7 @@ class Plan(RunKeywords):
         return registry.unused(self.metrics, self.protocol)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Raise DataError if the results would lie in a folder that is read, or a folder is no
-        path.
+        """Raise DataError if the results would lie in a folder that is read, or one is no path.
 
         Results in such a folder would be read as images by the next run.
         """

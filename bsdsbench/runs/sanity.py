@@ -224,8 +224,7 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def position(pred: F8, truth: F8) -> str:
-    """Name the position in which a map fits its ground truth far better, or return "" if it is
-    upright.
+    """Name the position in which a map fits its ground truth best; "" if it is upright.
 
     Both arguments are thumbnails. Only square thumbnails are also transposed, because others would
     change shape.

@@ -252,8 +252,7 @@ class Values(Flag):
 
 @frozen
 class Evidence:
-    """The properties of the maps of one side of an image. `|` combines the evidence of several
-    maps.
+    """The properties of the maps of one side of an image; `|` joins several maps.
 
     Parameters
     ----------

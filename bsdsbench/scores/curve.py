@@ -96,8 +96,7 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute the curve of counts (T, 4), or the curves of S counts (S, T, 4); see
-        `MatchCounts`.
+        """Compute the curve of `MatchCounts` (T, 4), or the curves of S counts (S, T, 4).
 
         With `operator` ">=" a threshold 0 is the row of the whole image.
         """
@@ -248,8 +247,7 @@ def _operating_point(point: F8) -> OperatingPoint:
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return `area`, but NaN if all thresholds share one recall above 0, because a point has no
-    area.
+    """Return `area`, but NaN if all thresholds share one recall above 0: a point has no area.
 
     The rule "step" has an area for such curves too.
     """

@@ -64,8 +64,7 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from options, or return None if they mean a single call of the
-        detector.
+        """Build the settings from options, or return None for a single call of the detector.
 
         `scales` are numbers, their text, or a name of `SCALES`. Raises DataError for other values.
         """

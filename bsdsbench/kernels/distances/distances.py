@@ -105,8 +105,7 @@ def _search(
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest site, and the number of row offsets
-    searched.
+    """Return the squared distance from (r, c) to the nearest site, and the row offsets searched.
 
     Rows are searched outwards from r. In a row a binary search finds the two sites next to column
     c. `cols` holds the columns of the sites, row by row, each row ascending. The rows low .. high

@@ -44,8 +44,7 @@ def _find_rims(padded, label, rows, cols):
 
 
 def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
-    """List, for each label, the windows of 2 x 2 pixels that have the label in some but not all
-    pixels.
+    """List the windows of 2 x 2 pixels that have a label in some but not all pixels.
 
     `padded` is int32 (H + 1, W + 1), with windows at (H, W) places. Returns start, the rows and
     cols of the windows' upper left pixels, and their codes. A code adds 8, 4, 2, 1 for the upper

@@ -67,8 +67,7 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
-    """Return the cheapest pairs of the pixels of two (H, W) maps: flat indices (2, K), the first
-    increasing.
+    """Return the cheapest pairs of the pixels of two (H, W) maps: flat indices (2, K).
 
     `cost` (2R+1, 2R+1) is the cost by offset (row, col) from a pixel of `first` to its partner,
     with offset 0 in the middle. It is infinite if a pair is not allowed. `values` are two arrays

@@ -18,8 +18,7 @@ _UNREACHED = np.int64(2**62)
 
 
 def largest_total(indptr: I8, cols: I4, counts: I8, col_start: I8) -> int:
-    """Return the largest total intersection of regions paired one to one with an annotator's
-    regions.
+    """Return the largest total intersection of regions paired one to one with annotators'.
 
     The total is summed over annotators. `indptr`, `cols` and `counts` form a table of
     contingency.py. The columns of annotator k are col_start[k] : col_start[k+1].

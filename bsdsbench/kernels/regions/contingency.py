@@ -312,8 +312,7 @@ def _classify(
     under,
     over,
 ):
-    """Set the class of each region: 2 object, 1 part, 0 neither; and the fractions that are
-    covered.
+    """Set the classes of regions (2 object, 1 part, 0 neither) and the covered fractions.
 
     `under` is the fraction of a row that consists of whole annotated regions, `over` the fraction
     of a column that consists of whole rows.

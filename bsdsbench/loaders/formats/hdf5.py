@@ -33,8 +33,7 @@ def _attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 
 
 def read_hdf5(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of an HDF5 file. MATLAB's files are read as `read_mat`
-    does.
+    """Return the variables in the bytes of an HDF5 file, of MATLAB's files as `read_mat` does.
 
     MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
     files begin with a header, and each of its arrays has an attribute. Other arrays are returned

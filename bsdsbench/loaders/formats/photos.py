@@ -40,8 +40,7 @@ def photos_beside(gt_dir: PathLike) -> Path | None:
 
 
 def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8]:
-    """Return an image as (H, W, 3) uint8, converted from any colours. Of several pages the first is
-    used.
+    """Read an image as (H, W, 3) uint8, converted from any colours, of several pages the first.
 
     Raises FileFormatError.
     """
