@@ -360,7 +360,6 @@ def _compute_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
     p, n = merged.positives, merged.negatives
     # scikit-learn rejects +inf, but accepts -inf as its smallest score
     finite = bool((s < np.inf).all())
-    in_unit_range = bool(s.size and s.min() >= 0 and s.max() <= 1)
     areas: dict[str, Any] = {}
     if p and n:
         areas["VLFeat roc auc"] = roc_from_ranking(sample).auc
@@ -372,26 +371,11 @@ def _compute_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
         curve = pr_from_ranking(merged)
         areas["scikit-learn average_precision_score"] = curve.ap
         areas["scikit-learn precision_recall_curve + auc"] = curve.auc
-    # torchmetrics applies a sigmoid to scores outside [0, 1], in single precision
-    for_torch = merged
-    if not in_unit_range:
-        with np.errstate(over="ignore"):
-            probability = 1 / (1 + np.exp(-s.astype(np.float32)))
-        for_torch = rank(positive, negative, probability.astype(np.float64))
-    areas["torchmetrics AveragePrecision, exact"] = pr_from_ranking(for_torch).ap
-    precision, recall = _pr_at_thresholds(for_torch, np.linspace(0, 1, 100))
-    areas["torchmetrics AveragePrecision, binned"] = -np.sum(np.diff(np.r_[recall, 0]) * precision)
+    areas |= _torchmetrics_areas(positive, negative, s)
     curve = pr_from_ranking(sample)
     areas |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
     areas["VLFeat ap, Interpolate"] = pr_from_ranking(sample, interpolate=True).ap
-    # MATLAB and numpy sort -inf like any score, and add no conventional first point
-    full = pr_from_ranking(rank(positive, negative, s, "sample", include_inf=True))
-    precision, recall = ratio(full.tp, full.tp + full.fp)[1:], full.recall[1:]
-    areas["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
-    envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    areas["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
-    # COCO's levels are linspace, which rounds differently than i/100
-    areas["COCO AP"] = largest_precision_from(precision, recall, np.linspace(0, 1, 101)).mean()
+    areas |= _development_kit_areas(positive, negative, s)
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
     # A ranking without negatives has precision 1 everywhere.
     areas["Davis-Goadrich, achievable (ROC hull)"] = areas["AUCCalculator"] = 1.0
@@ -399,12 +383,49 @@ def _compute_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
         best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
         areas["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
         areas["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
-    if in_unit_range:
+    if _is_in_unit_range(s):
         thresholds = np.array(even_thresholds(99))
         areas["BSDS area, 99 thresholds"] = area(
             PRCurve(thresholds, *_pr_at_thresholds(merged, thresholds))
         )
     return {name: float(value) for name, value in areas.items()}
+
+
+def _is_in_unit_range(scores: F8) -> bool:
+    """Return True if all scores lie in [0, 1] and there is a score."""
+    return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
+
+
+def _torchmetrics_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
+    """Compute torchmetrics' average precisions, if there are positives.
+
+    Scores outside [0, 1] pass through a sigmoid, in single precision.
+    """
+    if not _is_in_unit_range(s):
+        with np.errstate(over="ignore"):
+            s = (1 / (1 + np.exp(-s.astype(np.float32)))).astype(np.float64)
+    ranking = rank(positive, negative, s)
+    precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
+    return {
+        "torchmetrics AveragePrecision, exact": pr_from_ranking(ranking).ap,
+        "torchmetrics AveragePrecision, binned": -np.sum(np.diff(np.r_[recall, 0]) * precision),
+    }
+
+
+def _development_kit_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
+    """Compute the average precisions of the PASCAL VOC and COCO kits, if there are positives.
+
+    MATLAB and numpy sort -inf like any score, and add no conventional first point.
+    """
+    full = pr_from_ranking(rank(positive, negative, s, "sample", include_inf=True))
+    precision, recall = ratio(full.tp, full.tp + full.fp)[1:], full.recall[1:]
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    levels = np.linspace(0, 1, 101)  # rounds differently than i/100
+    return {
+        "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
+        "PASCAL VOC 2010 AP": auc_pr(envelope, recall, rule="step"),
+        "COCO AP": largest_precision_from(precision, recall, levels).mean(),
+    }
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:

@@ -410,41 +410,50 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
     suffix = path.suffix.lower()
     is_bsds = suffix == ".mat" and "groundTruth" in arrays
     items: Any = [*maps_of(arrays).values()]
-    mask = crack_mask(arrays) if is_bsds else None
-    mask = ~mask if mask is not None and reading.inverted else mask
     if is_bsds:
-        cells = arrays["groundTruth"]
-        items = cells if isinstance(cells, list) else [cells]
-    elif len(items) != 1 or not isinstance(items[0], np.ndarray):
+        mask = crack_mask(arrays)
+        mask = ~mask if mask is not None and reading.inverted else mask
+        structs = arrays["groundTruth"]
+        for number, struct in enumerate(structs if isinstance(structs, list) else [structs], 1):
+            yield _parse_struct(struct, reading, number, path.name, mask)
+        return
+    if len(items) != 1 or not isinstance(items[0], np.ndarray):
         names = listed(sorted(arrays)) or "nothing"
         raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
     elif items[0].ndim == 3:
         refuse_last_axis(items[0])
         array = one_channel(items[0])
         items = array if array.ndim == 3 else [array]
+    has_regions = labelled or suffix == ".seg"
     for number, item in enumerate(items, 1):
-        what = f"annotation {number}"
-        if not is_bsds:
-            regions = labelled or suffix == ".seg"
-            yield parse_annotation(item, reading, what, path.name, regions)
-            continue
-        parts = item if isinstance(item, dict) else {}
-        drawn, labels = parts.get("Boundaries"), parts.get("Segmentation")
-        if drawn is None and labels is None:
-            raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
-        if drawn is None:
-            yield parse_annotation(labels, reading, what, path.name, regions=True)
-            continue
-        drawn = plane(drawn, what)
-        binary = is_binary(drawn)  # a struct says itself that it holds boundaries
-        if binary and not reading.void:
-            drawn = drawn != 0  # so that nobody need look at its values again
-        struct = evolve(reading, cut=None) if binary and reading.cut is not None else reading
-        annotation = parse_annotation(drawn, struct, what, path.name)
-        is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
-        labels = None if is_absent else label_map(labels)
-        evidence = Evidence(maps=1, file=path.name) if binary else annotation.evidence
-        yield annotation._replace(labels=labels, evidence=evidence, mask=mask)
+        yield parse_annotation(item, reading, f"annotation {number}", path.name, has_regions)
+
+
+def _parse_struct(
+    struct: object, reading: Reading, number: int, file: str, mask: Map | None
+) -> Annotation:
+    """Convert one annotator's struct of a BSDS file to an annotation. Raises FaultError.
+
+    `mask` is the object of a crack set.
+    """
+    what = f"annotation {number}"
+    parts = struct if isinstance(struct, dict) else {}
+    drawn, labels = parts.get("Boundaries"), parts.get("Segmentation")
+    if drawn is None and labels is None:
+        raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
+    if drawn is None:
+        return parse_annotation(labels, reading, what, file, regions=True)
+    drawn = plane(drawn, what)
+    has_two_values = is_binary(drawn)
+    if has_two_values and not reading.void:
+        drawn = drawn != 0  # so that the values need not be checked again
+    if has_two_values:  # a struct names its boundaries, so that no threshold is needed
+        reading = evolve(reading, cut=None) if reading.cut is not None else reading
+    annotation = parse_annotation(drawn, reading, what, file)
+    is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
+    labels = None if is_absent else label_map(labels)
+    evidence = Evidence(maps=1, file=file) if has_two_values else annotation.evidence
+    return annotation._replace(labels=labels, evidence=evidence, mask=mask)
 
 
 def parse_annotation(

@@ -12,9 +12,9 @@ says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -46,6 +46,7 @@ _SOURCES = "source of its plug-in metrics"
 # Absent in a run without records, or in one of an earlier version
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
+_Table = Mapping[str, Mapping[str, Any]]  # image id -> counts
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
@@ -192,17 +193,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     protocol = runs[0].protocol
     tables = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
     for run, table in zip(runs, tables, strict=True):
-        for difference in comparability(first_run, run):
-            if difference.severity is Severity.FORBIDS and difference.field != "images":
-                raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")
-        if unshared := sorted(tables[0].keys() ^ table.keys()):
-            fault = f"image {unshared[0]!r} is not in both it and {first_run.name}"
-            raise MergeError(f"{run.name}: {fault}, expected the same")
-        for image_id, counts in tables[0].items():
-            for key in ("thresholds", "total_gt"):
-                if not np.array_equal(counts[key], table[image_id][key]):
-                    fault = f"image {image_id!r} has other {key} than in {first_run.name}"
-                    raise MergeError(f"{run.name}: {fault}, expected the same")
+        _check_same_images(first_run, tables[0], run, table)
     records = []
     times_chosen = np.zeros(len(runs), np.int64)
     for record in first_run.records:
@@ -226,3 +217,23 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     if not protocol.stated and protocol.whole_image:  # the programs use the row of threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     return Evaluation(protocol, title, records, origin, places=first_run.places)
+
+
+def _check_same_images(
+    first_run: Evaluation, first_table: _Table, run: Evaluation, table: _Table
+) -> None:
+    """Raise MergeError if two runs differ in protocol, images, thresholds or annotated pixels.
+
+    The tables map image ids to boundary counts.
+    """
+    for difference in comparability(first_run, run):
+        if difference.severity is Severity.FORBIDS and difference.field != "images":
+            raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")
+    if unshared := sorted(first_table.keys() ^ table.keys()):
+        fault = f"image {unshared[0]!r} is not in both it and {first_run.name}"
+        raise MergeError(f"{run.name}: {fault}, expected the same")
+    for image_id, counts in first_table.items():
+        for key in ("thresholds", "total_gt"):
+            if not np.array_equal(counts[key], table[image_id][key]):
+                fault = f"image {image_id!r} has other {key} than in {first_run.name}"
+                raise MergeError(f"{run.name}: {fault}, expected the same")

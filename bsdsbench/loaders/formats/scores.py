@@ -69,20 +69,15 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
     lines = csv.reader(map(str.rstrip, text), delimiter=delimiter, skipinitialspace=True)
     rows: Iterator[list[str]] = filter(None, lines)
     names = [name.strip() for name in next(rows, ())]
-    columns: Sequence[int] = (0, 1)
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
-    if any(_is_number(name) for name in names):
-        if len(names) != 2:
-            raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
+    columns: Sequence[int] = (0, 1)
+    if not any(_is_number(name) for name in names):
+        columns = _find_columns(names)
+    elif len(names) == 2:
         rows = chain([names], rows)
     else:
-        matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
-        if [len(indices) for indices in matches] == [1, 1]:
-            columns = [indices[0] for indices in matches]
-        elif len(names) != 2 or any(matches):
-            expected = "expected one called label and one called score"
-            raise FaultError(f"columns {listed(names)}, {expected}")
+        raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     for name in filter(None, (count, cluster)):
         if name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
@@ -114,6 +109,20 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
     labels, scores, *counts = (column.copy() for column in table.T)
     n_instances = counts[0] if counts else None
     return LabelsAndScores(labels, scores, n_instances, tuple(clusters) or None)
+
+
+def _find_columns(names: Sequence[str]) -> Sequence[int]:
+    """Return the indices of the label and the score column of a header. Raises FaultError.
+
+    Two columns without a known name are label and score, in that order.
+    """
+    matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
+    if [len(indices) for indices in matches] == [1, 1]:
+        return [indices[0] for indices in matches]
+    if len(names) != 2 or any(matches):
+        expected = "expected one called label and one called score"
+        raise FaultError(f"columns {listed(names)}, {expected}")
+    return 0, 1
 
 
 def _is_number(text: str) -> bool:

@@ -236,12 +236,10 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
     total = 0
     try:
         if public.sha256:
-            digest = hashlib.sha256()
             with archive.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-            if digest.hexdigest() != public.sha256:
-                raise DataError(f"sha256 {digest.hexdigest()}, expected {public.sha256}")
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            if sha256 != public.sha256:
+                raise DataError(f"sha256 {sha256}, expected {public.sha256}")
         with closing(_members(archive)) as members:
             for path, is_plain, open_member in members:
                 if path.startswith("/") or "\\" in path or ".." in PurePosixPath(path).parts:
