@@ -12,7 +12,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
-from bsdsbench.metrics.optional import CurveOfPixels
+from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import curves_of, reading_line
@@ -77,12 +77,11 @@ def _by_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
     """Compute (score, rule) -> value for one curve, None if the rule cannot be applied."""
-    whole, scorer, is_boundary = curve, registry.get(metric), metric in registry.DEFAULT_METRICS
+    whole, is_boundary = curve, metric in registry.DEFAULT_METRICS
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
-        if isinstance(scorer, CurveOfPixels):
-            whole = scorer.with_whole_image(curve, run.stack(metric))
+        whole = whole_curve(registry.get(metric), curve, run.stack(metric))
         if is_boundary and not whole.whole_image and curve.thresholds[-1] <= 1:
             matches = run.stack(metric)["matches"].sum(axis=0)
             with suppress(DataError):  # the ground truth is not there

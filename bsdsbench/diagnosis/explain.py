@@ -34,7 +34,7 @@ from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.optional import CurveOfPixels
+from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -288,10 +288,8 @@ class Search:
                 self.metric.scores(stack, w, protocol, opt)["curve"] for w in weights
             ]
             run, images = curves
-            whole = run[0]
+            whole = whole_curve(self.metric, run[0], stack)
             matched = self.metric.reads == "annotators" and "matches" in stack
-            if isinstance(self.metric, CurveOfPixels):
-                whole = self.metric.with_whole_image(whole, stack)
             known = self.sources is not None and matched and 0 < run.thresholds[0] < 1
             if self.sources and "ap" in self.targets and setting is OWN and known:
                 matches = stack["matches"].sum(axis=0)

@@ -247,6 +247,8 @@ class Metric(ABC, Generic[Opt]):
         `version` if a default changes.
     void_option : str
         The name of the option whose values are void in ground-truth files, or "".
+    ap_option : str
+        The name of the option that is its own rule of AP, or "" if the protocol's rule holds.
     beta2_option : str
         The name of the option that is beta^2 of its F, or "" if that is 1.
     curved : bool
@@ -288,6 +290,7 @@ class Metric(ABC, Generic[Opt]):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     void_option: ClassVar[str] = ""
+    ap_option: ClassVar[str] = ""
     beta2_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
     cuts_at_thresholds: ClassVar[bool] = False
@@ -392,6 +395,11 @@ class Metric(ABC, Generic[Opt]):
         return self.curved
 
     # What every metric has.
+
+    def ap_rule(self, protocol: Protocol) -> str:
+        """Return the rule by which AP is computed from its curve."""
+        record = self.options_of(protocol) if self.ap_option else protocol
+        return str(getattr(record, self.ap_option or "ap_rule"))
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if errors were counted, the scores of the error classes.

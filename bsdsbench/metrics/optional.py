@@ -92,14 +92,16 @@ class ChecksSet(typing.Protocol[_Opt]):
 
 
 @typing.runtime_checkable
-class CurveOfPixels(typing.Protocol[_Opt]):
-    """Has one curve of pixels, with its own rule for AP and a row with every pixel on."""
-
-    def ap_rule(self, protocol: Protocol, opt: _Opt) -> str:
-        """Return the rule by which AP is computed from the curve."""
+class CurveOfPixels(typing.Protocol):
+    """Has one curve of pixels, whose counts also give the row in which every pixel is on."""
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with an additional row, in which every pixel is on."""
+
+
+def whole_curve(metric: object, curve: PRCurve, stack: Stack) -> PRCurve:
+    """Return a curve of a metric with the row in which every pixel is on, if its counts give it."""
+    return metric.with_whole_image(curve, stack) if isinstance(metric, CurveOfPixels) else curve
 
 
 @typing.runtime_checkable

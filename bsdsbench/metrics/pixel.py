@@ -83,7 +83,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
 
     name = "pixel"
     title = "Pixels"
-    options = PixelOptions
+    options, ap_option = PixelOptions, "ap_rule"
     columns = (
         *CURVE_COLUMNS[:2],
         CURVE_COLUMNS[4],
@@ -104,9 +104,6 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         if given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
             return options
         return attrs.evolve(options, ap_rule=protocol.ap_rule)
-
-    def ap_rule(self, protocol: Protocol, opt: PixelOptions) -> str:
-        return opt.ap_rule
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         annotated = sum(stack[name][:, 0].sum() for name in ("tp", "fn"))

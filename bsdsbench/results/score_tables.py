@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
-from bsdsbench.metrics.optional import CurveOfPixels
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
@@ -232,10 +231,7 @@ def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on runs whose AP counts 0 below the start of their curve; "" without any."""
     curves, rules, scorer = {}, set(), registry.get(metric)
     for run in runs:
-        rule = run.protocol.ap_rule
-        if isinstance(scorer, CurveOfPixels):
-            rule = scorer.ap_rule(run.protocol, scorer.options_of(run.protocol))
-        rules.add(rule)
+        rules.add(scorer.ap_rule(run.protocol))
         for part, curve in curves_of(run, metric).items():
             names = [run.name] * (len(runs) > 1) + [part] * bool(part)
             curves[", ".join(names)] = curve
