@@ -160,6 +160,19 @@ class DataError(ValueError):
         return cls("", [problem for error in errors for problem in error.problems])
 
 
+def refuse_unless_forced(
+    faults: Sequence[str], allowed: bool, consequence: str, effect: str
+) -> None:
+    """Raise DataError for faults that `force` turns into notes, unless it is `allowed`.
+
+    `consequence` follows each fault ("such scores are not comparable"), `effect` says what `force`
+    does ("shows them").
+    """
+    if faults and not allowed:
+        problems = [f"{fault}; {consequence}" for fault in faults]
+        raise DataError(problems=problems, fix=Setting("force", True, effect))
+
+
 class ShapeError(DataError):
     """Arrays whose sizes do not fit together."""
 

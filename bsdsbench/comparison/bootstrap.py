@@ -36,18 +36,10 @@ _FEW_IMAGES = 20
 
 
 class WeightedRun:
-    """A run's counts as arrays, and its scores under any weights of images.
+    """A run's counts under some of its metrics as arrays, and its scores under weights of images.
 
-    Parameters
-    ----------
-    run : Evaluation
-        The run.
-    metrics : sequence of str
-        Those of its metrics that count here.
-    beside : Evaluation
-        Other runs, whose images follow.
-    more_pairs : int
-        So many pairs more are matched in each map, where there are as many pixels.
+    The images of the runs `beside` follow its own. So many `more_pairs` are taken as matched in
+    each map, where there are as many pixels.
     """
 
     def __init__(

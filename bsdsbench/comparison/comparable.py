@@ -35,22 +35,10 @@ def comparable(
 ) -> ComparableRuns:
     """Return the runs on the images that they share, and what a reader has to know.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        One or more, with counts of images.
-    common : bool or None
-        Images that some runs lack are left out, also those that no run was told to leave out; None:
-        every image must be in all.
-    force : bool or None
-        Other protocols and ground truth are said, and no fault; None: there is no such choice.
-    strict : bool
-        Images that a run was told to leave out are a fault too, unless `common`.
-
-    Raises
-    ------
-    DataError
-        Where a difference forbids it.
+    Raises DataError where a difference forbids it. With `common` images that some runs lack are
+    left out, also those that no run was told to leave out; with None every image must be in all.
+    With `force` other protocols and ground truth are said, and no fault; with None there is no such
+    choice. Under `strict` images that a run was told to leave out are a fault too, unless `common`.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to compare")

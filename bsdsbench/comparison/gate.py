@@ -15,7 +15,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -30,7 +29,16 @@ from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.comparison.slices import runs_by_slice
 from bsdsbench.errors import FileFormatError
-from bsdsbench.io import FaultError, as_json, entries, entry, read_json, reading, write_atomic
+from bsdsbench.io import (
+    FaultError,
+    PathLike,
+    as_json,
+    entries,
+    entry,
+    read_json,
+    reading,
+    write_atomic,
+)
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -54,31 +62,26 @@ _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 _SCHEMA_OF_CHECKS = "bsdsbench.check/1"
 TOLERANCE = 0.002
-Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts.
-
-    gated    : the scores that are checked; none: all
-    left_out : image -> why the run had no counts of it
-    """
+    """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts."""
 
     protocol: Protocol
     scores: Mapping[str, float]
     tolerances: Mapping[str, Tolerance]
     records: Sequence[ImageRecord]
-    gated: Sequence[str] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    gated: Sequence[str] = ()  # the scores that are checked; none: all
+    left_out: Mapping[str, str] = field(default_factory=dict)  # image -> why it has no counts
 
     @classmethod
     def of(
         cls,
         run: Evaluation,
         tolerances: Mapping[str, Tolerance] | None = None,
-        earlier: Path_ | None = None,
+        earlier: PathLike | None = None,
         gated: Sequence[str] = (),
     ) -> Baseline:
         """A baseline equal to the run; the tolerances, and choice of scores, of an `earlier` file
@@ -93,7 +96,7 @@ class Baseline:
             chosen = chosen or {score: None for score in stored.gated if score in scores}
         return cls(run.protocol, scores, given, run.records, list(chosen), run.left_out)
 
-    def save(self, path: Path_) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
         run = Evaluation(self.protocol, "", self.records)
         arrays = columns_of(self.records, {metric: run.stack(metric) for metric in run.metrics})
@@ -111,7 +114,7 @@ class Baseline:
         write_atomic(Path(path), as_json(content))
 
     @classmethod
-    def load(cls, path: Path_) -> Baseline:
+    def load(cls, path: PathLike) -> Baseline:
         """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
         source = Path(path)
         if not source.exists():
@@ -145,20 +148,15 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One score against its baseline; `drop` is positive where the run is worse.
-
-    value  : None where the run lacks it
-    p      : of the difference, as `compare` has it; None without statistics
-    p_holm : after Holm's correction over the `n_tests` scores that are checked, which decides
-    """
+    """One score against its baseline."""
 
     score: str
     baseline: float
-    value: float | None
-    drop: float
+    value: float | None  # None where the run lacks it
+    drop: float  # positive where the run is worse
     tolerance: float
-    p: float | None
-    p_holm: float | None
+    p: float | None  # of the difference, as `compare` has it; None without statistics
+    p_holm: float | None  # after Holm's correction over the `n_tests` scores, which decides
     failed: bool
     n_tests: int = 0
 
@@ -184,17 +182,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What `check` found, one entry per gated score of the baseline.
-
-    reading  : what the files of the run were read as
-    left_out : image -> why it is in no score
-    """
+    """What `check` found, one entry per gated score of the baseline."""
 
     name: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
-    reading: str = ""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    reading: str = ""  # what the files of the run were read as
+    left_out: Mapping[str, str] = field(default_factory=dict)  # image -> why it is in no score
 
     @property
     def passed(self) -> bool:
@@ -239,21 +233,6 @@ class GateResult:
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _p_values(
-    run: Evaluation,
-    before: Evaluation,
-    gated: Sequence[str],
-    level: float,
-    n_boot: int,
-    seed: int,
-    progress: Progress | None,
-) -> dict[str, float]:
-    """Return the p-value of each gated score's difference that has one."""
-    sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
-    differences = compare([replace(run, name="now"), before], **sampling).differences
-    return {d.score: d.p for d in differences if d.score in gated}
-
-
 def _tolerances(
     stored: Baseline, tolerance: Tolerance | Mapping[str, Tolerance]
 ) -> dict[str, Tolerance]:
@@ -266,7 +245,7 @@ def _tolerances(
 
 def check(
     run: Evaluation,
-    baseline: Baseline | Path_,
+    baseline: Baseline | PathLike,
     *,
     tolerance: Tolerance | Mapping[str, Tolerance] = TOLERANCE,
     scores: Sequence[str] = (),
@@ -308,7 +287,9 @@ def check(
     tolerances = _tolerances(stored, tolerance)
     p = {}
     if statistical and shared:
-        p = _p_values(run, before, gated, level, n_boot, seed, progress)
+        now_and_before = [replace(run, name="now"), before]
+        tested = compare(now_and_before, level=level, n_boot=n_boot, seed=seed, progress=progress)
+        p = {d.score: d.p for d in tested.differences if d.score in gated}
     p_holm = dict(zip(p, holm(list(p.values())), strict=True))
     tests = sum(not math.isnan(value) for value in p.values())
     least = least_p(len(stored.records), n_boot, tests)
@@ -372,7 +353,7 @@ def _checks_by_slice(
 
 
 def assert_scores(
-    run: Evaluation | Path_, baseline: Path_, *, update: bool = False, **options: Any
+    run: Evaluation | PathLike, baseline: PathLike, *, update: bool = False, **options: Any
 ) -> GateResult | None:
     """Raise AssertionError, in at most five lines, if a run or a run's folder fails `check`.
 

@@ -419,21 +419,11 @@ def means_table(
     extra: Sequence[Row] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return the means over the runs of each method, without a comparison.
+    """Return the means over the runs of each method with their spread, without a comparison.
 
-    Parameters
-    ----------
-    methods, spread
-        The methods, and what stands beside their means.
-    columns : sequence of str or None
-        The scores to show, "ods" or "all"; default: the usual ones.
-    extra, notes
-        Further rows, such as published results, and lines, as of `score_tables`.
-
-    Raises
-    ------
-    DataError
-        For another score, and runs of one method that are not comparable.
+    `columns` are the scores to show, "ods" or "all", by default the usual ones; `extra` and `notes`
+    further rows and lines, as of `score_tables`. Raises DataError for another score, and for runs
+    of one method that are not comparable.
     """
     of_runs = _scores_of_methods(methods)
     known = list(dict.fromkeys(score for _, score in of_runs))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.results.comparability import comparability
@@ -38,16 +38,13 @@ _ODS_IS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedCurve:
-    """A precision-recall curve as it was published.
-
-    thresholds : None where it came without; ods : the point of its summary line, found by ods_rule
-    """
+    """A precision-recall curve as it was published."""
 
     recall: F8
     precision: F8
-    thresholds: F8 | None
-    ods: OperatingPoint
-    ods_rule: str
+    thresholds: F8 | None  # None where it came without
+    ods: OperatingPoint  # of its summary line
+    ods_rule: str  # by which that point was found
     source: str
 
     def describe(self) -> str:
@@ -58,35 +55,27 @@ class PublishedCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedResult:
-    """One method's published scores on one set.
-
-    boundary, region, other : ods, ois, ap; as in result.json; further numbers as printed (ac, fh)
-    tasks      : what its scores are of, one for each metric
-    input, variant : RGB, RGB-D, RGB-HHA; what else tells rows of one method apart
-    ap_rule    : "unknown" where no source says it, None without an AP
-    confidence : "high" or "medium"; n_thresholds, nms : None where not known
-    shown_as   : the user's name for it, in place of `label`
-    """
+    """One method's published scores on one set."""
 
     key: str
     name: str
     year: int | None
-    tasks: Sequence[str]
+    tasks: Sequence[str]  # what its scores are of, one for each metric
     source: str
-    confidence: str
+    confidence: str  # "high" or "medium"
     paper: str
-    variant: str = ""
-    input: str = ""
+    variant: str = ""  # what else tells rows of one method apart
+    input: str = ""  # RGB, RGB-D, RGB-HHA
     note: str = ""
-    ap_rule: str | None = None
-    n_thresholds: int | None = None
+    ap_rule: str | None = None  # "unknown" where no source says it, None without an AP
+    n_thresholds: int | None = None  # None where not known
     nms: str | None = None
     region_source: str = ""
     region_note: str = ""
-    boundary: Mapping[str, float] = field(default_factory=dict)
-    region: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    other: Mapping[str, float] = field(default_factory=dict)
-    shown_as: str = ""
+    boundary: Mapping[str, float] = field(default_factory=dict)  # ods, ois, ap
+    region: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # as in result.json
+    other: Mapping[str, float] = field(default_factory=dict)  # as printed (ac, fh)
+    shown_as: str = ""  # the user's name for it, in place of `label`
 
     def scores(self) -> dict[str, Mapping[str, object]]:
         """Metric -> scores, as the `scores` object of result.json."""
@@ -238,9 +227,5 @@ def published_beside(
                 label = f"{row.label} [{task.partition('/')[0]}]"
         rows.append((label, row.scores(), marks))
     odd = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in whose.items()]
-    if odd and not force:
-        raise DataError(
-            problems=[f"{line}; such rows are not comparable" for line in odd],
-            fix=Setting("force", True, "shows them"),
-        )
+    refuse_unless_forced(odd, force, "such rows are not comparable", "shows them")
     return PublishedRows(rows, [f"{line}; they are not comparable." for line in odd])

@@ -58,16 +58,9 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Return the ranks of methods by METRIC.SCORE.
+    """Return the ranks of methods by METRIC.SCORE, with intervals of a level.
 
-    Parameters
-    ----------
-    score : str
-        METRIC.SCORE, which says whether less is better.
-    scores : dict of str to (float, array)
-        That of each method over all images, and over the images of each sample, f8 (B,).
-    level : float
-        Of the intervals.
+    `scores` has the score of each method over all images, and over those of each sample, f8 (B,).
     """
     sign = 1 if lower_is_better(score) else -1
     costs = {name: sign * value for name, (value, _) in scores.items() if value == value}
@@ -128,12 +121,7 @@ def rank_tables(
 ) -> list[Table]:
     """Return the table of ranks and the table of pairwise wins.
 
-    Parameters
-    ----------
-    comparisons : dict
-        The comparison on all images, or that on each group of them by its name.
-    by : str
-        The column of these groups.
+    They are of the comparison on all images, or of those on each group of a column `by` its name.
     """
     first: Comparison | MethodComparison = next(iter(comparisons.values()))
     column, names = by.partition("=")[0], first.names

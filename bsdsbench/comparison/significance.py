@@ -153,22 +153,11 @@ def permutation_p(
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
-    """Return how often the mean of paired differences is as far from 0 with other signs.
+    """Return how often the mean of paired differences (R,) is as far from 0 with other signs.
 
-    Parameters
-    ----------
-    differences : array
-        f8 (R,), of the two runs of each pair; NaN gives NaN.
-    seed : int
-        Of the signs, where not all assignments are tried: beyond 16 pairs.
+    It is a share of all assignments of signs, or of many that are drawn with `seed` beyond 16
+    pairs; that of the differences themselves is among them. NaN gives NaN.
 
-    Returns
-    -------
-    float
-        The share of the assignments of signs, that of the differences themselves among them.
-
-    Examples
-    --------
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
     """

@@ -24,18 +24,10 @@ from bsdsbench.text import counted
 
 
 class Splits(NamedTuple):
-    """Runs of the splits of a data set, each with its own images.
+    """Runs of the splits of a data set, each with its own images."""
 
-    Attributes
-    ----------
-    table : Table
-        A row of means over the splits with their spread, and a row of the pooled scores.
-    pooled : Evaluation
-        One run of the images of all splits, whose ids are SPLIT/ID.
-    """
-
-    table: Table
-    pooled: Evaluation
+    table: Table  # a row of means over the splits with their spread, and a row of pooled scores
+    pooled: Evaluation  # one run of the images of all splits, whose ids are SPLIT/ID
 
 
 def _counted(run: Evaluation) -> dict[str, set[str]]:
@@ -43,22 +35,12 @@ def _counted(run: Evaluation) -> dict[str, set[str]]:
     return {metric: {*counts} for metric, counts in run.records[0].counts.items()}
 
 
-def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.SD) -> Splits:
+def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     """Return the mean of the splits' scores and the pooled score, each by its name.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        A run of each split, with the same protocol; an image may be in several splits.
-    name : str
-        The method's name; default: that of the first run.
-    spread : Spread
-        What stands beside the mean.
-
-    Raises
-    ------
-    DataError
-        For no runs, runs without counts, and different protocols, metrics or counts.
+    There is a run of each split; an image may be in several. The method's name is by default that
+    of the first run. Raises DataError for no runs, runs without counts, and different protocols,
+    metrics or counts.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
@@ -81,10 +63,10 @@ def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.S
     whole: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(run[score] for run in flat[:-1]))
-        means.append(spread_cell(values, spread))
+        means.append(spread_cell(values, Spread.SD))
         whole.append(flat[-1][score])
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    words = SPREAD_WORDS[spread].replace("runs", "splits")
+    words = SPREAD_WORDS[Spread.SD].replace("runs", "splits")
     table = Table(
         "splits",
         f"{pooled.name}: scores over splits",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.comparison.comparison_tables import heading, score_field
 from bsdsbench.comparison.method import matching_folders
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import refuse_unless_forced
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
@@ -49,11 +49,7 @@ def history_of(
     if names is None and len({*last_parts}) == len(places):
         names = last_parts
     runs = as_runs(places, names)
-    if (faults := forbidden(runs)) and not force:
-        raise DataError(
-            problems=[f"{fault}; such scores have no history" for fault in faults],
-            fix=Setting("force", True, "shows them"),
-        )
+    refuse_unless_forced(forbidden(runs), force, "such scores have no history", "shows them")
     dates = [run.provenance.date or "" for run in runs]
     order = sorted(range(len(runs)), key=lambda k: dates[k] if all(dates) else "")
     return [runs[k] for k in order]

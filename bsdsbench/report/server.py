@@ -35,12 +35,7 @@ _NOT_THERE = "not there"
 class ViewServer(ThreadingHTTPServer):
     """Serves the page of runs and the pictures of their images until it is closed.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        Their maps and annotations are read where the runs say they are.
-    port : int
-        0: any that is free.
+    Maps and annotations are read where the runs say they are. Port 0 is any that is free.
     """
 
     daemon_threads = True

@@ -264,24 +264,12 @@ def records_with(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[
 
 @attrs.frozen(eq=False)
 class Partition:
-    """The images of a run, divided by a column of their groups.
-
-    Attributes
-    ----------
-    column : str
-        The column.
-    names : tuple of str
-        The groups, in the order of their values.
-    members : array
-        (N,), the number of each image's group.
-    empty : tuple of str
-        Groups that were asked for and have no image.
-    """
+    """The images of a run, divided by a column of their groups."""
 
     column: str
-    names: tuple[str, ...]
-    members: I8
-    empty: tuple[str, ...] = ()
+    names: tuple[str, ...]  # of the groups, in the order of their values
+    members: I8  # (N,), the number of each image's group
+    empty: tuple[str, ...] = ()  # groups that were asked for and have no image
 
     def weights(self) -> I8:
         """Return how often each image is in each group, (G, N): once or not."""

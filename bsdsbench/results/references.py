@@ -56,27 +56,19 @@ _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference run: its form, parameters and source.
+    """A reference run: its form, parameters and source."""
 
-    key       : what follows `ref:`
-    form      : "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
-    parameter : the method's own axis, in words
-    ordered   : False if the axis is a list of combinations, which cannot be interpolated
-    paper     : where the method is described; note : a remark about the counts
-    source    : who published the counts, with their licence
-    ods_rule, ap_rule : those of the scores that were published with them
-    """
-
-    key: str
+    key: str  # what follows `ref:`
     name: str
     year: int | None
-    form: str
-    parameter: str
-    paper: str
-    ordered: bool = True
-    note: str = ""
+    form: str  # "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
+    parameter: str  # the method's own axis, in words
+    paper: str  # where the method is described
+    ordered: bool = True  # False if the axis is a list of combinations, not to be interpolated
+    note: str = ""  # a remark about the counts
+    # Who published the counts, with their licence
     source: str = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
-    ods_rule: str = "maximum"
+    ods_rule: str = "maximum"  # of the scores that were published with the counts
     ap_rule: str = "bsds"
 
 

@@ -199,12 +199,7 @@ def why_undefined(
 ) -> list[list[Note]]:
     """Return the notes of each row: why its scores are undefined.
 
-    Parameters
-    ----------
-    columns : dict of str to Column
-        Key of a column of the table -> that of the metric.
-    values : sequence of dict
-        Of each row the scores, by the same keys.
+    `columns` are the metric's columns by their keys in the table, `values` each row's scores.
     """
     scores = {key: Note(f"{c.undefined}.", (key,), True) for key, c in columns.items() if c.score}
     return [[note for key, note in scores.items() if row[key] is None] for row in values]

@@ -78,22 +78,9 @@ def summary_tables(
 ) -> list[Table]:
     """Return a table for each metric: a row a score, of each class and run.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        One or more.
-    summary : Summary
-        The last statistic to show.
-    columns : sequence of str or None
-        The scores, by key, heading, METRIC.SCORE or PART.SCORE; "all" for every one; default: those
-        of tables.
-    aside : bool
-        Whether the tables are left out where a person reads all tables at once.
-
-    Raises
-    ------
-    DataError
-        For a score that no image has.
+    `summary` is the last statistic to show, `columns` are the scores by key, heading, METRIC.SCORE
+    or PART.SCORE, "all" for every one, by default those of tables. Tables that are `aside` are left
+    out where a person reads all tables at once. Raises DataError for a score that no image has.
     """
     with_images = [run for run in runs if run.records]
     known = dict[str, None]()
