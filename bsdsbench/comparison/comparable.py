@@ -43,8 +43,7 @@ def comparable(
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
     for run in runs:
-        if not run.records:
-            raise DataError(f"{run.name}: no counts per image")
+        run.require_records()
     notes, faults, images = list[str](), list[str](), set[Severity]()
     for pair in pair_differences(runs):
         difference = pair.difference

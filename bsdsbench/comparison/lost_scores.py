@@ -16,13 +16,19 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.score_tables import made_how
+from bsdsbench.results.score_tables import METHOD, made_how
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
 from bsdsbench.tables.table import Estimate, Field, Table
 
+_CLASS_FIELDS = (
+    Field("side", "Side"),
+    Field("class", "Class"),
+    Field("share", "share [95 % interval]", "share", ".3f"),
+    Field("delta_ods", "dODS", "", "+.4f"),
+)
 # Of each side: the group of scores that its share is from, and its classes by their names there
 ERROR_SIDES = {
     "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
@@ -117,27 +123,19 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
                     delta = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
                     rows.append([run.name, part, side, shown, Estimate(*share), delta.value])
     column = by.partition("=")[0]
-    columns = [Field("method", "Method"), Field("slice", column), Field("side", "Side")]
-    columns += [Field("class", "Class"), Field("share", "share [95 % interval]", "share", ".3f")]
-    columns += [Field("delta_ods", "dODS", "", "+.4f")]
+    fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
-    return Table("errors-by", title, columns, rows, n_labels=4, **made_how(runs))
+    return Table("errors-by", title, fields, rows, n_labels=4, **made_how(runs))
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
-    """Return a row for each run and class of errors.
-
-    losses : what `lost_scores` returns of each run
-    """
+    """Return a row for each run and class of errors, of what `lost_scores` returns of each run."""
     rows: list[list[Any]] = []
     for lost in losses:
         for side in ERROR_SIDES:
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
-    columns = [Field("method", "Method"), Field("side", "Side"), Field("class", "Class")]
-    columns += [Field("share", "share [95 % interval]", "share", ".3f")]
-    columns += [Field("delta_ods", "dODS", "", "+.4f")]
     notes = [
         "share: of the missed, of the false pixels at the ODS threshold; of the agreement, of what "
         "one, some or all annotators drew, what is matched.",
@@ -145,4 +143,5 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
     ]
     captions = made_how(runs)
     captions["notes"] = [*notes, *captions["notes"]]
-    return Table("errors", "Where ODS is lost", columns, rows, n_labels=3, **captions)
+    fields = [METHOD, *_CLASS_FIELDS]
+    return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **captions)

@@ -28,7 +28,6 @@ from bsdsbench.comparison.method import Method, runs_of, with_runs
 from bsdsbench.comparison.method_tables import Spread
 from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
 from bsdsbench.comparison.significance import holm
-from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
 from bsdsbench.results.evaluation import Evaluation
@@ -134,7 +133,8 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     >>> slices_of(run, "scene").scores["boundary.ods"][0].score
     ValueInterval(value=1.0, low=1.0, high=1.0)
     """
-    parts, table = _parts(run, by), WeightedRun(run, run.metrics)
+    run.require_records()
+    parts, table = partition(run.records, by), WeightedRun(run, run.metrics)
     n_images, groups = len(run.records), image_clusters(run.records, cluster) if cluster else None
     units = np.arange(n_images) if groups is None else groups.members
     n_units = int(units.max()) + 1
@@ -167,13 +167,6 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         macro[score] = SliceScore(spread, _spread(mean - whole, gaps, n_units))
     whole_scores = {score: float(value[0]) for score, value in once.items()}
     return Slices(run.name, parts, whole_scores, scores, macro, cluster or "image")
-
-
-def _parts(run: Evaluation, by: str) -> Partition:
-    """Return the groups of a run's images. Raises DataError."""
-    if not run.records:
-        raise DataError(f"{run.name}: no counts per image, expected a run with them for slices")
-    return partition(run.records, by)
 
 
 def _without_each(run: Evaluation, images: I8, clusters: I8 | None) -> dict[str, F8]:
@@ -378,7 +371,8 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     """
     given = as_runs(runs)
     grouped = next((run for run in given if group_columns(run.records)), given[0])
-    parts = _parts(grouped, by)
+    grouped.require_records()
+    parts = partition(grouped.records, by)
     group_of = dict(zip(grouped.image_ids, parts.members.tolist(), strict=True))
     slices: dict[str, list[Evaluation]] = {}
     for number, name in enumerate(parts.names):
@@ -441,9 +435,7 @@ def means_by_slice(
         fields = [*table.columns[:1], *size, *table.columns[1:]]
         rows += [[row[0], name, len(part[0].records), *row[1:]] for row in table.rows]
     key, title = f"methods-by-{column}", f"Scores of methods by {column}"
-    fields = [
-        replace(field, higher_is_better=None) for field in fields
-    ]  # of all slices none is best
+    fields = [replace(field, higher_is_better=None) for field in fields]  # none is best of all
     words: Any = {"caption": table.caption, "reading": table.reading, "notes": table.notes}
     return Table(key, title, fields, rows, n_labels=2, **words)
 

@@ -68,7 +68,7 @@ from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_measure, short
 from bsdsbench.tables.forms import html_figures, to_csv
-from bsdsbench.tables.table import Note, Table
+from bsdsbench.tables.table import Cell, Note, Table
 from bsdsbench.text import listed
 
 _MOST_LINES = 4  # of a verdict
@@ -319,53 +319,47 @@ def _verdict_of(comparison: Comparison) -> list[str]:
 
 def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
     """Put the intervals of `compared` into the tables of scores, which makes one table of two."""
-    by_part = {table.key: table for table in compared if table.key.endswith("-parts")}
-    scores = [_with_intervals(table, by_part.pop(table.key, None)) for table in scores]
-    compared = [t for t in compared if not t.key.endswith("-parts") or t.key in by_part]
-    intervals = next((table for table in compared if table.key == "scores"), None)
-    rest = [table for table in compared if table is not intervals]
-    if intervals is None:
-        return [*scores, *rest]
-    keys = [field.key for field in intervals.columns]
-    cells = {
-        (row[0], key): cell for row in intervals.rows for key, cell in zip(keys, row, strict=True)
-    }
-    merged, last = list[Table](), None
+    by_key, merged, last = {table.key: table for table in compared}, list[Table](), None
     for table in scores:
-        rows = []
-        for row in table.rows:
-            fields = [f"{table.key}_{field.key}" for field in table.columns]
-            rows.append([cells.get((row[0], k), cell) for k, cell in zip(fields, row, strict=True)])
-        if rows != [list(row) for row in table.rows]:
-            last = len(merged)
-        merged.append(replace(table, rows=rows))
-    if last is None:
-        return [*scores, *compared]
-    table = merged[last]
-    notes = [*table.notes, f"{intervals.sentence}."]
-    for note in intervals.notes:  # those on columns have the keys that these have here
-        if isinstance(note, Note):
-            keys = [key.removeprefix(f"{table.key}_") for key in note.columns]
-            note = replace(note, columns=tuple(keys))
-            if {*keys}.isdisjoint(field.key for field in table.columns):
-                continue
-        notes.append(note)
-    merged[last] = replace(table, notes=list(dict.fromkeys(notes)))
-    return [*merged, *rest]
+        if table.key.endswith("-parts"):
+            if (of_parts := by_key.pop(table.key, None)) is not None:
+                notes = [*table.notes, *(n for n in of_parts.notes if isinstance(n, str))]
+                rows = _with_intervals(table, of_parts)
+                table = replace(table, rows=rows, notes=list(dict.fromkeys(notes)))
+        elif "scores" in by_key:
+            rows = _with_intervals(table, by_key["scores"], f"{table.key}_")
+            if rows != [list(row) for row in table.rows]:
+                last = len(merged)
+            table = replace(table, rows=rows)
+        merged.append(table)
+    if last is not None:
+        table, intervals = merged[last], by_key.pop("scores")
+        notes = [*table.notes, f"{intervals.sentence}."]
+        for note in intervals.notes:  # those on columns have the keys that these have here
+            if isinstance(note, Note):
+                keys = [key.removeprefix(f"{table.key}_") for key in note.columns]
+                note = replace(note, columns=tuple(keys))
+                if {*keys}.isdisjoint(field.key for field in table.columns):
+                    continue
+            notes.append(note)
+        merged[last] = replace(table, notes=list(dict.fromkeys(notes)))
+    return [*merged, *by_key.values()]
 
 
-def _with_intervals(table: Table, intervals: Table | None) -> Table:
-    """Return a table of parts with the intervals of the table that a comparison has of them."""
-    if intervals is None:
-        return table
+def _with_intervals(table: Table, intervals: Table, before: str = "") -> list[list[Cell]]:
+    """Return the rows of a table of scores with the cells of the same rows in another table.
+
+    The keys of columns begin with `before` there.
+    """
     n, keys = table.n_labels, [field.key for field in intervals.columns]
-    known = {tuple(row[:n]): dict(zip(keys, row, strict=True)) for row in intervals.rows}
-    rows = []
-    for row in table.rows:
-        cells = known.get(tuple(row[:n]), {})
-        rows.append([cells.get(f.key, c) for f, c in zip(table.columns, row, strict=True)])
-    notes = [note for note in intervals.notes if isinstance(note, str)]
-    return replace(table, rows=rows, notes=list(dict.fromkeys([*table.notes, *notes])))
+    cells = dict[tuple[Cell, ...], Cell]()
+    for row in intervals.rows:
+        cells |= {(*row[:n], key): cell for key, cell in zip(keys, row, strict=True)}
+    fields = [before + field.key for field in table.columns]
+    return [
+        [cells.get((*row[:n], key), cell) for key, cell in zip(fields, row, strict=True)]
+        for row in table.rows
+    ]
 
 
 def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -176,13 +176,17 @@ class Evaluation(TabularResult):
         """
         if groups is None and group_by is None:
             return self
-        if not self.records:
-            raise DataError(f"{self.name}: no counts per image, expected a run with them")
+        self.require_records()
         origin = self.provenance
         known = None if others is None or origin.shard or origin.split or origin.task else {*others}
         known = None if known is None else known | self.left_out.keys()
         rows = group_rows(self.image_ids, groups, group_by, known)
         return replace(self, records=records_with(rows, self.records, self.name))
+
+    def require_records(self) -> None:
+        """Raise DataError for a run of which nothing is known but official tables."""
+        if not self.records:
+            raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def may_lack(self, ids: Set[str]) -> bool:
         """Return True if the run was allowed to leave these images out."""
@@ -450,7 +454,7 @@ class Evaluation(TabularResult):
             Called with (files written, about how many, name).
         """
         if self.reported:
-            raise DataError(f"{self.name}: no counts per image, expected a run with them")
+            self.require_records()
         out, stacks = Path(folder), {metric: self.stack(metric) for metric in self.metrics}
         counts = npz_bytes(columns_of(self.records, stacks))
         places = dict(self.places)
@@ -499,8 +503,7 @@ class Evaluation(TabularResult):
         >>> Evaluation.load(file).equals(run), Evaluation.load(file).provenance.licence
         (True, 'CC0-1.0')
         """
-        if not self.records:
-            raise DataError(f"{self.name}: no counts per image, expected a run with them")
+        self.require_records()
         target = given_path(path, "path")
         if target.suffix != ".npz":
             raise DataError(f"{show(target)}: expected a name that ends in .npz")
