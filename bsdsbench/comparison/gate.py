@@ -40,7 +40,6 @@ from bsdsbench.io import (
     write_atomic,
 )
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import (
@@ -53,7 +52,6 @@ from bsdsbench.results.score_names import (
 )
 from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import columns_of, npz_bytes, unpack_records
-from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 from bsdsbench.text import clip, show
@@ -62,19 +60,18 @@ _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 _SCHEMA_OF_CHECKS = "bsdsbench.check/1"
 TOLERANCE = 0.002
+_NAME = "baseline"  # of its run, in notes and faults
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts."""
+    """A run that others are checked against: its scores by METRIC.SCORE, and their tolerances."""
 
-    protocol: Protocol
+    run: Evaluation
     scores: Mapping[str, float]
-    tolerances: Mapping[str, Tolerance]
-    records: Sequence[ImageRecord]
+    tolerances: Mapping[str, Tolerance]  # of single scores
     gated: Sequence[str] = ()  # the scores that are checked; none: all
-    left_out: Mapping[str, str] = field(default_factory=dict)  # image -> why it has no counts
 
     @classmethod
     def of(
@@ -94,23 +91,24 @@ class Baseline:
             stored = cls.load(earlier)
             given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
             chosen = chosen or {score: None for score in stored.gated if score in scores}
-        return cls(run.protocol, scores, given, run.records, list(chosen), run.left_out)
+        before = Evaluation(run.protocol, _NAME, run.records, failed=run.left_out)
+        return cls(before, scores, given, list(chosen))
 
     def save(self, path: PathLike) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
-        run = Evaluation(self.protocol, "", self.records)
-        arrays = columns_of(self.records, {metric: run.stack(metric) for metric in run.metrics})
+        run = self.run
+        arrays = columns_of(run.records, {metric: run.stack(metric) for metric in run.metrics})
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
-            "protocol": self.protocol.to_mapping(),
+            "protocol": run.protocol.to_mapping(),
             "counts": base64.b64encode(npz_bytes(arrays)).decode("ascii"),
         }
         if self.gated:
             content["gated"] = list(self.gated)
-        if self.left_out:
-            content["left_out"] = dict(self.left_out)
+        if run.left_out:
+            content["left_out"] = run.left_out
         write_atomic(Path(path), as_json(content))
 
     @classmethod
@@ -136,14 +134,15 @@ class Baseline:
             gated = stored.get("gated", [])
             if isinstance(gated, str):  # as earlier versions wrote it
                 gated = gated.split(", ")
-            return cls(
+            run = Evaluation(
                 registry.stored(entry(stored, "protocol", dict)),
-                entries(stored, "scores", float),
-                {k: percent.get(k) or entry(given, k, float) for k in given},
+                _NAME,
                 unpack_records(Path("counts"), counts),
-                [str(score) for score in gated],
-                entries({"left_out": {}, **stored}, "left_out", str),
+                failed=entries({"left_out": {}, **stored}, "left_out", str),
             )
+            tolerances = {k: percent.get(k) or entry(given, k, float) for k in given}
+            scores = entries(stored, "scores", float)
+            return cls(run, scores, tolerances, [str(score) for score in gated])
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +268,7 @@ def check(
     """
     checked_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    before = Evaluation(stored.protocol, "baseline", stored.records, failed=dict(stored.left_out))
+    before, n_images = stored.run, len(stored.run.records)
     gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated)
     gated = gated or _gated_by_default(before, stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
@@ -292,11 +291,11 @@ def check(
         p = {d.score: d.p for d in tested.differences if d.score in gated}
     p_holm = dict(zip(p, holm(list(p.values())), strict=True))
     tests = sum(not math.isnan(value) for value in p.values())
-    least = least_p(len(stored.records), n_boot, tests)
+    least = least_p(n_images, n_boot, tests)
     if tests and least >= 1 - level:  # no drop could be significant: all would pass
         p = p_holm = {}
         notes.append(
-            f"no drop can be significant: {tests} scores of {len(stored.records)} images with "
+            f"no drop can be significant: {tests} scores of {n_images} images with "
             f"{n_boot} samples have p of {least:.3f} or more; the tolerance alone decides"
         )
     now, checks = flat_scores(run), []
@@ -342,12 +341,16 @@ def _checks_by_slice(
     checks = {}
     for name, (now, was) in slices.items():
         scores = flat_scores(was)
-        part = Baseline(before.protocol, scores, {}, was.records)
         named = [score for score in gated if score in scores]
         limits = {score: tolerances[score] for score in named}
         if named:
             checks[f"{column}={name}"] = check(
-                now, part, tolerance=limits, scores=named, level=share, **sampling
+                now,
+                Baseline(was, scores, {}),
+                tolerance=limits,
+                scores=named,
+                level=share,
+                **sampling,
             )
     return checks
 

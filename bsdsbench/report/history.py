@@ -121,14 +121,12 @@ def plot_history(
     return draw_figure(draw, path, look, note=note)
 
 
-def history_page(
-    runs: Sequence[Evaluation], columns: Sequence[str] | None = None, look: str | None = None
-) -> str:
+def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
     """Return a page of HTML with the picture and the table. Raises DataError."""
     from bsdsbench.plotting.style import drawn_bytes
     from bsdsbench.tables.forms import html_page
 
-    svg = drawn_bytes(plot_history(runs, columns, look=look), "svg").decode()
+    svg = drawn_bytes(plot_history(runs, columns), "svg").decode()
     return html_page([history_table(runs, columns)], svg[svg.index("<svg") :])
 
 

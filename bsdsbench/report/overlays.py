@@ -1,4 +1,4 @@
-"""What is drawn of a run's images: right pixels green, false ones orange, missed ones blue.
+"""What is drawn of a run's images, and its files: right pixels green, false orange, missed blue.
 
 In runs whose classes of errors were counted false and missed pixels have a shade for each. A pixel
 of another class or object is pink. The pixels add up to the counts of the scores. The colours are
@@ -7,15 +7,21 @@ those of Okabe and Ito, which everyone can distinguish.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Iterator
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.comparison.lost_scores import metric_with_errors
+from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.io import png_bytes, write_atomic
+from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
@@ -29,7 +35,9 @@ from bsdsbench.plotting.style import (
     VOID_COLOR,
 )
 from bsdsbench.protocol.fields import listed_values
-from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.runs.sources import find_sources
+from bsdsbench.scores.ratios import short
 
 # Of the classes of `DrawnSteps`
 _EVERY_COLOR = ("#FFFFFF", *PIXEL_COLORS.values(), *ERROR_COLORS.values(), OTHER_COLOR)
@@ -40,6 +48,7 @@ PALE = 0.62  # how far a picture under an overlay is drawn towards white
 OPACITY = 0.6  # of the colours of areas over a picture
 _RING = 0.02  # radius of the ring around the largest error, of the diagonal
 _STRIPE = 4  # pixels, of void
+BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how the names of files end
 
 
 def drawn_metric(run: Evaluation) -> Metric | None:
@@ -127,3 +136,73 @@ def paint(
             pixels[ring] = shade
         pixels[line(mark.row, mark.col, mark.to_row, mark.to_col)] = 0
     return pixels
+
+
+# ---- as files ------------------------------------------------------------------------------------
+
+
+class Painted(NamedTuple):
+    """An overlay as (H, W, 3) uint8, how the name of its file ends, and its score in words."""
+
+    kind: str
+    pixels: NDArray[np.uint8]
+    caption: str
+
+
+def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
+    """Return where the overlay of an image lies that is looked at first, None where it is not."""
+    paths = (Path(out, f"{safe_name(image_id)}_{kind}.png") for kind in (BEST, PIXELS))
+    return next(filter(Path.is_file, paths), None)
+
+
+def paint_image(
+    pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
+) -> Iterator[Painted]:
+    """Yield the overlays of an image, each painted when it is asked for.
+
+    At thresholds they are at the image's own of largest F and at the data set's, if it has one; of
+    parts all classes, then each of several.
+    """
+    steps, void, of_set = pixel_steps(pred, gt, run), void_stripes(gt, run), chosen_threshold(run)
+    shown = {BEST: steps.best}
+    if steps.parts:
+        names = [PIXELS, *(f"{PIXELS}_{safe_name(part)}" for part in steps.parts[1:])]
+        shown = dict(zip(names, range(len(names)), strict=True))
+    elif of_set is not None:
+        shown[AT_ODS] = int(np.abs(steps.thresholds - of_set).argmin())
+    for kind, k in shown.items():
+        look = OPACITY if steps.areas else 1.0, void, steps.marks[k] if steps.marks else None
+        words = f"{steps.measure} {short(steps.scores.f[k])}"
+        yield Painted(kind, paint(steps.at(k), photo, *look), words)
+
+
+def write_overlays(
+    run: Evaluation,
+    out: str | os.PathLike[str],
+    *,
+    image_ids: Collection[str] | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write ID_best.png and ID_ods.png of every image, or of some, into `out`; their paths.
+
+    Of regions these are ID_pixels.png, and ID_pixels_CLASS.png for each of several classes. Raises
+    DataError if files are gone, or no metric of the run can be drawn, OSError.
+    """
+    metric = drawn_metric(run)
+    if metric is None:
+        had = ", ".join(run.metrics) or "none"
+        raise DataError(
+            f"{run.name}: no metric whose pixels can be drawn, as those of boundaries, masks and "
+            f"classes, for overlays (it has {had})"
+        )
+    sources, written = find_sources(run), []
+    records = [r for r in run.records if image_ids is None or r.image_id in image_ids]
+    for done, record in enumerate(records, 1):
+        pred, gt = sources.load_of_run(run, record, metric)
+        photo = sources.photo(record.image_id, gt.shape)
+        for kind, pixels, _ in paint_image(pred, gt, run, photo):
+            written.append(Path(out, f"{safe_name(record.image_id)}_{kind}.png"))
+            write_atomic(written[-1], png_bytes(pixels), durable=False)
+        if progress:
+            progress(done, len(records), record.image_id)
+    return written

@@ -17,8 +17,13 @@ from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Sprea
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.report.overlay_files import overlay_path, paint_image, write_overlays
-from bsdsbench.report.overlays import drawn_metric, void_values
+from bsdsbench.report.overlays import (
+    drawn_metric,
+    overlay_path,
+    paint_image,
+    void_values,
+    write_overlays,
+)
 from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -292,8 +292,8 @@ class Evaluation(TabularResult):
     def signature(self) -> Signature:
         """The signature: in one line all that the scores depend on; it can be read back."""
         identity, n = self.identity, len(self.records)
-        taken = (self.provenance.detector or {}).get("taken_over")
-        scales = (self.provenance.detector or {}).get("scales")
+        detector = self.provenance.detector or {}
+        taken, scales = detector.get("taken_over"), detector.get("scales")
         forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
         if not any(forms[:1]):
             forms[:1] = [UNKNOWN]
@@ -387,11 +387,6 @@ class Evaluation(TabularResult):
 
         Undefined values are empty. Raises DataError if the run does not have the metric.
 
-        Parameters
-        ----------
-        metric : str
-            Its name.
-
         Examples
         --------
         >>> import numpy as np
@@ -403,7 +398,7 @@ class Evaluation(TabularResult):
         """
         from bsdsbench.results.score_tables import per_image
 
-        return per_image(self, metric, self.image_values(metric))
+        return per_image(self, metric)
 
     def stack(self, metric: str) -> Counts:
         """The counts of all images, name -> (N, ...), read-only.
@@ -419,17 +414,11 @@ class Evaluation(TabularResult):
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
-        """True if protocol and all records are the same, bit for bit; times and names aside.
-
-        Parameters
-        ----------
-        other : object
-            Usually an Evaluation.
-        """
+        """True if protocol and all records are the same, bit for bit; times and names aside."""
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
-        pairs = zip(self.records, other.records, strict=False)
-        return len(self.records) == len(other.records) and all(a.equals(b) for a, b in pairs)
+        pairs = zip_longest(self.records, other.records)
+        return all(a is not None and a.equals(b) for a, b in pairs)
 
     def numbers(self) -> dict[str, float]:
         """Every number of its scores: METRIC.SCORE -> number, such as "boundary.ods.f"."""

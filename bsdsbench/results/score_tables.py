@@ -531,14 +531,12 @@ _BEST_OF_IMAGE = {
 }
 
 
-def per_image(
-    run: Evaluation, metric: str, values: Mapping[str, Mapping[str, Sequence[Any]]]
-) -> Table:
+def per_image(run: Evaluation, metric: str) -> Table:
     """Every score of every image under a metric: a row an image, then a row for each of its parts.
 
-    values : part -> column -> value of each image. What is not measured with the run's options has
-    no column, what is undefined no value.
+    What is not measured with the run's options has no column, what is undefined no value.
     """
+    values = run.image_values(metric)
     scorer, measured = registry.get(metric), dict.fromkeys(chain(*values.values()))
     columns: dict[str, Column] = {}
     for c in (*scorer.columns_of(list(measured)), *scorer.image_columns, *scorer.part_columns):

@@ -11,7 +11,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import ERROR_COLORS
-from bsdsbench.report.overlay_files import write_overlays
+from bsdsbench.report.overlays import write_overlays
 from bsdsbench.scores.error_scores import FALSE
 from tests.helpers.making import make_set
 from tests.helpers.metric_cases import case_of

@@ -13,8 +13,7 @@ from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
 from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
 from bsdsbench.metrics.pixel_steps import OTHER_PIXEL as OTHER
 from bsdsbench.report import write_report
-from bsdsbench.report.overlay_files import write_overlays
-from bsdsbench.report.overlays import COLORS, pixel_steps
+from bsdsbench.report.overlays import COLORS, pixel_steps, write_overlays
 from bsdsbench.report.pictures import _planes, annotated_shares
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, refused, write_maps

@@ -15,13 +15,13 @@ from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
 from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
 from bsdsbench.metrics.pixel_steps import NEAR_BOTH, NEAR_GT, NEAR_PRED
 from bsdsbench.report import write_report
-from bsdsbench.report.overlay_files import write_overlays
 from bsdsbench.report.overlays import (
     COLORS,
     VOID_STATE,
     chosen_threshold,
     drawn_metric,
     pixel_steps,
+    write_overlays,
 )
 from bsdsbench.report.pictures import ImagePictures
 from bsdsbench.runs.sources import find_sources
