@@ -32,36 +32,19 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
-
-    Parameters
-    ----------
-    a, b, score : str
-        The runs, and METRIC.SCORE.
-    value, low, high : float
-        The difference, and its interval.
-    p, p_holm : float
-        Before and after the correction over the pairs of the score.
-    least : float
-        The difference of two such runs that is found four times of five, with p below 1 - level
-        before the correction.
-    solver : bool
-        True if the difference is smaller than `solver_moves`.
-    solver_moves : float
-        What the official solver of one of the runs, or of both, can move.
-    """
+    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm."""
 
     a: str
     b: str
-    score: str
+    score: str  # METRIC.SCORE
     value: float
     low: float
     high: float
-    p: float
+    p: float  # before the correction over the pairs of the score
     p_holm: float
-    least: float = nan
-    solver: bool = False
-    solver_moves: float = 0.0
+    least: float = nan  # such a difference is found four times of five: p is below 1 - level
+    solver: bool = False  # the difference is smaller than `solver_moves`
+    solver_moves: float = 0.0  # what the official solver of the runs can move
 
     def significant(self, level: float) -> bool:
         """Return True if p is below 1 - level and the solver cannot have made the difference."""
@@ -105,8 +88,46 @@ class ImagePairs:
         return float(d.mean()) / spread if spread > 0 else 0.0
 
 
+class Compared(TabularResult):
+    """What a comparison of runs and one of methods have in common."""
+
+    __slots__ = ()
+    scores: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+    differences: tuple[ScoreDifference, ...]
+    shown: tuple[str, ...]
+    level: float
+
+    @property
+    def scores_shown(self) -> tuple[str, ...]:
+        """The scores of its first tables."""
+        return self.shown or self.scores
+
+    @property
+    def percent(self) -> str:
+        """The level of its intervals, such as "95 %"."""
+        return f"{100 * self.level:g} %"
+
+    def interval_of(self, name: str, score: str) -> Interval:
+        """The interval of a score of a run or method, "boundary.ods" or "ods". Raises KeyError."""
+        score = full_name(score, self.scores)
+        for interval in self.intervals:
+            if (interval.run, interval.score) == (name, score):
+                return interval
+        raise KeyError(f"{name}, {score}")
+
+    def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
+        """The difference a - b of one score, for any order of the two. Raises KeyError."""
+        score = full_name(score, self.scores)
+        for d in self.differences:
+            if d.score == score and (a, b) in ((d.a, d.b), (d.b, d.a)):
+                turned = replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
+                return d if d.a == a else turned
+        raise KeyError(f"{a}, {b}, {score}")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(TabularResult):
+class Comparison(Compared):
     """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
 
     Parameters
@@ -207,20 +228,3 @@ class Comparison(TabularResult):
             coverage={score: text for score, text in self.coverage.items() if score in kept},
             shown=kept,
         )
-
-    def interval_of(self, run: str, score: str) -> Interval:
-        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
-        score = full_name(score, self.scores)
-        for interval in self.intervals:
-            if (interval.run, interval.score) == (run, score):
-                return interval
-        raise KeyError(f"{run}, {score}")
-
-    def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
-        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
-        score = full_name(score, self.scores)
-        for d in self.differences:
-            if d.score == score and (a, b) in ((d.a, d.b), (d.b, d.a)):
-                turned = replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
-                return d if d.a == a else turned
-        raise KeyError(f"{a}, {b}, {score}")

@@ -39,11 +39,11 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
     caption = (
         f"{compared.n_images} images{clustered}, {compared.n_boot} bootstrap samples, "
-        f"seed {compared.seed}, {_percent(compared)} percentile intervals"
+        f"seed {compared.seed}, {compared.percent} percentile intervals"
         f"{swapped if compared.test == 'permutation' else ''}. Protocol: {compared.protocol}"
     )
     whole, parts = list[str](), dict[str, list[str]]()
-    for score in compared.shown or compared.scores:
+    for score in compared.scores_shown:
         named = score_name(score)
         (parts.setdefault(named.metric, []) if named and named.part else whole).append(score)
     several = len(compared.names) > 1
@@ -79,10 +79,6 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
         headings.setdefault(coverage[score], []).append(heading(score))
     rest = "what is undefined is left out, so they are not of the same objects"
     return [f"{', '.join(h)}: means over {counts}; {rest}" for counts, h in headings.items()]
-
-
-def _percent(compared: Comparison) -> str:
-    return f"{100 * compared.level:g} %"
 
 
 def _score_cell(compared: Comparison, run: int, score: str) -> Estimate:
@@ -157,7 +153,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Tab
         rows,
         notes=[*[letters] * several, *late, *_notes_of(compared, scores)],
         row_notes=why_undefined(columns, values),
-        sentence=f"Scores with {_percent(compared)} intervals from {samples}",
+        sentence=f"Scores with {compared.percent} intervals from {samples}",
     )
 
 
@@ -176,27 +172,30 @@ def difference_fields(level: str) -> list[Field]:
     ]
 
 
+def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
+    """Return the cells of a difference: with its interval, p, p after Holm, and the detectable."""
+    gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
+    corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
+    return [gap, d.p, corrected, d.least]
+
+
 def _difference_table(
     compared: Comparison, scores: Sequence[str], alone: str, by_part: bool = False
 ) -> Table:
     """The differences of each pair of runs, with what these images can tell."""
-    columns, rows = difference_fields(_percent(compared)), list[list[Cell]]()
+    columns, rows = difference_fields(compared.percent), list[list[Cell]]()
     columns[3:3] = [PART] * by_part
     places = {score: k for k, score in enumerate(scores)}
     shown = [d for d in compared.differences if d.score in places]
     if by_part:  # part after part, as in the table of scores
         shown.sort(key=lambda d: places[d.score])
     for d in shown:
-        gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
-        corrected = Estimate(d.p_holm, mark="*" if d.significant(compared.level) else "")
         named, labels = score_name(d.score), [heading(d.score, alone)]
         if by_part and named:
             labels = [named.column.heading, named.part]
-        rows.append([d.a, d.b, *labels, gap, d.p, corrected, d.least])
+        rows.append([d.a, d.b, *labels, *difference_cells(d, compared.level)])
     images = counted(compared.n_images, "image")
-    sentence = (
-        f"Differences between methods, with {_percent(compared)} intervals and p, on {images}"
-    )
+    sentence = f"Differences between methods, with {compared.percent} intervals and p, on {images}"
     notes = [*_difference_notes(compared, shown, alone, by_part), *_notes_of(compared, scores)]
     words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3 + by_part}
     if by_part:

@@ -9,13 +9,14 @@ from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.comparison.comparison_tables import (
+    difference_cells,
     difference_fields,
     heading,
     left_out_of,
     score_field,
 )
 from bsdsbench.results.score_tables import METHOD
-from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
+from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def spread_cell(scores: ScoresOfRuns, spread: Spread) -> Estimate:
 
 def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     """Return the tables of means, of their intervals and, for several methods, of differences."""
-    scores, level = compared.shown or compared.scores, f"{100 * compared.level:g} %"
+    scores = compared.scores_shown
     images = counted(compared.n_images, "image")
     clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
     caption = (
@@ -102,7 +103,7 @@ def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
         ),
         Table(
             "intervals",
-            f"Means over runs with {level} intervals",
+            f"Means over runs with {compared.percent} intervals",
             [METHOD, *(replace(field, higher_is_better=None) for field in fields)],
             intervals,
             notes=notes,
@@ -113,9 +114,7 @@ def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
         rows: list[list[Cell]] = []
         for d in compared.differences:
             if d.score in scores:
-                gap = Estimate(d.value, d.low, d.high)
-                holm = Estimate(d.p_holm, mark="*" if d.significant(compared.level) else "")
-                rows.append([d.a, d.b, heading(d.score), gap, d.p, holm, d.least])
-        columns: list[Field] = difference_fields(level)
+                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, compared.level)])
+        columns = difference_fields(compared.percent)
         tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
     return [replace(table, caption=caption, reading=compared.reading) for table in tables]

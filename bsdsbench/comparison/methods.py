@@ -36,7 +36,7 @@ from bsdsbench.comparison.bootstrap import (
     scores_of,
 )
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
-from bsdsbench.comparison.comparison import Interval, ScoreDifference
+from bsdsbench.comparison.comparison import Compared, Interval, ScoreDifference
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.comparison.method import Method, runs_of, with_runs
 from bsdsbench.comparison.method_tables import (
@@ -50,10 +50,9 @@ from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import chosen_scores, flat_scores, full_name, usual_scores
+from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, made_how, reading_line
 from bsdsbench.scores.counts import value_at
-from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Cell, Estimate, Table
 from bsdsbench.text import counted
 
@@ -77,7 +76,7 @@ def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], Score
 
 
 @frozen(repr=False, eq=False)
-class MethodComparison(TabularResult):
+class MethodComparison(Compared):
     """Methods compared over images and runs.
 
     Parameters
@@ -193,16 +192,6 @@ class MethodComparison(TabularResult):
             "notes": list(self.notes),
             "left_out": {name: dict(reasons) for name, reasons in self.left_out.items()},
         }
-
-    def interval_of(self, method: str, score: str) -> Interval:
-        """Return the interval of a method's mean, of "boundary.ods" or "ods". Raises KeyError."""
-        by_name = {(i.run, i.score): i for i in self.intervals}
-        return by_name[method, full_name(score, self.scores)]
-
-    def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
-        """Return the difference of two methods, in the order of the call. Raises KeyError."""
-        by_pair = {(d.a, d.b, d.score): d for d in self.differences}
-        return by_pair[a, b, full_name(score, self.scores)]
 
 
 def compare_methods(

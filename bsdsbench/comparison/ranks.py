@@ -127,7 +127,7 @@ def rank_tables(
     column, names = by.partition("=")[0], first.names
     labels = [Field("score", "Score"), *[Field("slice", column)] * bool(by), METHOD]
     rows, pairs = list[list[Cell]](), list[list[Cell]]()
-    for score in first.shown or first.scores:
+    for score in first.scores_shown:
         for part, compared in comparisons.items():
             ranks = compared.ranks[score]
             for k, name in enumerate(ranks.names):
@@ -137,10 +137,9 @@ def rank_tables(
                 following = beats[ranks.names[k + 1]] if k + 1 < len(beats) else None
                 rows.append([*label, ranks.rank[k], rank, ranks.shares[k][0], following])
                 pairs.append([*label, *(None if name == n else beats.get(n) for n in names)])
-    percent = f"{100 * first.level:g} %"
     fields = [
         Field("rank", "Rank", "", "d"),
-        Field("median", f"Median rank [{percent} interval]", "Median", "g"),
+        Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),
         Field("first", "P(rank 1)", "", ".3f"),
         Field("next", "P(beats the next)", "P(next)", ".3f"),
     ]

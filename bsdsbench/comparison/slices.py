@@ -446,7 +446,7 @@ def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by:
     p-values are corrected (Holm) over the pairs and slices of each score.
     """
     column, first = by.partition("=")[0], next(iter(comparisons.values()))
-    scores, several = first.shown or first.scores, len(first.names) > 1
+    scores, several = first.scores_shown, len(first.names) > 1
     slice_field = [Field("slice", column), Field("images", "images", "n", "d")]
     rows: list[list[Cell]] = []
     if not several:
@@ -455,11 +455,11 @@ def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by:
                 i = one.interval_of(one.names[0], score)
                 spread = ValueInterval(i.value, i.low, i.high).cell()
                 rows.append([name, one.n_images, heading(score), spread])
-        value = Field("value", f"value [{100 * first.level:g} % interval]", "value", ".3f")
+        value = Field("value", f"value [{first.percent} interval]", "value", ".3f")
         fields = [*slice_field, Field("score", "Score"), value]
     else:
         fields = [Field("a", "A"), Field("b", "B"), Field("score", "Score"), *slice_field]
-        fields += [Field("difference", f"A - B [{100 * first.level:g} % interval]", "", "+.4f")]
+        fields += [Field("difference", f"A - B [{first.percent} interval]", "", "+.4f")]
         fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
         for score in scores:
             differences = [

@@ -287,9 +287,9 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 def _verdict_of(comparison: Comparison) -> list[str]:
     """Say which run is best, by how much, and whether that is real; or a run's score alone."""
-    score = (comparison.shown or comparison.scores)[0]
+    score = comparison.scores_shown[0]
     alone = "" if len({s.partition(".")[0] for s in comparison.scores}) > 1 else score
-    word, percent = heading(score, alone), f"{100 * comparison.level:g} %"
+    word, percent = heading(score, alone), comparison.percent
     known = [i for i in comparison.intervals if i.score == score and i.value == i.value]
     known.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
     if not known:
