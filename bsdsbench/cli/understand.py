@@ -316,8 +316,7 @@ def worst_verb(
     --columns. With --method an image has the mean over the method's runs.
     """
     from bsdsbench.comparison.lost_scores import with_errors
-    from bsdsbench.comparison.method import folders_of, methods_of, runs_of, with_runs
-    from bsdsbench.comparison.method_tables import Spread
+    from bsdsbench.comparison.method import Spread, folders_of, methods_of, runs_of, with_runs
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_figure, worst_table

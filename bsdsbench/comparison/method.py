@@ -1,11 +1,15 @@
-"""A method: one or more runs of it, and how the command line names them."""
+"""A method: one or more runs of it, the spread of its scores, and its name on the command line."""
 
 from __future__ import annotations
 
 import glob
+import statistics
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from itertools import islice
+from math import nan
 from pathlib import Path
+from typing import NamedTuple
 
 from attrs import frozen
 
@@ -15,6 +19,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.tables.table import Estimate
 
 
 @frozen(eq=False, init=False)
@@ -88,6 +93,58 @@ class Method:
         """The label of each run: the method's name, with the run's own where there are several."""
         several = self.n_runs > 1
         return [f"{self.name}/{seed}" if several else self.name for seed in self.seeds]
+
+
+class Spread(Enum):
+    """What stands beside the mean over runs."""
+
+    SD = "sd"
+    RANGE = "range"
+    SE = "se"
+
+    @property
+    def words(self) -> str:
+        """Return what a cell with the mean holds."""
+        if self is Spread.RANGE:
+            return "mean over runs [smallest, largest]"
+        deviation = "deviation" if self is Spread.SD else "error"
+        return f"mean ± standard {deviation} over runs (number of runs)"
+
+    @property
+    def note(self) -> str:
+        """Return the same as a sentence."""
+        return f"{self.words[0].upper()}{self.words[1:]}."
+
+
+class ScoresOfRuns(NamedTuple):
+    """One score of the runs of a method. Equal scores have exactly their value as mean."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean; NaN where one is undefined."""
+        return statistics.mean(self.values)
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation between runs (n - 1); NaN for one run."""
+        known = len(self.values) > 1 and self.mean == self.mean
+        return statistics.stdev(self.values) if known else nan
+
+    @property
+    def se(self) -> float:
+        """The standard error of the mean, of runs alone."""
+        return self.sd / len(self.values) ** 0.5
+
+    def cell(self, spread: Spread) -> Estimate:
+        """Return the mean over runs with the chosen spread; a single run has no spread."""
+        n = len(self.values)
+        if n < 2:
+            return Estimate(self.mean)
+        if spread is Spread.RANGE:
+            return Estimate(self.mean, min(self.values), max(self.values))
+        return Estimate(self.mean, spread=self.sd if spread is Spread.SD else self.se, n=n)
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:

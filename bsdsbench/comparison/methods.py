@@ -37,15 +37,14 @@ from bsdsbench.comparison.bootstrap import (
 )
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import Compared, Interval, ScoreDifference
-from bsdsbench.comparison.comparison_tables import score_field
-from bsdsbench.comparison.method import Method, runs_of, with_runs
-from bsdsbench.comparison.method_tables import (
-    SPREAD_WORDS,
-    ScoresOfRuns,
-    Spread,
-    method_tables,
-    spread_cell,
+from bsdsbench.comparison.comparison_tables import (
+    difference_cells,
+    difference_fields,
+    heading,
+    left_out_of,
+    score_field,
 )
+from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -53,7 +52,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, made_how, reading_line
 from bsdsbench.scores.counts import value_at
-from bsdsbench.tables.table import Cell, Estimate, Table
+from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
@@ -143,7 +142,7 @@ class MethodComparison(Compared):
 
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
         """Return the means with their spread and number of runs, and the differences."""
-        return method_tables(self, Spread(spread))
+        return _method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with these scores alone in its tables. Raises DataError."""
@@ -418,10 +417,7 @@ def means_table(
     known = list(dict.fromkeys(score for _, score in of_runs))
     first = methods[0].runs[0]
     shown = chosen_scores(columns, known) if columns else usual_scores(first, known)
-    rows: list[list[Cell]] = []
-    for method in methods:
-        cells = [spread_cell(of_runs[method.name, score], spread) for score in shown]
-        rows.append([method.name, *cells])
+    rows = _mean_rows(methods, shown, of_runs, spread)
     for name, by_metric, marks in extra:
         rows.append([name])
         for metric, _, key in (score.partition(".") for score in shown):
@@ -429,12 +425,57 @@ def means_table(
             if mark is not None and value is not None:
                 value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
             rows[-1].append(value)
-    words, made = SPREAD_WORDS[spread], made_how(runs_of(methods))
-    lines = [f"{words[0].upper()}{words[1:]}.", *made["notes"], *notes]
-    sentence = f"Scores on {counted(len(first.records), 'image')}: {words}"
+    words: Any = made_how(runs_of(methods))
+    words["notes"] = [spread.note, *words["notes"], *notes]
+    words["sentence"] = f"Scores on {counted(len(first.records), 'image')}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]
-    worded: Any = {**made, "notes": lines, "sentence": sentence}
-    return Table("methods", "Scores of methods", fields, rows, **worded)
+    return Table("methods", "Scores of methods", fields, rows, **words)
+
+
+def _mean_rows(
+    methods: Sequence[Method],
+    scores: Sequence[str],
+    of_runs: Mapping[tuple[str, str], ScoresOfRuns],
+    spread: Spread,
+) -> list[list[Cell]]:
+    """Return the name and the mean scores of each method."""
+    return [
+        [method.name, *(of_runs[method.name, score].cell(spread) for score in scores)]
+        for method in methods
+    ]
+
+
+def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
+    """Return the tables of means, of their intervals and, for several methods, of differences."""
+    scores, intervals = compared.scores_shown, list[list[Cell]]()
+    images = counted(compared.n_images, "image")
+    clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
+    caption = (
+        f"{images}{clustered}, {compared.n_boot} bootstrap samples of images and runs, "
+        f"seed {compared.seed}. Protocol: {compared.protocol}"
+    )
+    for method in compared.methods:
+        of_method = [compared.interval_of(method.name, score) for score in scores]
+        intervals.append([method.name, *(Estimate(i.value, i.low, i.high) for i in of_method)])
+    fields = [score_field(score) for score in scores]
+    unranked = [replace(field, higher_is_better=None) for field in fields]
+    rows = _mean_rows(compared.methods, scores, compared.of_runs, spread)
+    notes: list[str | Note] = [*left_out_of(compared)]
+    notes += [f"{line.removesuffix('.')}." for line in compared.notes]
+    words: Any = {"notes": [spread.note, *notes], "sentence": f"Scores on {images}: {spread.words}"}
+    title = f"Means over runs with {compared.percent} intervals"
+    tables = [
+        Table("methods", "Scores of methods", [METHOD, *fields], rows, **words),
+        Table("intervals", title, [METHOD, *unranked], intervals, notes=notes, aside=True),
+    ]
+    if len(compared.methods) > 1:
+        rows = []
+        for d in compared.differences:
+            if d.score in scores:
+                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, compared.level)])
+        columns = difference_fields(compared.percent)
+        tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
+    return [replace(table, caption=caption, reading=compared.reading) for table in tables]
 
 
 def _variance_notes(

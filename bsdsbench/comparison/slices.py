@@ -24,8 +24,7 @@ from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, score
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.comparison.method import Method, runs_of, with_runs
-from bsdsbench.comparison.method_tables import Spread
+from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
 from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry

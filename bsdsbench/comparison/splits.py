@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bsdsbench.comparison.comparison_tables import score_field
-from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Spread, spread_cell
+from bsdsbench.comparison.method import ScoresOfRuns, Spread
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
@@ -63,10 +63,10 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     whole: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(run[score] for run in flat[:-1]))
-        means.append(spread_cell(values, Spread.SD))
+        means.append(values.cell(Spread.SD))
         whole.append(flat[-1][score])
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    words = SPREAD_WORDS[Spread.SD].replace("runs", "splits")
+    words = Spread.SD.note.replace("runs", "splits")
     table = Table(
         "splits",
         f"{pooled.name}: scores over splits",
@@ -74,6 +74,6 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         [means, whole],
         caption=f"protocol {first.described}",
         reading=pooled.read_as,
-        notes=[f"{words[0].upper()}{words[1:]}. Pooled: the counts of all images are summed."],
+        notes=[f"{words} Pooled: the counts of all images are summed."],
     )
     return Splits(table, pooled)

@@ -17,8 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bsdsbench.comparison.method import Method, runs_of, with_runs
-from bsdsbench.comparison.method_tables import Spread
+from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,

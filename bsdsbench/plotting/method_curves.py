@@ -18,8 +18,7 @@ from matplotlib.patches import Patch
 
 from bsdsbench.arguments import F8
 from bsdsbench.comparison.comparable import comparable
-from bsdsbench.comparison.method import Method
-from bsdsbench.comparison.method_tables import ScoresOfRuns, Spread
+from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.plotting.displays import CurveDisplay
 from bsdsbench.plotting.style import GREY

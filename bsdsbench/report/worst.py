@@ -12,8 +12,7 @@ import numpy as np
 
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.lost_scores import metric_with_errors
-from bsdsbench.comparison.method import Method, runs_of
-from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Spread, spread_cell
+from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
@@ -161,7 +160,7 @@ def worst_table(
             row.append(str(overlay_path(folders[number] / "overlays", row[0]) or ""))
     notes = _overlay_notes(runs, all(row[-1] for row in rows)) if drawable else []
     if len(runs) > len(methods):
-        notes.insert(0, f"Of several runs: {SPREAD_WORDS[spread]}.")
+        notes.insert(0, f"Of several runs: {spread.words}.")
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     words = made_how(runs)
     words["notes"] = [*notes, *words["notes"]]
@@ -259,8 +258,7 @@ def _means(of_runs: Sequence[dict[str, Any]], spread: Spread) -> dict[str, list[
             *(of_run.get(image_id, [None] * len(first)) for of_run in of_runs), strict=True
         )
         means[image_id] = [
-            None if None in values else spread_cell(ScoresOfRuns(values), spread)
-            for values in by_field
+            None if None in values else ScoresOfRuns(values).cell(spread) for values in by_field
         ]
     return means
 
