@@ -199,8 +199,7 @@ def _method_tables(
 
     Of `options`, the keys "published", "labels" and "force" are used.
     """
-    from bsdsbench.comparison.method import runs_of
-    from bsdsbench.comparison.method_tables import Spread
+    from bsdsbench.comparison.method import Spread, runs_of
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slices import means_by_slice
