@@ -88,7 +88,7 @@ class ImagePairs:
         return float(d.mean()) / spread if spread > 0 else 0.0
 
 
-class Compared(TabularResult):
+class ComparedScores(TabularResult):
     """What a comparison of runs and one of methods have in common."""
 
     __slots__ = ()
@@ -127,7 +127,7 @@ class Compared(TabularResult):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(Compared):
+class Comparison(ComparedScores):
     """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
 
     Parameters

@@ -36,7 +36,7 @@ from bsdsbench.comparison.bootstrap import (
     scores_of,
 )
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
-from bsdsbench.comparison.comparison import Compared, Interval, ScoreDifference
+from bsdsbench.comparison.comparison import ComparedScores, Interval, ScoreDifference
 from bsdsbench.comparison.comparison_tables import (
     difference_cells,
     difference_fields,
@@ -75,7 +75,7 @@ def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], Score
 
 
 @frozen(repr=False, eq=False)
-class MethodComparison(Compared):
+class MethodComparison(ComparedScores):
     """Methods compared over images and runs.
 
     Parameters
