@@ -55,21 +55,21 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
     """
     _refuse_mask(value, what)
     try:
-        given = np.asarray(value)
-        if given.dtype.kind == "f":
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
-                numbers = np.asarray(given, dtype)
+                numbers = np.asarray(array, dtype)
         else:
-            numbers = np.asarray(given, dtype)
+            numbers = np.asarray(array, dtype)
     except (TypeError, ValueError, OverflowError):
         kind = kind_of_value(value)
         raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
     if (
         numbers.dtype.kind in "iu"
-        and given.dtype.kind == "f"
-        and not np.array_equal(numbers, given)
+        and array.dtype.kind == "f"
+        and not np.array_equal(numbers, array)
     ):
-        raise DataError(f"{what}: {given[numbers != given].flat[0]:g}, expected whole numbers")
+        raise DataError(f"{what}: {array[numbers != array].flat[0]:g}, expected whole numbers")
     return numbers
 
 

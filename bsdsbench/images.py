@@ -247,7 +247,7 @@ class Fingerprints(NamedTuple):
 
 
 def _narrowest(array: Map) -> str:
-    """Return the first of "<u1", "<i4", "<i8" and "<u8" that can hold all labels."""
+    """Return the first of "<u1", "<i4", "<int64" and "<u8" that can hold all labels."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
     return next(kind for kind, limit in limits.items() if limit.min <= low and high <= limit.max)
@@ -357,20 +357,20 @@ class GroundTruth(ImageParts):
 
         Version 2 continues with integers that four bytes would wrap, and with segmentations beside
         boundaries. Each array is written as "NUMBER SHAPE TYPE\\n" and its values in the first of
-        the types u1, i4, i8, u8 that holds them. Without such arrays both versions are equal.
+        the types u1, i4, int64, u8 that holds them. Without such arrays both versions are equal.
         """
         digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(self.boundaries)))
         for boundaries in self.boundaries:
             digest.update(np.packbits(boundaries).tobytes())
         names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
-        others = [*map(self.parts.get, names), *self.parts.get("angles", ())]
+        further_parts = [*map(self.parts.get, names), *self.parts.get("angles", ())]
         if "lines" in self.parts:
-            others += [self.lines.ends, self.lines.junctions]
+            further_parts += [self.lines.ends, self.lines.junctions]
         segmentations = list(self.parts.get("segmentations", ()))
         if not self.boundaries:
-            others += segmentations
+            further_parts += segmentations
         wrapped = []
-        for number, array in enumerate(others):
+        for number, array in enumerate(further_parts):
             if array is not None:
                 digest.update(f"{number} {array.shape}\n".encode())
                 digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
@@ -381,7 +381,7 @@ class GroundTruth(ImageParts):
         if not whole:
             return Fingerprints(listed, "")
         not_hashed = segmentations if self.boundaries else []
-        for number, array in [*wrapped, *enumerate(not_hashed, len(others))]:
+        for number, array in [*wrapped, *enumerate(not_hashed, len(further_parts))]:
             kind = _narrowest(array)
             digest.update(f"{number} {array.shape} {kind[1:]}\n".encode())
             digest.update(array.astype(kind).tobytes())

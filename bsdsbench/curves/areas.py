@@ -197,7 +197,7 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     Parameters
     ----------
     fpr, tpr : array_like
-        False and true positive rates, f8 (K,).
+        False and true positive rates, float64 (K,).
 
     Returns
     -------

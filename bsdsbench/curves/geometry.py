@@ -51,7 +51,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     Parameters
     ----------
     fpr, tpr : array_like
-        False and true positive rates, f8 (K,).
+        False and true positive rates, float64 (K,).
     positives, negatives : float
         Number of samples of each class.
 
@@ -82,7 +82,7 @@ def pr_to_roc(
     Parameters
     ----------
     precision, recall : array_like
-        f8 (K,).
+        float64 (K,).
     positives, negatives : float
         Number of samples of each class.
 
@@ -124,7 +124,7 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     Parameters
     ----------
     fpr, tpr : array_like
-        False and true positive rates, f8 (K,), in any order.
+        False and true positive rates, float64 (K,), in any order.
 
     Returns
     -------

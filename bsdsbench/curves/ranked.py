@@ -54,7 +54,7 @@ class PRResult(TabularCurve):
     Parameters
     ----------
     recall, precision, thresholds, tp, fp : array
-        (K,), f8, the counts i8.
+        (K,), float64, the counts int64.
     auc : float
         Trapezoids over (recall, precision), not extended to recall 1.
     ap : float
@@ -95,7 +95,7 @@ class ROCResult(TabularCurve):
     Parameters
     ----------
     tpr, fpr, thresholds, tp, fp : array
-        (K,), f8, the counts i8.
+        (K,), float64, the counts int64.
     auc : float
         Area of the `plot` variant.
     eer, eer_threshold : float

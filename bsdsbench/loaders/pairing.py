@@ -365,15 +365,15 @@ def _best_arrangements(
 
 
 def _find_doubtful_ids(
-    files: Sequence[_File], arrangement: Arrangement, known: set[str], others: set[str]
+    files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
 ) -> set[str]:
     """Return the known ids that may lack a file, because an unused file may belong to them.
-    `others` are the file names of the other side, which are images of their own.
+    `other_names` are the file names of the other side, which are images of their own.
     """
     ids = set[str]()
     for file in files:
         name = file.parts[-1]
-        if arrangement.id_in(file.parts) not in known and name not in others:
+        if arrangement.id_in(file.parts) not in known and name not in other_names:
             ids |= {a.id_in(file.parts) for a in Arrangement}
             if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):  # ID_1 and ID_bob
                 ids |= {name[: mark.start()] for mark in re.finditer("[_.-]", name)}

@@ -106,7 +106,7 @@ def load_prediction(
     FileFormatError
         If a file is not such a prediction, or no path is given.
     DataError
-        If `kind` is unknown, or a path is not a path.
+        If `kind` is unknown, or a path has another type.
 
     Examples
     --------
@@ -167,9 +167,9 @@ def _chosen_variable(arrays: dict[str, Any]) -> Any:
     return maps[names[0]]
 
 
-def _given_paths(given: PathLike | Sequence[PathLike], what: str) -> list[Path]:
+def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
     """Return the files of an image, given as one path or several. `what` is used in errors."""
-    values = [given] if isinstance(given, str | os.PathLike) else given
+    values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = []
     for path in given_list(values, "path", "a path or several"):
         paths.append(given_path(path, "path"))

@@ -135,17 +135,17 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
-def one_or_several(given: object) -> object:
+def one_or_several(value: object) -> object:
     """Convert a number, or a list of numbers, as files and the command line write them.
 
     A list of one number becomes that number, a longer list a tuple, and "none" becomes None.
     """
-    if isinstance(given, list | tuple):
-        values = tuple(map(one_or_several, given))
+    if isinstance(value, list | tuple):
+        values = tuple(map(one_or_several, value))
         return values[0] if len(values) == 1 else values
-    if str(given).lower() == "none":
+    if str(value).lower() == "none":
         return None
-    return float(given) if is_number(given) and abs(given) < 1e300 else given
+    return float(value) if is_number(value) and abs(value) < 1e300 else value
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
@@ -252,9 +252,9 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
 
     `table` is the name of the options in in_use.toml: a metric, or "protocol".
     """
-    by_option = shipped("in_use.toml").get(table, {})
+    uses = shipped("in_use.toml").get(table, {})
     for f in attrs.fields(kind):
-        for value, programs in (*f.metadata.get("others", {}).items(), *by_option.get(f.name, ())):
+        for value, programs in (*f.metadata.get("others", {}).items(), *uses.get(f.name, ())):
             yield f.name, tuple(value) if isinstance(value, list) else value, programs
 
 

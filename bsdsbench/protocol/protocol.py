@@ -76,33 +76,33 @@ GRIDS = {
 }
 
 
-def _parse_thresholds(given: Any) -> tuple[float, ...]:
+def _parse_thresholds(value: Any) -> tuple[float, ...]:
     """Convert thresholds as files, the command line and signatures write them.
 
     They are a number of even thresholds, a name of GRIDS, "FROM..TO/N", or values. The prefix "0+"
     of a text adds threshold 0, the whole image. Raises ProtocolError for anything else.
     """
     try:
-        if isinstance(given, str):
-            if given in GRIDS:
-                return GRIDS[given]
-            if given.startswith("0+"):
-                return (0.0, *_parse_thresholds(given[2:]))
-            if ".." in given:
-                low, high, count = re.split(r"\.\.|/", given)
+        if isinstance(value, str):
+            if value in GRIDS:
+                return GRIDS[value]
+            if value.startswith("0+"):
+                return (0.0, *_parse_thresholds(value[2:]))
+            if ".." in value:
+                low, high, count = re.split(r"\.\.|/", value)
                 n_points = min(int(count), MAX_THRESHOLDS + 1)
                 return tuple(np.linspace(float(low), float(high), n_points).tolist())
-            if not given.isdecimal():
-                return tuple(map(float, given.removeprefix("at ").split(",")))
-            given = int(given)
-        if not is_int(given):
-            return tuple(map(float, given))
-        if 1 <= given <= MAX_THRESHOLDS:
-            return even_thresholds(given)
+            if not value.isdecimal():
+                return tuple(map(float, value.removeprefix("at ").split(",")))
+            value = int(value)
+        if not is_int(value):
+            return tuple(map(float, value))
+        if 1 <= value <= MAX_THRESHOLDS:
+            return even_thresholds(value)
     except (TypeError, ValueError, ArithmeticError):
         pass
     raise ProtocolError(
-        f"thresholds {clipped(given)}: expected a number of them, 1 to {MAX_THRESHOLDS}, values, "
+        f"thresholds {clipped(value)}: expected a number of them, 1 to {MAX_THRESHOLDS}, values, "
         f"FROM..TO/N or one of {', '.join(GRIDS)}"
     )
 
@@ -165,16 +165,16 @@ class NMSParams:
         return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({rounding}{smoothing})"
 
 
-def nms_params(given: object) -> Any:
+def nms_params(value: object) -> Any:
     """Convert the name of a recipe, the text or list of constants, or a table to NMSParams.
 
     A value of any other type is returned unchanged. Raises ProtocolError for an unknown recipe.
     """
-    if isinstance(given, Mapping):
-        return record_of(NMSParams, given, "nms")
-    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else given
+    if isinstance(value, Mapping):
+        return record_of(NMSParams, value, "nms")
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
     if not isinstance(text, str):
-        return given
+        return value
     pattern = rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})"
     if constants := re.fullmatch(pattern, text):
         radius, border, factor, smoothing, bits = constants.groups()
@@ -457,12 +457,12 @@ class Protocol:
         that is None takes its default.
         """
         check_names(type(self), changes, "protocol")
-        if isinstance(given := changes.get("nms_params"), Mapping):
-            changes["nms_params"] = asdict(self.nms_params) | dict(given)
-        if isinstance(given := changes.get("options"), Mapping):
+        if isinstance(entries := changes.get("nms_params"), Mapping):
+            changes["nms_params"] = asdict(self.nms_params) | dict(entries)
+        if isinstance(entries := changes.get("options"), Mapping):
             changes["options"] = dict(self.options) | {
                 name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
-                for name, t in given.items()
+                for name, t in entries.items()
             }
         if not changes:
             return self
@@ -529,8 +529,8 @@ class Protocol:
     @property
     def tolerances(self) -> tuple[float, ...]:
         """The match tolerances: max_dist_px, or fractions of the diagonal."""
-        given = self.max_dist if self.max_dist_px is None else self.max_dist_px
-        return given if isinstance(given, tuple) else (given,)
+        values = self.max_dist if self.max_dist_px is None else self.max_dist_px
+        return values if isinstance(values, tuple) else (values,)
 
     @property
     def tolerance_names(self) -> tuple[str, ...]:

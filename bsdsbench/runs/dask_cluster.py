@@ -40,25 +40,25 @@ def silent() -> Iterator[None]:
 
 
 @contextmanager
-def dask_executor(given: object) -> Iterator[tuple[Executor, int]]:
+def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     """Yield the executor of a Dask cluster and the number of its cores.
 
-    `given` is an address (dask://HOST:PORT, tcp://HOST:PORT), a Client, which stays open, or a
+    `target` is an address (dask://HOST:PORT, tcp://HOST:PORT), a Client, which stays open, or a
     cluster. Raises DataError if there is no scheduler or no worker, or if workers have another
     version.
     """
-    address = given if isinstance(given, str) else f"executor {kind_of_value(given)}"
+    address = target if isinstance(target, str) else f"executor {kind_of_value(target)}"
     try:
         from distributed import Client
     except ImportError:
         raise DataError(
             f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
         ) from None
-    cluster = given.replace("dask://", "tcp://").rstrip("/") if isinstance(given, str) else given
+    cluster = target.replace("dask://", "tcp://").rstrip("/") if isinstance(target, str) else target
     try:
-        is_open = isinstance(given, Client)
+        is_open = isinstance(target, Client)
         settings: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
-        client: Any = given if is_open else Client(cluster, **settings)
+        client: Any = target if is_open else Client(cluster, **settings)
     except (OSError, ValueError) as error:
         raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
     is_over = threading.Event()

@@ -87,14 +87,14 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
                 evaluation.save(plan.out)
             return evaluation
         except (KeyboardInterrupt, BrokenExecutor) as error:
-            kept = Problem(has="nothing was kept")
+            outcome = Problem(has="nothing was kept")
             if stored is not None:
                 images = f"{len(stored)} images are kept in {show(str(plan.out))}"
                 fix = (Setting("fresh", False),) if plan.fresh else ()
-                kept = Problem(has=f"{images}: the same call goes on", fix=fix)
+                outcome = Problem(has=f"{images}: the same call goes on", fix=fix)
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(kept) from None
-            raise DataError(attrs.evolve(kept, has=f"{error}; {kept.has}")) from None
+                raise KeyboardInterrupt(outcome) from None
+            raise DataError(attrs.evolve(outcome, has=f"{error}; {outcome.has}")) from None
 
 
 @attrs.define

@@ -190,7 +190,6 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
     first_run = runs[0]
-    protocol = runs[0].protocol
     tables = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
     for run, table in zip(runs, tables, strict=True):
         _check_same_images(first_run, tables[0], run, table)
@@ -214,6 +213,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         best_of=tuple(run.name for run in runs),
         chosen=tuple(times_chosen.tolist()),
     )
+    protocol = first_run.protocol
     if not protocol.stated and protocol.whole_image:  # the programs use the row of threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     return Evaluation(protocol, title, records, origin, places=first_run.places)

@@ -266,9 +266,9 @@ def folder_header(
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    given = {side: folder for side, folder in folders.items() if folder is not None}
-    paths = {side: str(Path(folder).resolve()) for side, folder in given.items()}
-    known: dict[str, Any] = {side: show(folder) for side, folder in given.items()}
+    present = {side: folder for side, folder in folders.items() if folder is not None}
+    paths = {side: str(Path(folder).resolve()) for side, folder in present.items()}
+    known: dict[str, Any] = {side: show(folder) for side, folder in present.items()}
     if pred is not None:
         known |= {"pred_kind": plan.pred_kind, "missing": plan.missing, "task": plan.task}
         known["split"] = None if plan.split_file is None else show(plan.split_file)

@@ -115,7 +115,7 @@ class MatchCounts(Counts):
     Parameters
     ----------
     thresholds : array_like
-        f8 (T,).
+        float64 (T,).
     matches : array_like
         int64 (..., T, 4), with the columns `matched_gt`, `total_gt`, `matched_pred` and
         `total_pred`: ground-truth pixels that are matched and all of them, predicted pixels that

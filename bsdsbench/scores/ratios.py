@@ -31,7 +31,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     Returns
     -------
     array
-        f8, of the broadcast shape.
+        float64, of the broadcast shape.
 
     Examples
     --------
@@ -40,8 +40,8 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     [0.25, 0.0]
     """
     num, den = as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator")
-    same = num.shape == den.shape
-    out = np.zeros(num.shape if same else np.broadcast_shapes(num.shape, den.shape))
+    shape = num.shape if num.shape == den.shape else np.broadcast_shapes(num.shape, den.shape)
+    out = np.zeros(shape)
     np.divide(num, den, out=out, where=den != 0)
     return out
 
@@ -74,7 +74,7 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     Returns
     -------
     array
-        f8, of that shape.
+        float64, of that shape.
 
     Examples
     --------

@@ -77,19 +77,22 @@ def _agreement(truth: Truth) -> I8:
     """
     n_annotators, ends = len(truth.tiles), truth.ends
     n_partners = np.zeros(truth.pixel.size, np.int64)
-    for first in range(n_annotators - 1):
-        pixel, n_before = truth.pixel[ends[first] : ends[first + 1]], ends[first + 1]
+    for k in range(n_annotators - 1):
+        begin, end = ends[k], ends[k + 1]
         later = truth._replace(
-            ends=ends[first + 1 :] - n_before,
-            pixel=truth.pixel[n_before:],
-            tiles=truth.tiles[first + 1 :],
+            ends=ends[k + 1 :] - end, pixel=truth.pixel[end:], tiles=truth.tiles[k + 1 :]
         )
-        vertex, all_enter = np.arange(pixel.size, dtype=np.int32), np.ones(pixel.size, np.bool_)
-        start, tile = np.array([0, pixel.size]), truth.tiles[first].copy()
-        steps = Steps(start, vertex, all_enter, False, pixel, tile)
-        numbers = np.zeros(len(later.tiles), np.int64)  # ties are those of a single pair
-        later_partners = n_partners[ends[first] :]
-        match_all(steps, later, numbers, np.zeros(1, np.int64), n_partners=later_partners)
+        n = end - begin
+        steps = Steps(  # a single step, at which all pixels of annotator k enter
+            start=np.array([0, n]),
+            vertex=np.arange(n, dtype=np.int32),
+            enters=np.ones(n, np.bool_),
+            gt_enters=False,
+            pixel=truth.pixel[begin:end],
+            tile=truth.tiles[k].copy(),
+        )
+        numbers = np.zeros(len(later.tiles), np.int64)  # so that ties are those of a single pair
+        match_all(steps, later, numbers, np.zeros(1, np.int64), n_partners=n_partners[begin:])
     if n_annotators < 2:
         return np.full(n_partners.size, NO_CLASS)
     return SOME - (n_partners == 0) + (n_partners == n_annotators - 1)
@@ -106,7 +109,8 @@ def match_by_pixel(
     """Match at every step, and record for each pixel the steps at which it is on and matched.
     `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
     """
-    n_steps, backwards = start.size - 1, should_start_at_lowest_threshold(added, truth)
+    n_steps = start.size - 1
+    backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
     gt_bits = np.zeros((truth.pixel.size, (n_steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
@@ -114,22 +118,24 @@ def match_by_pixel(
 
     row_of = np.full(truth.shape, -1, np.int32)
     false_bits = np.zeros((np.count_nonzero(added), gt_bits.shape[1]), np.uint64)
-    n_on, near = np.zeros((2, n_steps), np.int64), np.stack([truth.near, surroundings.near])
+    n_on = np.zeros((2, n_steps), np.int64)
+    near = np.stack([truth.near, surroundings.near])
     _record_active_steps(start, pixel, added, near, backwards, row_of, false_bits, n_on)
-    last, near_bits = 0 if backwards else n_steps - 1, np.zeros_like(gt_bits)
+    last = 0 if backwards else n_steps - 1
+    near_bits = np.zeros_like(gt_bits)
     around = row_of, false_bits, surroundings.half
     _record_near_steps(truth.pixel, gt_bits, last, pred.pixel, pred.bits, *around, near_bits)
     return PixelSteps(
-        row_of,
-        false_bits,
-        pred.bits,
-        pred.pixel,
-        gt_bits,
-        near_bits,
-        _has_step(gt_bits, last),
-        matched_gt,
-        n_on,
-        backwards,
+        row_of=row_of,
+        false=false_bits,
+        matched=pred.bits,
+        matched_pixel=pred.pixel,
+        gt_matched=gt_bits,
+        near_false=near_bits,
+        is_reached=_has_step(gt_bits, last),
+        matched_gt=matched_gt,
+        n_on=n_on,
+        backwards=backwards,
     )
 
 
@@ -141,34 +147,36 @@ def classify_steps(
     `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
     `size`, int64 (n,), is the size of the whole map after each step.
     """
-    steps, n_steps = match_by_pixel(start, pixel, added, truth, surroundings), start.size - 1
-    is_reached, matched_gt, agreement = steps.is_reached, steps.matched_gt, surroundings.agreement
-    matched_pred, near_false = np.zeros((2, 1, n_steps), np.int64)
-    of_kind = np.zeros((2, 4, n_steps), np.int64)  # not reached, reached; by agreement
-    kind = 4 * is_reached + (agreement - NO_CLASS)
-    for bits, kinds, n_set in (
-        (steps.matched, np.zeros(len(steps.matched), np.int64), matched_pred),
-        (steps.near_false, np.zeros(len(kind), np.int64), near_false),
-        (steps.gt_matched, kind, of_kind.reshape(8, n_steps)),
-    ):
-        count_set_bits(bits, kinds, np.zeros((len(n_set), 64 * bits.shape[1]), np.int64), n_set)
+    steps = match_by_pixel(start, pixel, added, truth, surroundings)
+    n_steps = start.size - 1
+    is_reached = steps.is_reached
+    # Kinds of vertices: not reached or reached (2), by agreement (4)
+    kind = 4 * is_reached + (surroundings.agreement - NO_CLASS)
+    matched_pred = _rows_with_bits(steps.matched, None, 1, n_steps)[0]
+    near_false = _rows_with_bits(steps.near_false, None, 1, n_steps)[0]
+    by_kind = _rows_with_bits(steps.gt_matched, kind, 8, n_steps).reshape(2, 4, n_steps)
+    matched_gt = steps.matched_gt
     if steps.backwards:
-        matched_gt = matched_gt[::-1]
-        matched_pred, near_false, of_kind = (
-            n_set[..., ::-1] for n_set in (matched_pred, near_false, of_kind)
-        )
-    matched_pred, near_false, matched_reached = matched_pred[0], near_false[0], of_kind[1].sum(0)
-    agreement_matched = of_kind.sum(0)[1:]
-    suppressed = np.count_nonzero(is_reached) - matched_reached
+        matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
+        near_false, by_kind = near_false[::-1], by_kind[..., ::-1]
+    suppressed = np.count_nonzero(is_reached) - by_kind[1].sum(0)
     absent = truth.pixel.size - matched_gt - suppressed - near_false
     within_r, within_2r = steps.n_on
     return StepErrors(
-        matched_gt,
-        matched_pred,
-        np.column_stack([suppressed, near_false, absent]),
-        np.column_stack([within_r - matched_pred, within_2r - within_r, size - within_2r]),
-        agreement_matched.T,
+        matched_gt=matched_gt,
+        matched_pred=matched_pred,
+        missed=np.column_stack([suppressed, near_false, absent]),
+        false=np.column_stack([within_r - matched_pred, within_2r - within_r, size - within_2r]),
+        agreement_matched=by_kind.sum(0)[1:].T,
     )
+
+
+def _rows_with_bits(bits: U8, kind: I8 | None, n_kinds: int, n_steps: int) -> I8:
+    """Count the rows of each kind in which the bit of a step is set, int64 (n_kinds, n_steps)."""
+    kind = np.zeros(len(bits), np.int64) if kind is None else kind
+    n_set = np.zeros((n_kinds, n_steps), np.int64)
+    count_set_bits(bits, kind, np.zeros((n_kinds, 64 * bits.shape[1]), np.int64), n_set)
+    return n_set
 
 
 @kernel(_nrt=False)

@@ -214,16 +214,15 @@ class _Segment(NamedTuple):
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Return the predicted segments, with those that equal annotated segments in the annotated
-    order. These segments exchange their places. All others keep their places.
+    """Return the predicted segments. Segments that are annotated too exchange their places, so that
+    they are in the annotated order.
     """
     places = {segment.content(): k for k, segment in enumerate(annotated)}
     contents = [segment.content() for segment in predicted] if places else []
     exact_indices = [k for k, content in enumerate(contents) if content in places]
     ordered = list(predicted)
-    for k, source in zip(
-        exact_indices, sorted(exact_indices, key=lambda i: places[contents[i]]), strict=True
-    ):
+    sources = sorted(exact_indices, key=lambda i: places[contents[i]])
+    for k, source in zip(exact_indices, sources, strict=True):
         ordered[k] = predicted[source]
     return ordered
 
