@@ -13,6 +13,7 @@ from click import argument
 
 from bsdsbench.cli.output import print_json, progress, say
 from bsdsbench.cli.shared import (
+    Given,
     Verb,
     add_option,
     bootstrap_options,
@@ -61,19 +62,7 @@ _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 @path("--junit", "Also write JUnit XML to this file.")
 @path("--summary", "Also add Markdown to the end of this file.")
 @flag("--update", "Write the baseline from OUT instead of checking it; stored tolerances stay.")
-def check_verb(
-    run: str,
-    baseline: str,
-    scores: list[str] | None,
-    tolerance: tuple[str, ...],
-    form: str,
-    junit: str | None,
-    summary: str | None,
-    update: bool,
-    groups: str | None,
-    group_by: str | None,
-    **options: Any,
-) -> int:
+def check_verb(given: Given) -> int:
     """Fail if a run is worse than a baseline.
 
     Exit status 1 if a score of the run in OUT is worse. With --quiet only scores that failed are
@@ -85,12 +74,13 @@ def check_verb(
     from bsdsbench.results.score_names import flat_scores
     from bsdsbench.results.score_tables import left_out_notes
 
-    evaluation = bb.Evaluation.load(run).with_groups(groups, group_by)
-    checked_scores = scores or []
+    evaluation = bb.Evaluation.load(given.run).with_groups(given.groups, given.group_by)
+    baseline, checked_scores = given.baseline, given.scores or []
     quiet = click.get_current_context().meta["quiet"]
-    if update:
+    options = given.only("statistical", "common", "by", "level", "n_boot", "seed")
+    if given.update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
-        tolerances = _parse_tolerances(tolerance, flat_scores(evaluation))
+        tolerances = _parse_tolerances(given.tolerance, flat_scores(evaluation))
         updated = gate.Baseline.of(evaluation, tolerances, earlier=baseline, gated=checked_scores)
         updated.save(baseline)
         for note in left_out_notes([evaluation]):
@@ -99,18 +89,19 @@ def check_verb(
             print(baseline)
         return 0
     stored = gate.Baseline.load(baseline)
-    options["tolerance"] = _parse_tolerances(tolerance, stored.scores)
+    options["tolerance"] = _parse_tolerances(given.tolerance, stored.scores)
     options["scores"] = checked_scores
     with progress("check", "samples") as report:
         verdict = gate.check(evaluation, stored, progress=report, **options)
-    if junit:
-        write_atomic(Path(junit), verdict.to_junit())
-    if summary:
-        Path(summary).parent.mkdir(parents=True, exist_ok=True)
+    if given.junit:
+        write_atomic(Path(given.junit), verdict.to_junit())
+    if given.summary:
+        summary = Path(given.summary)
+        summary.parent.mkdir(parents=True, exist_ok=True)
         # Append: other steps of a CI job write to the same file
-        with open(summary, "a", encoding="utf-8") as page:
+        with summary.open("a", encoding="utf-8") as page:
             page.write(f"{verdict.to_markdown().rstrip()}\n\n")
-    if form == "json":
+    if given.form == "json":
         print_json(verdict.to_mapping())
     else:
         for line in verdict.lines(failed_only=quiet):
@@ -238,7 +229,7 @@ def check_set(
 @verb
 @argument("name", required=False)
 @format_option("table", "json")
-def protocols_verb(name: str | None, form: str) -> None:
+def protocols_verb(given: Given) -> None:
     """List the presets with their constants, and the tasks.
 
     NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a set, a
@@ -253,6 +244,7 @@ def protocols_verb(name: str | None, form: str) -> None:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
+    name, form = given.name, given.form
     protocols: list[Protocol] = []
     listed_tasks: list[Task] = []
     signature = Signature.parse(name) if name and "|" in name else None

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from bsdsbench.cli.curve_tables import SPACES_OF_KIND, NamedCurve, curve_tables
 from bsdsbench.cli.output import print_json, say, show_tables
 from bsdsbench.cli.shared import (
+    Given,
     add_option,
     choice,
     flag,
@@ -189,9 +190,7 @@ def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str
 @flag("--strict", "Quantiles: predict where score > threshold, without the smallest score.")
 @choice("--style", "look", "Size of the figure.", choices=("screen", "column", "page"))
 @format_option("table", "csv", "json")
-def curves_verb(
-    files: tuple[str, ...], kind: str, out: tuple[str, ...], form: str, **options: Any
-) -> None:
+def curves_verb(given: Given) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score per row ("-": stdin). Labels are 0 and 1, -1 and 1, or true
@@ -201,12 +200,13 @@ def curves_verb(
     """
     from bsdsbench.tables.forms import to_mappings
 
+    files, kind, out, form, options = given.files, given.kind, given.out, given.form, vars(given)
     if not _is_given("kind"):  # --plot and --scale belong to one kind of curve each
         if _is_given("plot"):
             kind = "roc"
         elif _is_given("scale"):
             kind = "det"
-    options = {**options, "kind": kind}
+    options["kind"] = kind
     convention = _apply_convention(options)
     kind = options["kind"]
     _check_options(kind, files, options, out)

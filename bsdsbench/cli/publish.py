@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click import argument
 
 from bsdsbench.cli.output import progress, say, show_tables
 from bsdsbench.cli.shared import (
+    Given,
     add_option,
     bootstrap_options,
     flag,
@@ -77,23 +78,7 @@ _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures"
 @slice_cluster_option
 @summary_option
 @bootstrap_options
-def report_verb(
-    runs: tuple[str, ...],
-    method: tuple[str, ...],
-    spread: str,
-    history: tuple[str, ...],
-    out: str | None,
-    form: str,
-    columns: list[str] | None,
-    rules: bool,
-    names: list[str] | None,
-    groups: str | None,
-    group_by: str | None,
-    by: tuple[str, ...],
-    cluster: str | None,
-    summary: str | None,
-    **options: Any,
-) -> None:
+def report_verb(given: Given) -> None:
     """Write runs as a page, or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
@@ -112,37 +97,33 @@ def report_verb(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_tables import with_left_out
 
-    options["published"] = options["published"] or ()
-    if history:
+    out, form, given.published = given.out, given.form, given.published or ()
+    if given.history:
         not_for_history = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
         refuse((*_PAGE_OPTIONS, *not_for_history, "by", "cluster", "summary"), "--history")
-        _show_history([*history, *runs], names, columns, out, form, options["force"])
+        _show_history(given)
         return
-    one_of_runs_and_methods(runs, method)
-    if method:
+    one_of_runs_and_methods(given)
+    groups = given.only("groups", "group_by")
+    if given.method:
         refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-        methods = methods_of(method)
-        methods = with_runs(methods, as_runs(runs_of(methods), None, groups, group_by))
-        tables = _method_tables(methods, spread, columns, by, options)
+        methods = methods_of(given.method)
+        methods = with_runs(methods, as_runs(runs_of(methods), **groups))
+        tables = _method_tables(methods, given)
         if form == "csv":  # CSV has no notes: the images left out become a table
             tables = with_left_out(tables, {entry.name: entry.left_out for entry in methods})
         show_tables(tables, out, form)
         return
-    loaded = labelled_runs(
-        runs, as_runs(runs, names, groups, group_by), options["labels"], options["published"]
-    )
-    if rules:
+    loaded = as_runs(given.runs, given.names, **groups)
+    loaded = labelled_runs(given.runs, loaded, given.labels, given.published)
+    if given.rules:
         refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
-        show_tables(rules_tables(loaded, options["gt_dir"]), out, form)
+        show_tables(rules_tables(loaded, given.gt_dir), out, form)
     elif form != "html":
-        if cluster and not by:
+        if given.cluster and not given.by:
             raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
         refuse((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
-        tables = _run_tables(loaded, columns, by, cluster, options)
-        if summary:
-            from bsdsbench.results.summaries import Summary, summary_tables
-
-            tables += summary_tables(loaded, Summary(summary), columns)
+        tables = _run_tables(loaded, given)
         if form == "csv":  # CSV has no notes: the images left out become a table
             tables = with_left_out(tables, {run.name: run.left_out for run in loaded})
         show_tables(tables, out, form)
@@ -151,82 +132,66 @@ def report_verb(
     else:
         refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
         # The runs have their labels already
-        published_keys = {key.lower() for key in options["published"]}
-        options["labels"] = {k: v for k, v in options["labels"].items() if k in published_keys}
-        options["pred_dirs"] = list(options["pred_dirs"]) or None
+        published_keys = {key.lower() for key in given.published}
+        given.labels = {k: v for k, v in given.labels.items() if k in published_keys}
+        given.pred_dirs = list(given.pred_dirs) or None
+        others = "gt_dir", "published", "labels", "force", "by", "cluster"
+        options = given.only(*_PAGE_OPTIONS, *others)
         with progress("report") as report:
-            notes = write_report(loaded, out, by=by, cluster=cluster, progress=report, **options)
+            notes = write_report(loaded, out, progress=report, **options)
         for note in notes:
             say(note)
         print(out)
 
 
-def _run_tables(
-    runs: Sequence[Evaluation],
-    columns: list[str] | None,
-    by: tuple[str, ...],
-    cluster: str | None,
-    options: dict[str, Any],
-) -> list[Table]:
-    """Return tables of scores beside published results, of error classes, and of slices.
+def _run_tables(runs: Sequence[Evaluation], given: Given) -> list[Table]:
+    """Return tables of scores beside published results, of error classes, slices and summaries.
 
-    Error classes are left out if `columns` is given. Of `options`, the keys "published", "labels",
-    "force", "n_boot" and "seed" are used.
+    Error classes are left out if --columns is given.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.comparison.slices import slice_tables
     from bsdsbench.report import score_tables
+    from bsdsbench.results.summaries import Summary, summary_tables
 
-    published, labels = options["published"], options["labels"]
-    extra, notes = published_beside(published, runs, options["force"], labels)
+    columns = given.columns
+    extra, notes = published_beside(given.published, runs, given.force, given.labels)
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
     runs_with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if runs_with_classes and columns is None:
-        losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in runs_with_classes]
+        losses = [lost_scores(run, given.n_boot, given.seed) for run in runs_with_classes]
         tables.append(error_table(runs_with_classes, losses))
-    return [*tables, *slice_tables(runs, by, columns, cluster)]
+    tables += slice_tables(runs, given.by, columns, given.cluster)
+    if given.summary:
+        tables += summary_tables(runs, Summary(given.summary), columns)
+    return tables
 
 
-def _method_tables(
-    methods: Sequence[Method],
-    spread: str,
-    columns: list[str] | None,
-    by: tuple[str, ...],
-    options: dict[str, Any],
-) -> list[Table]:
-    """Return a table of the methods' means beside published results, and one for each --by.
-
-    Of `options`, the keys "published", "labels" and "force" are used.
-    """
+def _method_tables(methods: Sequence[Method], given: Given) -> list[Table]:
+    """Return a table of the methods' means beside published results, and one for each --by."""
     from bsdsbench.comparison.method import Spread, runs_of
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slices import means_by_slice
 
-    published, labels = options["published"], options["labels"]
-    kind = Spread(spread)
+    published, labels, columns = given.published, given.labels, given.columns
+    spread = Spread(given.spread)
     labelled_runs((), (), labels, published)  # raises DataError if a label names no published key
-    extra, notes = published_beside(published, runs_of(methods), options["force"], labels)
-    means = means_table(methods, kind, columns, extra, notes)
-    return [means, *(means_by_slice(methods, column, kind, columns) for column in by)]
+    extra, notes = published_beside(published, runs_of(methods), given.force, labels)
+    means = means_table(methods, spread, columns, extra, notes)
+    return [means, *(means_by_slice(methods, column, spread, columns) for column in given.by)]
 
 
-def _show_history(
-    folders: list[str],
-    names: list[str] | None,
-    columns: list[str] | None,
-    out: str | None,
-    form: str,
-    force: bool,
-) -> None:
+def _show_history(given: Given) -> None:
     """Print the history of scores as a table, or write the table, a page or a figure to `out`."""
     from pathlib import Path
 
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
-    history = history_of(folders, names, force)
+    out, form, columns = given.out, given.form, given.columns
+    history = history_of([*given.history, *given.runs], given.names, given.force)
     if out and form == "figure":
         plot_history(history, columns, path=out)
     elif out and form == "html":
@@ -244,9 +209,7 @@ def _show_history(
 @add_option(
     "--port", "Port of the URL; 0: any that is free.", type=click.IntRange(0, 65535), default=0
 )
-def view_verb(
-    runs: tuple[str, ...], names: list[str] | None, labels: dict[str, str], port: int
-) -> None:
+def view_verb(given: Given) -> None:
     """Look at every image of runs in a browser, at all thresholds.
 
     Open the printed URL: it shows the page of `report` with all images in full size, read from
@@ -258,11 +221,11 @@ def view_verb(
     from bsdsbench.report.server import view
     from bsdsbench.results.given_runs import as_runs
 
-    loaded = labelled_runs(runs, as_runs(runs, names), labels)
+    loaded = labelled_runs(given.runs, as_runs(given.runs, given.names), given.labels)
     try:
-        server = view(loaded, port)
+        server = view(loaded, given.port)
     except OSError as error:
-        raise DataError(f"port {port}: {error.strerror}") from None
+        raise DataError(f"port {given.port}: {error.strerror}") from None
     with server:
         for note in server.notes:
             say(note)
@@ -284,7 +247,7 @@ def view_verb(
     default="",
     metavar="TEXT|FILE",
 )
-def share_verb(run: str, out: str, licence: str, citation: str) -> None:
+def share_verb(given: Given) -> None:
     """Export a run as one small file to share.
 
     The file holds the counts of every image, the protocol, the signature and the fingerprint of the
@@ -297,9 +260,10 @@ def share_verb(run: str, out: str, licence: str, citation: str) -> None:
     import bsdsbench as bb
     from bsdsbench.io import read_bytes
 
+    out, licence, citation = given.out, given.licence, given.citation
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
-    evaluation = bb.Evaluation.load(run)
+    evaluation = bb.Evaluation.load(given.run)
     data = evaluation.share(out, licence, citation).read_bytes()
     print(f"{out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")

@@ -13,6 +13,7 @@ from click import argument
 from bsdsbench.cli.output import print_json, print_run, progress, report_left_out, say, show_tables
 from bsdsbench.cli.shared import (
     PROTOCOL,
+    Given,
     add_option,
     columns_option,
     compile_first,
@@ -20,7 +21,7 @@ from bsdsbench.cli.shared import (
     flag,
     format_option,
     path,
-    pop_protocol,
+    protocol_from,
     refuse,
     resolve_run_options,
     run_option,
@@ -43,7 +44,7 @@ _TITLES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure te
 @verb
 @path("-o", "--out", "Folder for results and plots.", default="bsdsbench-demo")
 @run_option("workers")
-def demo_verb(out: str, workers: int | None) -> None:
+def demo_verb(given: Given) -> None:
     """Run the whole benchmark on the shipped sample.
 
     Three detectors are run, evaluated and compared, and their curves drawn. The sample is 16
@@ -56,6 +57,7 @@ def demo_verb(out: str, workers: int | None) -> None:
     from bsdsbench.results.score_tables import score_tables
 
     compile_first()
+    out, workers = given.out, given.workers
     images = sample_images()
     gt = sample_ground_truth()
     evaluations: list[Evaluation] = []
@@ -126,19 +128,7 @@ next
 @columns_option
 @summary_option
 @flag("--humans", "Score each annotator against the others; without PRED_DIR.")
-def evaluate_verb(
-    pred_dir: str | None,
-    form: str,
-    per_image: str | None,
-    per: str | None,
-    by: tuple[str, ...],
-    cluster: str | None,
-    threshold_from: str | None,
-    columns: list[str] | None,
-    summary: str | None,
-    humans: bool,
-    **options: Any,
-) -> int:
+def evaluate_verb(given: Given) -> int:
     """Score a folder of predictions, by any metric.
 
     PRED_DIR holds maps, segmentations or masks. The options of a metric are set by --set
@@ -151,21 +141,22 @@ def evaluate_verb(
     Ground-truth images that are gray need --set gt_threshold=0.5, and those of region labels --set
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
-    if per and not per_image:
+    out, per_image = given.out, given.per_image
+    if given.per and not per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
-    _check_slicing(by, cluster, options, per)
-    out = options["out"]
+    _check_slicing(given, given.per)
     with plots_beside(out) as begin_plots:  # its imports, beside those that follow
         import bsdsbench as bb
         from bsdsbench.results.score_tables import at_threshold_of
         from bsdsbench.tables.forms import form_of, write_tables
 
         # Wrong options are refused before the run starts
-        threshold_run = bb.Evaluation.load(threshold_from) if threshold_from else None
+        other = given.threshold_from
+        threshold_run = bb.Evaluation.load(other) if other else None
         per_image_format = form_of(per_image, None) if per_image else ""
-        source = _choose_source(pred_dir, humans, options)
+        source = _choose_source(given)
         with progress("evaluate") as report:
-            run = source.evaluate(*source.inputs, progress=report, **options)
+            run = source.evaluate(*source.inputs, progress=report, **source.options)
         begin_plots()
         if run.kept:
             say(
@@ -173,16 +164,16 @@ def evaluate_verb(
                 f"{out} were kept (--fresh counts them again)"
             )
         if per_image:
-            write_tables(_per_image_tables(run, per), per_image, per_image_format)
+            write_tables(_per_image_tables(run, given.per), per_image, per_image_format)
         extra_tables = {
             "threshold_from": at_threshold_of(run, threshold_run) if threshold_run else [],
-            "slices": _slices(run, by, columns, cluster),
-            "summary": _summaries(run, summary, columns),
+            "slices": _slices(run, given, given.columns),
+            "summary": _summaries(run, given.summary, given.columns),
         }
-        if form == "json":
+        if given.form == "json":
             print_json(run.to_mapping() | _as_json(extra_tables))
         else:
-            print_run(run, out, columns)
+            print_run(run, out, given.columns)
             tables = [
                 table
                 for key in ("summary", "threshold_from", "slices")
@@ -203,15 +194,13 @@ def _per_image_tables(run: Evaluation, per: str | None) -> list[Table]:
     return [group_table(run, metric, per) for metric in run.metrics]
 
 
-def _slices(
-    run: Evaluation, by: Sequence[str], columns: Sequence[str] | None, cluster: str | None
-) -> list[Table]:
+def _slices(run: Evaluation, given: Given, columns: Sequence[str] | None) -> list[Table]:
     """Return the tables of a run's slices, none without --by."""
-    if not by:
+    if not given.by:
         return []
     from bsdsbench.comparison.slices import slice_tables  # takes long to import
 
-    return slice_tables([run], by, columns, cluster)
+    return slice_tables([run], given.by, columns, given.cluster)
 
 
 def _summaries(run: Evaluation, summary: str | None, columns: Sequence[str] | None) -> list[Table]:
@@ -233,58 +222,55 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 
 
 class _Source(NamedTuple):
-    """The function that evaluates, and its positional arguments."""
+    """The function that evaluates, its positional arguments and its keywords."""
 
     evaluate: Callable[..., Evaluation]
     inputs: tuple[Any, ...]
+    options: dict[str, Any]
 
 
-def _choose_source(pred_dir: str | None, humans: bool, options: dict[str, Any]) -> _Source:
+def _choose_source(given: Given) -> _Source:
     """Choose what to evaluate: two folders, two COCO files, or one folder's annotators (--humans).
 
-    Afterwards `options` are the keywords of the evaluation; inputs and options of other kinds of
-    input are removed. Raises UsageError for an option that this kind of input does not take.
+    Raises UsageError for an option that this kind of input does not take.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
 
+    pred_dir, humans = given.pred_dir, given.humans
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     evaluate: Callable[..., Evaluation] = bb.evaluate
     accepted: type[Any] = RunOptions
-    is_coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
+    is_coco = str(pred_dir).endswith(".json") and str(given.gt).endswith(".json")
     if humans:
         evaluate, accepted = bb.evaluate_humans, HumanOptions
     elif is_coco:
         evaluate, accepted = bb.evaluate_items, ItemOptions
-    unsupported = options.keys() - accepted.__annotations__.keys() - {*PROTOCOL, "gt", "metrics"}
+    unsupported = RunOptions.__annotations__.keys() - accepted.__annotations__.keys()
     if humans:
         refuse(unsupported | {"nms", "invert"}, "--humans")
     elif is_coco:
         refuse(unsupported, "COCO's JSON")
-    resolve_run_options(options)
-    gt = options.pop("gt")
-    inputs: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
-    compile_first(options["metrics"], *inputs)
+    resolve_run_options(given)
+    inputs: tuple[Any, ...] = (given.gt,) if humans else (pred_dir, given.gt)
+    compile_first(given.metrics, *inputs)
     if is_coco:
         from bsdsbench.loaders.formats.coco import CocoItems
 
-        items = CocoItems(str(pred_dir), gt)
+        items = CocoItems(str(pred_dir), given.gt)
         inputs = (items,)
-        options["protocol"] = items.protocol(options["metrics"], options["protocol"])
-        options["name"] = options["name"] or Path(str(pred_dir)).stem
-    for name in unsupported:
-        del options[name]
-    return _Source(evaluate, inputs)
+        given.protocol = items.protocol(given.metrics, given.protocol)
+        given.name = given.name or Path(str(pred_dir)).stem
+    options = given.options_of(accepted) | given.only("protocol", "metrics")
+    return _Source(evaluate, inputs, options)
 
 
-def _check_slicing(
-    by: Sequence[str], cluster: str | None, options: Mapping[str, Any], per: str | None = None
-) -> None:
+def _check_slicing(given: Given, per: str | None = None) -> None:
     """Raise UsageError if --by or --per lacks groups, or if --cluster lacks --by."""
-    if (by or per) and not (options["groups"] or options["group_by"]):
+    if (given.by or per) and not (given.groups or given.group_by):
         raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
-    if cluster and not by:
+    if given.cluster and not given.by:
         raise click.UsageError("--cluster: expected --by, whose intervals it is for")
 
 
@@ -301,9 +287,7 @@ def _check_slicing(
 @evaluation_options(on_error="skip")
 @slicing_option
 @slice_cluster_option
-def run_verb(
-    function: str, form: str, by: tuple[str, ...], cluster: str | None, **options: Any
-) -> int:
+def run_verb(given: Given) -> int:
     """Run, time and score a detector: yours or a built-in one.
 
     The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes
@@ -319,27 +303,29 @@ def run_verb(
     If the detector fails on images, they are listed and the exit status is 2.
     """
     import bsdsbench as bb
+    from bsdsbench.runs.keywords import DetectorOptions
     from bsdsbench.runs.sources import check_truth
 
-    _check_slicing(by, cluster, options)
-    if by and not (options["gt"] or options["task"]):
+    _check_slicing(given)
+    if given.by and not (given.gt or given.task):
         raise click.UsageError("--by: expected --gt, without which nothing is scored")
-    resolve_run_options(options)
-    task = options.pop("task")
-    if options["images"] is None or (task and task.ids):
+    resolve_run_options(given)
+    function, images, task = given.function, given.images, given.task
+    if images is None or (task and task.ids):
         raise click.UsageError("give IMAGES, or a --task that is a whole set")
     if task:
-        check_truth(task, options["gt"], options["protocol"])
-    if options["gt"]:
-        compile_first(options["metrics"], options["images"], options["gt"])
-    with progress(options["name"] or function.rpartition(":")[2]) as report:
-        detected = bb.run(function, progress=report, **options)
+        check_truth(task, given.gt, given.protocol)
+    if given.gt:
+        compile_first(given.metrics, images, given.gt)
+    options = given.options_of(DetectorOptions) | given.only("protocol", "metrics", "gt")
+    with progress(given.name or function.rpartition(":")[2]) as report:
+        detected = bb.run(function, images, progress=report, **options)
     evaluation = detected.evaluation
-    slices = _slices(evaluation, by, None, cluster) if evaluation else []
-    if form == "json":
+    slices = _slices(evaluation, given, None) if evaluation else []
+    if given.form == "json":
         print_json(detected.to_mapping() | _as_json({"slices": slices}))
     else:
-        _print_detected(detected, slices, options["out"])
+        _print_detected(detected, slices, given.out)
     if detected.kept:
         n_maps = len(detected.milliseconds) or detected.kept
         say(f"{detected.kept} of {n_maps} maps are of an earlier call")
@@ -365,9 +351,7 @@ def _print_detected(detected: DetectorRun, slices: Sequence[Table], out: str) ->
 @flag("--splits", "Runs of several splits: the mean of their scores, and the pooled score.")
 @add_option("--name", "The method's name in tables; default: the first run's.")
 @format_option("table", "json")
-def merge_verb(
-    outs: tuple[str, ...], out: str, best_of: bool, splits: bool, name: str | None, form: str
-) -> int:
+def merge_verb(given: Given) -> int:
     """Join the shards of one run, or take the best of several.
 
     The result of runs made with --shard 1/N .. N/N is identical to a single run's.
@@ -386,14 +370,15 @@ def merge_verb(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
 
+    outs, out, name = given.outs, given.out, given.name
     if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
-    if best_of and splits:
+    if given.best_of and given.splits:
         raise click.UsageError("--best-of and --splits: expected one of them")
-    split_scores = score_splits(as_runs(outs), name or "") if splits else None
+    split_scores = score_splits(as_runs(outs), name or "") if given.splits else None
     if split_scores:
         merged = split_scores.pooled
-    elif best_of:
+    elif given.best_of:
         merged = merging.best_of(as_runs(outs), name)
     else:
         merged = bb.merge([bb.Evaluation.load(shard) for shard in outs])
@@ -402,8 +387,8 @@ def merge_verb(
         merged.save(out, report)
     plot_result(merged, Path(out))
     if split_scores:
-        show_tables([split_scores.table], None, form)
-    elif form == "json":
+        show_tables([split_scores.table], None, given.form)
+    elif given.form == "json":
         print_json(merged.to_mapping())
     else:
         print_run(merged, out)
@@ -418,7 +403,7 @@ def merge_verb(
 )
 @path("-o", "--out", "The folder for the result, in place of the last argument.")
 @together(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
-def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options: object) -> None:
+def nms_verb(given: Given) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of soft maps; the results are written as PNG files into the folder OUT. The
@@ -436,15 +421,17 @@ def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options
     from bsdsbench.cli.shared import USUAL
     from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
-    sources = folders if out else folders[:-1]
-    target = out or folders[-1]
-    if not sources or (len(sources) > 1) != average:
-        expected = "two or more folders of maps" if average else "one folder of maps"
+    sources = given.folders if given.out else given.folders[:-1]
+    target = given.out or given.folders[-1]
+    if not sources or (len(sources) > 1) != given.average:
+        expected = "two or more folders of maps" if given.average else "one folder of maps"
         raise click.UsageError(f"expected {expected}, and OUT")
-    if average and not out:  # if OUT was forgotten, the last argument is a folder of inputs
+    if (
+        given.average and not given.out
+    ):  # if OUT was forgotten, the last argument is a folder of inputs
         refuse_maps_in(target)
-    options["nms"] = options["nms"] or USUAL
-    protocol = pop_protocol(options)
+    given.nms = given.nms or USUAL
+    protocol = protocol_from(given)
     with progress("nms") as report:
         n_maps = nms_files(sources, target, protocol, progress=report)
     print(f"{n_maps} maps written to {target}")

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial, reduce, wraps
 from importlib import import_module
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -105,12 +106,29 @@ class Verb(click.Command):
                     formatter.write_dl(records)
 
 
-def verb(function: Callable[..., object]) -> click.Command:
-    """Make the command NAME of a function NAME_verb.
+class Given(SimpleNamespace):
+    """The values of the arguments and options of a command, as attributes."""
+
+    def only(self, *names: str) -> dict[str, Any]:
+        """Return some of the values by their names, as keywords of a call."""
+        return {name: getattr(self, name) for name in names}
+
+    def options_of(self, keywords: type[Any]) -> dict[str, Any]:
+        """Return the values that are keywords of a run, a TypedDict such as RunOptions."""
+        return self.only(*(vars(self).keys() & keywords.__annotations__.keys()))
+
+
+def verb(function: Callable[[Given], object]) -> click.Command:
+    """Make the command NAME of a function NAME_verb, which takes all values as one `Given`.
 
     The docstring is the help page. Lists of commands show its first sentence.
     """
-    return click.command(function.__name__.removesuffix("_verb"), cls=Verb)(function)
+
+    @wraps(function)
+    def call(**values: object) -> object:
+        return function(Given(**values))
+
+    return click.command(function.__name__.removesuffix("_verb"), cls=Verb)(call)
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
@@ -129,11 +147,11 @@ def refuse(parameters: Collection[str], beside: str) -> None:
         raise click.UsageError(f"{', '.join(flags)}: not with {beside}")
 
 
-def one_of_runs_and_methods(runs: Sequence[str], method: Sequence[str]) -> None:
+def one_of_runs_and_methods(given: Given) -> None:
     """Raise UsageError unless the user gave either runs or methods."""
-    if runs and method:
+    if given.runs and given.method:
         raise click.UsageError("runs and --method: expected one of them")
-    if not runs and not method:
+    if not given.runs and not given.method:
         raise click.UsageError("Missing argument '[OUT|FILE|ref:NAME]...'.")
 
 
@@ -400,8 +418,8 @@ def evaluation_options(on_error: str) -> Decorator:
 # From options to keywords ------------------------------------------------------------------------
 
 
-def pop_protocol(options: dict[str, Any], metrics: Sequence[str] = ()) -> Protocol:
-    """Remove the protocol flags from `options` and return the protocol that they describe.
+def protocol_from(given: Given, metrics: Sequence[str] = ()) -> Protocol:
+    """Return the protocol that the protocol flags of a command describe.
 
     The flags override --signature or --protocol, by default the protocol of the first metric, or
     bsds500 if `metrics` is empty. Raises ProtocolError for a bad value, and UsageError if two flags
@@ -409,9 +427,7 @@ def pop_protocol(options: dict[str, Any], metrics: Sequence[str] = ()) -> Protoc
     """
     from bsdsbench.protocol.signature import parse_overrides
 
-    flags = dict.fromkeys(PROTOCOL) | options
-    for name in PROTOCOL:
-        options.pop(name, None)
+    flags: dict[str, Any] = dict.fromkeys(PROTOCOL) | vars(given)
     preset = _preset_of(flags, metrics)
     overrides = list(flags["set"] or ())
     if flags["max_dist"] and flags["max_dist_px"]:
@@ -448,8 +464,8 @@ def _preset_of(flags: Mapping[str, Any], metrics: Sequence[str]) -> Protocol:
     return Protocol.load(flags["protocol"])
 
 
-def resolve_run_options(options: dict[str, Any]) -> None:
-    """Replace --task, --metrics, --shard and the protocol flags by keywords of a run, in place.
+def resolve_run_options(given: Given) -> None:
+    """Replace --task, --metrics, --shard and --protocol by the values of a run, in place.
 
     Without --gt, a task's set in the cache gives the ground truth, and also the images if the
     command takes images. Raises UsageError if an option cannot be resolved.
@@ -457,26 +473,27 @@ def resolve_run_options(options: dict[str, Any]) -> None:
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 
-    if "shard" in options:
-        shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", options["shard"])
+    if hasattr(given, "shard"):
+        shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", given.shard)
         if not shard:
-            raise click.UsageError(f"--shard {options['shard']!r}: expected I/N, such as 1/4")
-        options["shard"] = int(shard[1]), int(shard[2])
-    if options["task"]:
+            raise click.UsageError(f"--shard {given.shard!r}: expected I/N, such as 1/4")
+        given.shard = int(shard[1]), int(shard[2])
+    takes_images = hasattr(given, "images")
+    if given.task:
         refuse({*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them")
-        task = Task.load(options["task"])
-        options["task"] = task
-        options["metrics"] = [task.metric]
-        options["protocol"] = task.protocol
-        options["gt"] = options["gt"] or set_folder(task.set)
-        if "images" in options:
-            options["images"] = options["images"] or set_folder(task.set, "images")
-    elif not options["gt"] and "images" not in options:
+        task = Task.load(given.task)
+        given.task = task
+        given.metrics = [task.metric]
+        given.protocol = task.protocol
+        given.gt = given.gt or set_folder(task.set)
+        if takes_images:
+            given.images = given.images or set_folder(task.set, "images")
+    elif not given.gt and not takes_images:
         raise click.UsageError(
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
-    options["metrics"] = registry.resolved(options["metrics"] or registry.DEFAULT_METRICS)
-    options["protocol"] = pop_protocol(options, options["metrics"])
+    given.metrics = registry.resolved(given.metrics or registry.DEFAULT_METRICS)
+    given.protocol = protocol_from(given, given.metrics)
 
 
 def compile_first(

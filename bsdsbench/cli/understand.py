@@ -14,6 +14,7 @@ from click import FloatRange, IntRange, argument
 from bsdsbench.cli.output import print_json, progress, say, show_tables
 from bsdsbench.cli.shared import (
     PROTOCOL,
+    Given,
     add_option,
     as_flag,
     bootstrap_options,
@@ -29,7 +30,7 @@ from bsdsbench.cli.shared import (
     names_option,
     one_of_runs_and_methods,
     path,
-    pop_protocol,
+    protocol_from,
     protocol_options,
     published_option,
     refuse,
@@ -59,7 +60,7 @@ _MAX_TRIALS = 9  # that explain prints, beside those that reach the target and t
 @word_list("--metrics", "", metavar="M,M")
 @protocol_options
 @format_option("text", "json")
-def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
+def doctor_verb(given: Given) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
 
     Give --split-file, --pred-kind and the options of
@@ -67,18 +68,18 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     """
     import bsdsbench as bb
 
-    resolve_run_options(options)
-    del options["task"]
+    resolve_run_options(given)
+    options = given.only("protocol", "metrics", "split_file", "pred_kind")
     with progress("doctor", "steps") as report:
-        findings = bb.doctor(pred_dir, options.pop("gt"), progress=report, **options)
+        findings = bb.doctor(given.pred_dir, given.gt, progress=report, **options)
     write = partial(as_flag, verb="evaluate")  # fixes name options of `evaluate`
-    if form == "json":
+    if given.form == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
         lines = [finding.line(write=write) for finding in findings]
         paragraphs = findings.reading, *lines, findings.note, findings.summary()
         print(*filter(None, paragraphs), sep="\n")
-        print(f"protocol {options['protocol'].describe()}")
+        print(f"protocol {given.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
 
@@ -100,20 +101,7 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 @cluster_option
 @by_option
 @table_options
-def compare_verb(
-    runs: tuple[str, ...],
-    method: tuple[str, ...],
-    spread: str,
-    ranks: bool,
-    names: list[str] | None,
-    out: str | None,
-    form: str,
-    columns: list[str] | None,
-    groups: str | None,
-    group_by: str | None,
-    by: str | None,
-    **options: object,
-) -> None:
+def compare_verb(given: Given) -> None:
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired): differences, bootstrap intervals, p-values. OUT is
@@ -130,11 +118,13 @@ def compare_verb(
     from bsdsbench.comparison.slices import compared_table
     from bsdsbench.results.score_tables import with_left_out
 
-    one_of_runs_and_methods(runs, method)
-    comparison, slices = _compare(runs, method, names, groups, group_by, by, options)
-    if columns is not None:
-        comparison = comparison.only(columns)
-        slices = {name: in_slice.only(columns) for name, in_slice in slices.items()}
+    one_of_runs_and_methods(given)
+    by, out, form = given.by, given.out, given.form
+    options = given.only("n_boot", "seed", "level", "common", "force", "cluster")
+    comparison, slices = _compare(given, options, test=given.test)
+    if given.columns is not None:
+        comparison = comparison.only(given.columns)
+        slices = {name: in_slice.only(given.columns) for name, in_slice in slices.items()}
     if form == "json" and out is None:
         plain = comparison.to_mapping()
         if by:
@@ -143,14 +133,14 @@ def compare_verb(
         print_json(plain)
     else:
         if isinstance(comparison, MethodComparison):
-            tables = comparison.tables(spread)
+            tables = comparison.tables(given.spread)
         else:
             tables = comparison.tables()
         if by:
             tables.append(replace(compared_table(slices, by), reading=comparison.reading))
-        if ranks:
+        if given.ranks:
             tables += rank_tables({"": comparison})
-        if ranks and by:
+        if given.ranks and by:
             tables += rank_tables(slices, by)
         if form == "csv":  # CSV has no notes: the images left out become a table
             tables = with_left_out(tables, comparison.left_out)
@@ -169,39 +159,31 @@ class _Compared(NamedTuple):
     slices: Mapping[str, Comparison | MethodComparison]
 
 
-def _compare(
-    runs: tuple[str, ...],
-    method: tuple[str, ...],
-    names: list[str] | None,
-    groups: str | None,
-    group_by: str | None,
-    by: str | None,
-    options: dict[str, Any],
-) -> _Compared:
+def _compare(given: Given, options: dict[str, Any], **run_options: Any) -> _Compared:
     """Compare the runs or methods that are named on the command line, also in the slices of --by.
 
-    `options` are the keywords of `bb.compare`; its "test" is removed if methods are compared.
-    Methods of one run each are compared as runs.
+    `options` are keywords of `bb.compare` and `bb.compare_methods`, `run_options` of the first
+    alone. Methods of one run each are compared as runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slices import compare_slices
     from bsdsbench.results.given_runs import as_runs
 
-    methods = methods_of(method)
+    runs, names, by, methods = given.runs, given.names, given.by, methods_of(given.method)
     if methods and all(entry.n_runs == 1 for entry in methods):
-        runs = tuple(text.partition("=")[2] for text in method)
+        runs = tuple(text.partition("=")[2] for text in given.method)
         names = [entry.name for entry in methods]
         methods = []
-    loaded = as_runs(runs_of(methods) or runs, names, groups, group_by)
+    loaded = as_runs(runs_of(methods) or runs, names, given.groups, given.group_by)
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
             refuse(("names", "test"), "--method")
-            options.pop("test", None)
             methods = with_runs(methods, loaded)
             on_all_images = bb.compare_methods(methods, progress=report, **options)
         else:
+            options = {**options, **run_options}
             on_all_images = bb.compare(loaded, progress=report, **options)
     return _Compared(on_all_images, compare_slices(loaded, by, methods, **options) if by else {})
 
@@ -214,18 +196,7 @@ def _compare(
 @grouping_options
 @by_option
 @table_options
-def errors_verb(
-    runs: tuple[str, ...],
-    names: list[str] | None,
-    out: str | None,
-    form: str,
-    columns: list[str] | None,
-    workers: int | None,
-    groups: str | None,
-    group_by: str | None,
-    by: str | None,
-    **options: Any,
-) -> None:
+def errors_verb(given: Given) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
     Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent.
@@ -248,19 +219,20 @@ def errors_verb(
 
     runs_with_classes = []
     failures = []
-    for run in as_runs(runs, names, groups, group_by):
+    by, out, columns = given.by, given.out, given.columns
+    for run in as_runs(given.runs, given.names, given.groups, given.group_by):
         try:
             with progress(f"errors of {run.name}") as report:
-                runs_with_classes.append(with_errors(run, workers, report))
+                runs_with_classes.append(with_errors(run, given.workers, report))
         except DataError as error:
             failures.append(error)
     if not runs_with_classes:
         raise DataError.collect(failures)
     for failure in failures:
         say(str(failure))
-    losses = [lost_scores(run, **options) for run in runs_with_classes]
+    losses = [lost_scores(run, given.n_boot, given.seed) for run in runs_with_classes]
     slice_table = error_slices_table(runs_with_classes, by) if by else None
-    if form == "json":
+    if given.form == "json":
         plain: Any = losses[0] if len(losses) == 1 else losses
         if slice_table:
             plain = {"runs": losses, "slices": slice_table.plain()}
@@ -272,7 +244,7 @@ def errors_verb(
     tables = [error_table(runs_with_classes, losses)]
     if slice_table:
         tables.append(slice_table)
-    show_tables(select(tables, columns) if columns else tables, out, form)
+    show_tables(select(tables, columns) if columns else tables, out, given.form)
 
 
 @verb
@@ -293,23 +265,7 @@ def errors_verb(
 @choice("--style", "look", "Width of the figure: a page or a column.", choices=("page", "column"))
 @labels_option
 @table_options
-def worst_verb(
-    runs: tuple[str, ...],
-    method: tuple[str, ...],
-    spread: str,
-    number: int,
-    metric: str | None,
-    by: str | None,
-    overlays: bool,
-    figure: str | None,
-    rows: int,
-    look: str,
-    labels: dict[str, str],
-    columns: list[str] | None,
-    groups: str | None,
-    group_by: str | None,
-    **destination: Any,
-) -> None:
+def worst_verb(given: Given) -> None:
     """List the worst images of a run, or where two differ most.
 
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
@@ -323,12 +279,12 @@ def worst_verb(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    one_of_runs_and_methods(runs, method)
-    methods = methods_of(method)
-    if method:
-        runs = tuple(folder for _, folders in folders_of(method) for folder in folders)
-    loaded = as_runs(runs_of(methods) or runs, None, groups, group_by)
-    loaded = labelled_runs(runs, loaded, labels)
+    one_of_runs_and_methods(given)
+    runs, methods, by, columns = given.runs, methods_of(given.method), given.by, given.columns
+    if methods:
+        runs = tuple(folder for _, folders in folders_of(given.method) for folder in folders)
+    loaded = as_runs(runs_of(methods) or runs, None, given.groups, given.group_by)
+    loaded = labelled_runs(runs, loaded, given.labels)
     # --by names a column of groups, or else the score that sorts
     group_by_name = by if (by or "").partition("=")[0] in group_columns(loaded[0].records) else None
     if by is not None and group_by_name is None:
@@ -337,18 +293,18 @@ def worst_verb(
             with progress("errors") as report:
                 loaded = [with_errors(run, progress=report) for run in loaded]
     entries = with_runs(methods, loaded) or loaded
-    tabulate = partial(
-        worst_table, entries, list(map(Path, runs)), columns=columns, spread=Spread(spread)
-    )
+    options: Any = {"metric": given.metric, "columns": columns, "spread": Spread(given.spread)}
+    tabulate = partial(worst_table, entries, list(map(Path, runs)), **options)
     with progress("overlays") as report:
         table = tabulate(
-            n=number, metric=metric, draw=overlays, progress=report, of_each=group_by_name
+            n=given.number, draw=given.overlays, progress=report, of_each=group_by_name
         )
-    if figure:
-        worst = tabulate(n=rows, metric=metric)
-        worst_figure(loaded, [str(row[0]) for row in worst.rows], Path(figure), look)
-        say(f"wrote {figure}", progress=True)
-    show_tables([table], **destination)
+    if given.figure:
+        worst = tabulate(n=given.rows)
+        ids = [str(row[0]) for row in worst.rows]
+        worst_figure(loaded, ids, Path(given.figure), given.look)
+        say(f"wrote {given.figure}", progress=True)
+    show_tables([table], given.out, given.form)
 
 
 @verb
@@ -372,16 +328,7 @@ def worst_verb(
 @add_option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
 @run_option("workers")
 @format_option("table", "json")
-def explain_verb(
-    run: str | None,
-    between: tuple[str, str] | None,
-    gt: str | None,
-    target: tuple[str, ...],
-    seconds: float,
-    workers: int | None,
-    form: str,
-    **options: Any,
-) -> int:
+def explain_verb(given: Given) -> int:
     """Find which setting gives the published score.
 
     OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
@@ -404,26 +351,27 @@ def explain_verb(
     from bsdsbench.metrics.registry import describe
     from bsdsbench.results.storage import is_run
 
-    if between:
-        return _print_differences(*map(_load_signature, between))
+    run = given.run
+    if given.between:
+        return _print_differences(*map(_load_signature, given.between))
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
         refuse((*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count")
-    targets = parse_targets(target)
+    targets = parse_targets(given.target)
     metric, target_values = metric_of(targets)
-    base = pop_protocol(options, [metric])
+    base = protocol_from(given, [metric])
+    options = given.only("split_file", "pred_kind", "workers")
     with progress("explain: count") as report:
-        options |= {"metric": metric, "workers": workers, "progress": report}
-        evaluation, sources = run_of(run, gt, base, **options)
+        evaluation, sources = run_of(run, given.gt, base, metric=metric, progress=report, **options)
     with progress("explain") as report:
         explanation = explain(
             evaluation,
             targets,
             sources=sources,
             published=published_with(metric, target_values),
-            seconds=seconds,
-            workers=workers,
+            seconds=given.seconds,
+            workers=given.workers,
             progress=report,
         )
     exact_trials = [trial for trial in explanation.trials if trial.exact]
@@ -432,7 +380,7 @@ def explain_verb(
         for k, trial in enumerate(exact_trials)
         if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
     ]
-    if form == "json":
+    if given.form == "json":
         print_json(
             {
                 "targets": {measure: float(text) for measure, text in target_values.items()},
@@ -522,19 +470,7 @@ def _load_signature(text: str) -> Signature:
 )
 @bootstrap_options
 @cluster_option
-def plot_verb(
-    runs: tuple[str, ...],
-    method: tuple[str, ...],
-    out: str,
-    names: list[str] | None,
-    groups: str | None,
-    group_by: str | None,
-    by: str | None,
-    n_boot: int,
-    seed: int,
-    cluster: str | None,
-    **options: Any,
-) -> None:
+def plot_verb(given: Given) -> None:
     """Draw the curves of runs in one figure.
 
     The curves are PR curves with lines of equal F, or another --kind. With --method a method of
@@ -548,28 +484,29 @@ def plot_verb(
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
-    kind = options["kind"]
+    kind, runs, names = given.kind, given.runs, given.names
+    to_file = {"look": given.look, "path": given.out}
     if kind != "pr":
         refuse(("published", "human", "ap"), f"--kind {kind}")
     if kind == "ranks":
-        one_of_runs_and_methods(runs, method)
+        one_of_runs_and_methods(given)
         refuse(("labels", "spread", "each_run"), "--kind ranks")
-        sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster, "force": options["force"]}
-        compared = _compare(runs, method, names, groups, group_by, by, sampling)
-        comparison = compared.slices or compared.on_all_images
-        plot_ranks(comparison, options["metric"], look=options["look"], path=out)
-        print(out)
+        compared = _compare(given, given.only("n_boot", "seed", "cluster", "force"))
+        plot_ranks(compared.slices or compared.on_all_images, given.metric, **to_file)
+        print(given.out)
         return
     refuse(("n_boot", "seed", "cluster"), f"--kind {kind}, only with ranks")
-    if by:
+    if given.by:
         refuse(("published", "human", "ap", "kind", "force", "method"), "--by")
-        loaded = as_runs(runs, names, groups, group_by)
-        plot_slices(loaded, by, metric=options["metric"], look=options["look"], path=out)
-        print(out)
+        loaded = as_runs(runs, names, given.groups, given.group_by)
+        plot_slices(loaded, given.by, metric=given.metric, **to_file)
+        print(given.out)
         return
-    published = options.pop("published") or ()
-    plot_runs(runs, names, methods=methods_of(method), published=published, path=out, **options)
-    for row in published_curves_of(published, options["labels"]):
+    published = given.published or ()
+    options = given.only("human", "kind", "metric", "ap", "force", "labels", "spread", "each_run")
+    methods = methods_of(given.method)
+    plot_runs(runs, names, methods=methods, published=published, **to_file, **options)
+    for row in published_curves_of(published, given.labels):
         if row.curve:
             say(f"{row.label}: {row.curve.describe()}")
-    print(out)
+    print(given.out)
