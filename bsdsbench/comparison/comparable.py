@@ -1,4 +1,4 @@
-"""Whether runs may be compared: the same images, ground truth and protocol, in words."""
+"""Check that runs are comparable: they need the same images, ground truth and protocol."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from bsdsbench.results.score_tables import in_short, reference_notes
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
     """Raise DataError if two "runs" or "methods" have the same name."""
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"two {what} are named {twice[0]!r}, expected different names")
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise DataError(f"two {what} are named {repeated[0]!r}, expected different names")
 
 
 class ComparableRuns(NamedTuple):
-    """Runs on the images that they share, and what a reader has to know beside who is left out."""
+    """Runs restricted to the images that they share, with notes for the reader."""
 
     runs: list[Evaluation]
     notes: list[str]
@@ -33,12 +34,16 @@ def comparable(
     force: bool | None = None,
     strict: bool = False,
 ) -> ComparableRuns:
-    """Return the runs on the images that they share, and what a reader has to know.
+    """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    Raises DataError where a difference forbids it. With `common` images that some runs lack are
-    left out, also those that no run was told to leave out; with None every image must be in all.
-    With `force` other protocols and ground truth are said, and no fault; with None there is no such
-    choice. Under `strict` images that a run was told to leave out are a fault too, unless `common`.
+    common : True leaves out every image that a run lacks, False only those that a run was told to
+        leave out. None requires the same images; the caller then has no such option.
+    force : True turns differences of protocol and ground truth into notes. None means that the
+        caller has no such option.
+    strict : unless `common` is True, raise for images that a run was told to leave out too
+
+    Raises DataError if there are no runs, a run has no counts of images, or the runs are not
+    comparable.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
@@ -57,7 +62,8 @@ def comparable(
     if images:
         explained = images == {Severity.SAID} and not strict and common is not None
         optional = common is not None
-        kept, shared_notes = _on_shared_images(runs, bool(common) or explained, optional)
+        allow_subset = bool(common) or explained
+        kept, shared_notes = _restrict_to_shared_images(runs, allow_subset, optional)
     notes = [*shared_notes, *notes]
     if faults and not force:
         fix = Setting("force", True, "compares them all the same")
@@ -75,38 +81,49 @@ def comparable(
     return ComparableRuns(kept, [*notes, *reference_notes(kept), *faults])
 
 
-def _on_shared_images(runs: Sequence[Evaluation], allowed: bool, optional: bool) -> ComparableRuns:
-    """Return the runs restricted to the images that all of them have, and a note about it.
+def _restrict_to_shared_images(
+    runs: Sequence[Evaluation], allow_subset: bool, can_be_fixed: bool
+) -> ComparableRuns:
+    """Drop the images that not every run has. Call only if the runs have different images.
 
-    Raises DataError, which says who lacks which images, where that is not allowed or there are
-    none; it names the option that allows it if it is `optional`.
+    allow_subset : if False, raise instead
+    can_be_fixed : the caller has an option `common`, which the error suggests
+
+    Raises DataError, which lists the images that each run lacks, if `allow_subset` is False or no
+    image is in all runs.
     """
-    ids = [set(run.image_ids) for run in runs]
-    shared, every = set.intersection(*ids), set.union(*ids)
-    odd, names = sorted(every - shared), ", ".join(run.name for run in runs)
-    fault = f"{names}: {len(odd)} images are not in every run, such as {odd[0]!r}"
-    if not shared or not allowed:
-        lacking = []
-        for run, has in zip(runs, ids, strict=True):
-            if lacks := {i: run.left_out.get(i, "no counts") for i in odd if i not in has}:
-                lacking.append(f"{run.name} lacks {in_short(lacks)}")
-        fix = Setting("common", True, "compares those that all have")
-        elsewhere = " (`compare` can take those that all have)" * (bool(shared) and not optional)
-        raise DataError(
-            f"{fault}; {'; '.join(lacking)}; expected the same images in all{elsewhere}",
-            fix=fix if shared and optional else (),
-        )
-    kept = []
-    for run, has in zip(runs, ids, strict=True):
-        others = [other.name for other, images in zip(runs, ids, strict=True) if has - images]
-        why = dict.fromkeys(sorted(has - shared), f"not in {', '.join(others)}")
+    ids_of_runs = [set(run.image_ids) for run in runs]
+    shared = set.intersection(*ids_of_runs)
+    not_shared = sorted(set.union(*ids_of_runs) - shared)
+    names = ", ".join(run.name for run in runs)
+    problem = f"{names}: {len(not_shared)} images are not in every run, such as {not_shared[0]!r}"
+    if not shared or not allow_subset:
+        lines = []
+        for run, ids in zip(runs, ids_of_runs, strict=True):
+            lacking = {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}
+            if lacking:
+                lines.append(f"{run.name} lacks {in_short(lacking)}")
+        message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
+        if shared and can_be_fixed:
+            raise DataError(message, fix=Setting("common", True, "compares those that all have"))
+        if shared:
+            message += " (`compare` can take those that all have)"
+        raise DataError(message)
+    restricted = []
+    for run, ids in zip(runs, ids_of_runs, strict=True):
+        lacking_runs = [
+            other.name
+            for other, other_ids in zip(runs, ids_of_runs, strict=True)
+            if ids - other_ids
+        ]
+        newly_failed = dict.fromkeys(sorted(ids - shared), f"not in {', '.join(lacking_runs)}")
         records = [record for record in run.records if record.image_id in shared]
-        kept.append(replace(run, records=records, failed={**run.failed, **why}))
-    return ComparableRuns(kept, [f"{fault}; compared on the {len(shared)} in all"])
+        restricted.append(replace(run, records=records, failed={**run.failed, **newly_failed}))
+    return ComparableRuns(restricted, [f"{problem}; compared on the {len(shared)} in all"])
 
 
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
-    """Return the metrics that every run has. Raises DataError for none."""
+    """Return the metrics that every run has. Raises DataError if there are none."""
     metrics = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not metrics:
         names = ", ".join(run.name for run in runs)
@@ -117,7 +134,10 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return score -> over how many values its mean is in each run, where these differ."""
+    """Describe over how many values each score is averaged, for scores that differ in this.
+
+    `labels` are the names of the runs. Returns score -> such as "9 images in A, 10 images in B".
+    """
     defined, fewer = [run.defined() for run in runs], dict[str, str]()
     for score in scores:
         units = [n.get(score, {}) for n in defined]

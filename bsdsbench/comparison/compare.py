@@ -71,10 +71,10 @@ def compare(
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
-    One run alone gets its intervals. A score that is undefined (NaN: the AP of label maps, an R50
+    A single run gets intervals only. A score that is undefined (NaN: the AP of label maps, an R50
     that a curve does not reach) has no interval and no p-value, and is excluded from letters and
-    Holm's correction; an interval is that of the defined samples if at least `level` of them are. A
-    p-value, and with it a letter, needs all samples to be defined.
+    Holm's correction. An interval needs a defined score in at least `level` of the samples. A
+    p-value, and with it a letter, needs a defined score in all samples.
 
     Parameters
     ----------
@@ -83,19 +83,19 @@ def compare(
     names : sequence of str or None
         Names of the runs in tables; default: their own.
     n_boot, seed : int
-        Samples, and what they are drawn from; the same seed gives the same numbers.
+        Number of bootstrap samples, and the seed of the random numbers.
     level : float
-        Of the intervals; p-values after Holm below 1 - level are significant.
+        Confidence level of the intervals. A p-value after Holm below 1 - level is significant.
     test : str
-        What gives the p-values: "bootstrap", or "permutation", as often as `n_boot`, which
-        exchanges the two results of images. Intervals are those of the bootstrap.
+        The source of the p-values: "bootstrap", or "permutation", which exchanges the counts of the
+        two runs image by image, `n_boot` times. Intervals always come from the bootstrap.
     common : bool
-        Compare on the images all runs have, instead of refusing different sets.
+        Compare on the images that all runs have, instead of refusing different sets.
     force : bool
         Compare even if protocols or ground truth differ; `notes` then says so.
     cluster : str or None
-        A column of the images' groups, such as the scene of a frame: whole clusters are drawn,
-        left out and exchanged, and counted in place of images.
+        A column of the images' groups, such as the scene of a frame. Whole clusters are drawn,
+        left out and exchanged, and counted instead of images.
     groups, group_by
         The groups of the images, as `Evaluation.with_groups` takes them.
     progress : callable or None
@@ -104,8 +104,8 @@ def compare(
     Raises
     ------
     DataError
-        For no runs, different images, protocols or ground truth, two runs of one name, and
-        parameters out of range.
+        If there are no runs, if images, protocols or ground truth differ, if two runs have the same
+        name, or if a parameter is out of range.
 
     Examples
     --------
@@ -134,17 +134,20 @@ def _compared(
     test: str,
     progress: Progress | None,
 ) -> Comparison:
-    """Return the comparison of runs that may be compared, on the same images."""
+    """Compare runs that are comparable and have the same images.
+
+    `notes` is extended by a note if no difference can be significant.
+    """
     metrics, n_images = shared_metrics(kept), len(kept[0].records)
     permutes, n_pairs = test == "permutation", len(kept) * (len(kept) - 1) // 2
     passes = len(kept) + 2 * n_pairs * permutes
     count_samples = sample_counter(progress, passes * sampling.n_boot)
-    # Drawn meanwhile, which takes longest
+    # A background thread starts to draw the samples now
     weights = bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
     weighted = [WeightedRun(run, metrics) for run in kept]
     sampled = _sampled(kept, weighted, weights, sampling, count_samples)
     # Classes of errors are counted in some runs only
-    scores = tuple(s for s in sampled[0].values if all(s in one.values for one in sampled))
+    scores = tuple(s for s in sampled[0].values if all(s in run.values for run in sampled))
     intervals, ranks = list[Interval](), {}
     for run, score in product(sampled, scores):
         ends = significance.percentile_interval(run.draws[score], sampling.level, sampling.n)
@@ -190,7 +193,11 @@ def _compared(
 
 
 class _Sampled(NamedTuple):
-    """A run and its scores, by METRIC.SCORE: of all images, of the samples, without each image."""
+    """A run and its scores by METRIC.SCORE.
+
+    values : on all images; draws : in each bootstrap sample, (B,)
+    without : without each image or cluster, (N,); {} if there is only one
+    """
 
     run: Evaluation
     values: dict[str, float]
@@ -199,6 +206,7 @@ class _Sampled(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Return the name of the run."""
         return self.run.name
 
 
@@ -209,15 +217,15 @@ def _sampled(
     sampling: Sampling,
     count_samples: Told,
 ) -> list[_Sampled]:
-    """Return the runs with all their scores."""
+    """Compute all scores of the runs: on all images, in every sample, and without each image."""
     n_images = len(runs[0].records)
-    whole = scores_of(weighted, [np.ones((1, n_images), np.int64)])
+    on_all_images = scores_of(weighted, [np.ones((1, n_images), np.int64)])
     without: list[dict[str, F8]] = [{} for _ in runs]
     if sampling.n > 1:
         without = scores_of(weighted, jackknife_weights(n_images, sampling.clusters))
     draws, sampled = scores_of(weighted, weights, count_samples), []
     for k, run in enumerate(runs):
-        values = {score: float(number[0]) for score, number in whole[k].items()}
+        values = {score: float(number[0]) for score, number in on_all_images[k].items()}
         sampled.append(_Sampled(run, values, draws[k], without[k]))
     return sampled
 
@@ -235,7 +243,7 @@ def _families(scores: Sequence[str]) -> list[list[str]]:
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return where the curves of the runs start late, by the areas under them."""
+    """Return a line on the runs whose curve starts late, for each score that is an area."""
     lines = dict[str, str]()
     for metric in metrics:
         if line := late_starts_of(runs, metric):
@@ -245,7 +253,7 @@ def _late_starts(
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note where no p-value can be small enough, whatever the scores are."""
+    """Return a note if no p-value can be below 1 - level, whatever the scores are, else []."""
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if least_p < 1 - sampling.level:
         return []
@@ -257,8 +265,10 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
 
 
 def _solver_moves(runs: Sequence[_Sampled], metrics: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Name of a run that the official solver matched -> by how much the pairs that it loses move
-    each score."""
+    """Return by how much the pairs that the official solver loses can move each score.
+
+    The keys are the names of the runs that the official solver matched, then METRIC.SCORE.
+    """
     moves = {}
     for sampled in runs:
         if (run := sampled.run).by_official_solver:
@@ -276,15 +286,23 @@ def _differences_of(
     moves: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
-    """The differences of some scores of pairs of runs, their p-values corrected together."""
+    """Return the differences of some scores for all pairs, with p-values corrected together.
+
+    exchanged : names of a pair -> score -> p of the permutation test; {} for bootstrap p-values
+    moves : see `_solver_moves`
+    """
     family, level, n = [], sampling.level, sampling.n
     for score, (a, b) in product(scores, pairs):
-        value, gaps = a.values[score] - b.values[score], a.draws[score] - b.draws[score]
-        p = significance.p_value(gaps, n)
-        p = exchanged[a.name, b.name][score] if exchanged else p
-        p = nan if np.isnan(value) else p
-        ends = significance.percentile_interval(gaps, level, n)
-        least = significance.detectable(gaps, level, n)
+        value = a.values[score] - b.values[score]
+        draws = a.draws[score] - b.draws[score]
+        if np.isnan(value):
+            p = nan
+        elif exchanged:
+            p = exchanged[a.name, b.name][score]
+        else:
+            p = significance.p_value(draws, n)
+        ends = significance.percentile_interval(draws, level, n)
+        least = significance.detectable(draws, level, n)
         solved = [run.name for run in (a, b) if run.name in moves]
         # Two runs of one solver lose alike; what is left is chance.
         reach = SOLVER_MOVES if len(solved) == 2 else sum(moves[name][score] for name in solved)
@@ -302,7 +320,7 @@ def _letters(
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Each score's letters of the runs, "" for one that was tested against no other."""
+    """Return the letters of the runs for each score, "" for a run without a tested difference."""
     tested: dict[str, list[ScoreDifference]] = {score: [] for score in scores}
     for d in differences:
         if not np.isnan(d.p):
@@ -321,20 +339,23 @@ def _letters(
 
 
 def _image_pairs(metric: str, a: _Sampled, b: _Sampled, clusters: I8 | None) -> ImagePairs:
-    """Return two runs image by image, compared by the metric's first image column."""
+    """Return two runs image by image, compared by the metric's first image column.
+
+    Images on which a difference is undefined are left out.
+    """
     key = registry.get(metric).image_columns[0].key
-    first = next(score for score in a.values if score.startswith(f"{metric}."))
+    main_score = next(score for score in a.values if score.startswith(f"{metric}."))
     influence = np.zeros(len(a.run.records))
     if a.without:
-        gap = a.values[first] - b.values[first]
-        influence = gap - (a.without[first] - b.without[first])
+        difference = a.values[main_score] - b.values[main_score]
+        influence = difference - (a.without[main_score] - b.without[main_score])
         influence = influence if clusters is None else influence[clusters]
     effects = []
     images = (run.image_scores(metric).values() for run in (a.run, b.run))
-    for image_id, of_a, of_b, pull in zip(
+    for image_id, of_a, of_b, image_influence in zip(
         a.run.image_ids, *images, influence.tolist(), strict=True
     ):
-        gap = of_a[key] - of_b[key]
-        if not np.isnan(gap):
-            effects.append(ImageEffect(image_id, of_a[key], of_b[key], gap, pull))
+        difference = of_a[key] - of_b[key]
+        if not np.isnan(difference):
+            effects.append(ImageEffect(image_id, of_a[key], of_b[key], difference, image_influence))
     return ImagePairs(a.name, b.name, metric, tuple(effects))

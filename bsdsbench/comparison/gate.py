@@ -1,13 +1,13 @@
-"""Regression gate: a run against stored scores.
+"""Check a run for regressions against a baseline of stored scores.
 
 A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image (base64 of
-counts.npz), which the statistical form needs.
+counts.npz), which the statistical check needs.
 
-A score fails if it is worse than the baseline by more than its tolerance, a number or a share of
-the baseline's value ("5%"). All scores are gated, or those chosen. With `statistical` the drop must
-also be significant in a paired bootstrap over the images (Holm over the gated scores), so that
-noise from single images does not fail a build. Where so few images could make no drop significant,
-the tolerance alone decides, and a note says so.
+A score fails if it is worse than the baseline by more than its tolerance, a number or a percentage
+of the baseline's value ("5%"). All scores are gated (checked), or only chosen ones. With
+`statistical` the drop must also be significant in a paired bootstrap over the images (Holm over the
+gated scores), so that noise from single images does not fail a build. If there are too few images
+for a significant drop, the tolerance alone decides, and a note says so.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 _SCHEMA_OF_CHECKS = "bsdsbench.check/1"
 TOLERANCE = 0.002
-_NAME = "baseline"  # of its run, in notes and faults
+_NAME = "baseline"  # the name of its run, in notes and errors
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
@@ -81,21 +81,25 @@ class Baseline:
         earlier: PathLike | None = None,
         gated: Sequence[str] = (),
     ) -> Baseline:
-        """A baseline equal to the run; the tolerances, and choice of scores, of an `earlier` file
-        stay."""
+        """Make a baseline from the scores of a run.
+
+        The tolerances and gated scores of the file `earlier` are kept unless new ones are given.
+        Raises DataError if a tolerance is bad or names an unknown score.
+        """
         scores = flat_scores(run)
-        given, chosen = _named(tolerances or {}, scores), _named(dict.fromkeys(gated), scores)
-        for score, value in given.items():
+        limits = _by_full_name(tolerances or {}, scores)
+        gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
+        for score, value in limits.items():
             _limit(value, 0.0, f"tolerance of {score!r}")
         if earlier is not None and Path(earlier).exists():
             stored = cls.load(earlier)
-            given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
-            chosen = chosen or {score: None for score in stored.gated if score in scores}
+            limits = {k: v for k, v in stored.tolerances.items() if k in scores} | limits
+            gated_scores = gated_scores or [score for score in stored.gated if score in scores]
         before = Evaluation(run.protocol, _NAME, run.records, failed=run.left_out)
-        return cls(before, scores, given, list(chosen))
+        return cls(before, scores, limits, gated_scores)
 
     def save(self, path: PathLike) -> None:
-        """Write the JSON file, whole or not at all. Raises OSError."""
+        """Write the JSON file atomically. Raises OSError if it cannot be written."""
         run = self.run
         arrays = columns_of(run.records, {metric: run.stack(metric) for metric in run.metrics})
         content = {
@@ -113,7 +117,7 @@ class Baseline:
 
     @classmethod
     def load(cls, path: PathLike) -> Baseline:
-        """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
+        """Read a file that `save` wrote. Raises FileFormatError if it is missing or damaged."""
         source = Path(path)
         if not source.exists():
             raise FileFormatError(
@@ -147,64 +151,65 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One score against its baseline."""
+    """The verdict on one score of a run."""
 
     score: str
     baseline: float
-    value: float | None  # None where the run lacks it
-    drop: float  # positive where the run is worse
+    value: float | None  # None if the run lacks the score
+    drop: float  # positive if the run is worse
     tolerance: float
-    p: float | None  # of the difference, as `compare` has it; None without statistics
+    p: float | None  # p-value of the difference in `compare`; None without statistics
     p_holm: float | None  # after Holm's correction over the `n_tests` scores, which decides
     failed: bool
     n_tests: int = 0
 
     def __str__(self) -> str:
+        """Return one line: score, value, baseline and the reason."""
         if self.value is None:
             return f"{self.score}: missing, baseline {self.baseline:.4f}"
         return f"{self.score}: {self.value:.4f}, baseline {self.baseline:.4f}, {self.reason}"
 
     @property
     def reason(self) -> str:
-        """Return in words the reason why it failed or passed."""
+        """Explain in one phrase why the score passed or failed."""
         if self.value is None:
             return "missing"
-        if not self.drop > 0:
+        if not self.drop > 0:  # NaN counts as not worse
             return f"not worse (tolerance {self.tolerance:.4g})"
-        beyond = "more than" if self.drop > self.tolerance else "within"
-        words = f"worse by {self.drop:.4f}, {beyond} the tolerance {self.tolerance:.4g}"
+        relation = "more than" if self.drop > self.tolerance else "within"
+        text = f"worse by {self.drop:.4f}, {relation} the tolerance {self.tolerance:.4g}"
         if self.p is None or self.drop <= self.tolerance:
-            return words
-        corrected = f"p {self.p:.4f}, after Holm over {self.n_tests} scores {self.p_holm:.4f}"
-        return f"{words}, {'and' if self.failed else 'not'} significant ({corrected})"
+            return text
+        p_values = f"p {self.p:.4f}, after Holm over {self.n_tests} scores {self.p_holm:.4f}"
+        return f"{text}, {'and' if self.failed else 'not'} significant ({p_values})"
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What `check` found, one entry per gated score of the baseline."""
+    """The verdict of `check`, with one `Check` per gated score."""
 
     name: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
-    reading: str = ""  # what the files of the run were read as
-    left_out: Mapping[str, str] = field(default_factory=dict)  # image -> why it is in no score
+    reading: str = ""  # how the files of the run were read
+    left_out: Mapping[str, str] = field(default_factory=dict)  # image id -> reason
 
     @property
     def passed(self) -> bool:
-        """True if no score failed."""
+        """Return True if no score failed."""
         return not any(c.failed for c in self.checks)
 
     def lines(self, failed_only: bool = False) -> list[str]:
-        """A line for each score, or for those that failed."""
-        shown = [c for c in self.checks if c.failed or not failed_only]
-        return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in shown]
+        """Return a line for each score, or only for scores that failed."""
+        checks = [c for c in self.checks if c.failed or not failed_only]
+        return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in checks]
 
     def to_mapping(self) -> dict[str, object]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {"schema": _SCHEMA_OF_CHECKS, "passed": self.passed} | asdict(self)
 
     def to_markdown(self) -> str:
-        """A table for the summary of a job."""
+        """Return a Markdown table for the summary of a CI job."""
         failed = sum(c.failed for c in self.checks)
         title = f"{self.name}: {failed} of {len(self.checks)} scores failed"
         columns = [Field("result", "Result"), Field("score", "Score"), Field("reason", "Why")]
@@ -217,7 +222,7 @@ class GateResult:
         return to_markdown([Table("check", title, columns, rows, **words)])
 
     def to_junit(self) -> str:
-        """JUnit XML: one test case per score."""
+        """Return JUnit XML with one test case per score."""
         failed = str(sum(c.failed for c in self.checks))
         summary = {"name": f"bsdsbench {show(self.name)}", "tests": str(len(self.checks))}
         suite = ElementTree.Element("testsuite", {**summary, "failures": failed})
@@ -235,11 +240,18 @@ class GateResult:
 def _tolerances(
     stored: Baseline, tolerance: Tolerance | Mapping[str, Tolerance]
 ) -> dict[str, Tolerance]:
-    """Return the tolerance of each score: the given one, the baseline's own, or that for all."""
-    given = tolerance if isinstance(tolerance, Mapping) else {}
-    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
-    named = _named(stored.tolerances, stored.scores) | _named(given, stored.scores)
-    return dict.fromkeys(stored.scores, usual) | named
+    """Return the tolerance of each score.
+
+    A tolerance by score in `tolerance` comes first, then the baseline's own, then the default,
+    which is `tolerance` if it is a single one.
+    """
+    by_score = tolerance if isinstance(tolerance, Mapping) else {}
+    default = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    return (
+        dict.fromkeys(stored.scores, default)
+        | _by_full_name(stored.tolerances, stored.scores)
+        | _by_full_name(by_score, stored.scores)
+    )
 
 
 def check(
@@ -256,20 +268,22 @@ def check(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Compare a run with a baseline.
+    """Compare a run with a baseline, and decide which scores failed.
 
-    tolerance   : for all, or by score, a number or "5%"; the baseline's own are of those not named
-    scores      : those to check; default: those that the baseline names, or all, of the classes and
-        other parts those that tables show
-    statistical : fail only where the drop is also significant at 1 - level
-    common      : check on the images that both have, instead of refusing other ones
-    by          : a column of groups, each of which is then checked too
-    Raises DataError for other protocols, images or ground truth, and for a bad baseline.
+    tolerance   : a number or "5%", for all scores or by score; scores that are not named have the
+        tolerance of the baseline
+    scores      : the scores to check; default: those that the baseline names, else all, but only
+        those scores of classes and other parts that tables show
+    statistical : fail only if the drop is also significant at 1 - level
+    common      : check on the images that both have, instead of refusing different images
+    by          : a column of groups; each group is checked too
+
+    Raises DataError if protocols, images or ground truth differ, or if the baseline is damaged.
     """
     checked_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     before, n_images = stored.run, len(stored.run.records)
-    gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated)
+    gated = list(_by_full_name(dict.fromkeys(scores), stored.scores) or stored.gated)
     gated = gated or _gated_by_default(before, stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
     was = stored.scores
@@ -318,7 +332,7 @@ def check(
 
 
 def _gated_by_default(before: Evaluation, scores: Mapping[str, float]) -> list[str]:
-    """Return the scores of a baseline, of classes and other parts those that tables show."""
+    """Return the overall scores of a baseline, and the scores of parts that tables show."""
     shown = {*usual_scores(before, list(scores), parts=True)}
     return [s for s in scores if s in shown or not ((name := score_name(s)) and name.part)]
 
@@ -332,7 +346,7 @@ def _checks_by_slice(
     level: float,
     sampling: Mapping[str, Any],
 ) -> dict[str, GateResult]:
-    """Return "COLUMN=GROUP" -> what `check` finds on the images of the group.
+    """Check the images of each group, and return the verdicts by "COLUMN=GROUP".
 
     With statistics a drop has to be significant at 1 - level over all groups (Bonferroni).
     """
@@ -379,16 +393,20 @@ def assert_scores(
 
 
 def _limit(tolerance: Tolerance, was: float, what: str) -> float:
-    """The tolerance in units of the score. Raises DataError."""
+    """Convert a tolerance to units of the score, given the baseline's value `was`.
+
+    Raises DataError, which names `what`, if the tolerance is not a number or a percentage.
+    """
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):
             return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(was)
     return given_number(tolerance, what, 0, math.inf)
 
 
-def _named(given: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Return the given values by METRIC.SCORE. Raises DataError for an unknown score."""
-    named = {full_name(name, scores): value for name, value in given.items()}
-    if odd := [name for name in named if name not in scores]:
-        raise unknown_score(odd[0], scores)
-    return named
+def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
+    """Replace the keys by METRIC.SCORE. Raises DataError if a score is unknown."""
+    by_full_name = {full_name(name, scores): value for name, value in values.items()}
+    for name in by_full_name:
+        if name not in scores:
+            raise unknown_score(name, scores)
+    return by_full_name

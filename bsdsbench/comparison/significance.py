@@ -1,5 +1,6 @@
-"""Intervals, p-values, Holm's correction and significance letters, from bootstrap draws; the
-permutation test of the difference of two runs.
+"""Compute intervals, p-values, Holm's correction and letters from bootstrap draws.
+
+The permutation test of the difference between two runs is here too.
 
 Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percentile intervals (13.3);
 Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004); Good, Permutation,
@@ -21,11 +22,11 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 
-POWER = 0.8  # with which the smallest detectable difference is found
+POWER = 0.8  # of the smallest detectable difference
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction, in the order given; undefined p-values (NaN) do not count."""
+    """Correct p-values by Holm's step-down method, in the same order. NaN values are ignored."""
     p = np.asarray(p_values, float)
     order = p.argsort(kind="stable")[: p.size - np.isnan(p).sum()]
     out = np.full(p.size, np.nan)
@@ -34,27 +35,35 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
-    """Compact letter display: names, best first, share one unless their pair is `different`."""
+    """Assign letters so that two names share a letter exactly if they do not differ significantly.
+
+    order : names, best first
+    different : pairs that differ significantly
+
+    Returns name -> its letters, such as "ab" (the compact letter display of Piepho).
+    """
     groups: list[frozenset[str]] = [frozenset(order)]
     for pair in sorted(different, key=sorted):
+        # Split every group that holds both names
         split = []
         for group in groups:
             split += [group - {name} for name in pair] if pair <= group else [group]
-        groups = [g for g in dict.fromkeys(split) if not any(g < other for other in split)]
+        # Drop groups that are contained in a larger one
+        groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
     groups.sort(key=lambda g: [name not in g for name in order])
-    shown = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
+    symbols = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
     return {
-        name: "".join(a for a, group in zip(shown, groups, strict=True) if name in group)
+        name: "".join(s for s, group in zip(symbols, groups, strict=True) if name in group)
         for name in order
     }
 
 
 def p_value(draws: F8, n_images: float) -> float:
-    """Two-sided p-value of a difference from its bootstrap draws (B,); 1 where nothing differs.
+    """Return the two-sided p-value of a difference from its bootstrap draws (B,).
 
-    The smaller share of draws beyond zero, one added to its count, as a normal deviate z; then 2
-    P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom (see `tails`). NaN where draws are
-    undefined.
+    The smaller share of draws on one side of zero, with one added to its count, is converted to a
+    normal deviate z. The p-value is 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom (see
+    `tails`). Returns NaN if a draw is undefined, and 1 if all draws are 0 or there is one image.
     """
     from scipy.special import ndtri, stdtr
 
@@ -69,12 +78,12 @@ def p_value(draws: F8, n_images: float) -> float:
 
 
 def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
-    """The smallest p-value after Holm that so many images, samples and tests can give."""
+    """Return the smallest p-value after Holm that is possible with these numbers."""
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
 def tails(level: float, n_images: float) -> F8:
-    """The normal deviates (low, high) of an interval: sqrt(n / (n-1)) t(n-1) in place of z.
+    """Return the normal deviates (low, high) of an interval: sqrt(n / (n-1)) t(n-1) instead of z.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -87,16 +96,17 @@ def tails(level: float, n_images: float) -> F8:
 
 
 def detectable(draws: F8, level: float, n_images: float) -> float:
-    """Return the difference that is found four times of five, given draws (B,) of one.
+    """Return the smallest difference that is significant with probability `POWER`.
 
-    A difference is found where its p-value is below 1 - level. The distance of its mean from 0 has
-    to be the half width of a normal interval and the deviate that four of five samples exceed, both
-    of Student's t. NaN for one draw, or where draws are undefined.
+    Significant means a p-value below 1 - level. The distance from 0 has to be the half width of an
+    interval plus the deviate that `POWER` of the samples exceed, both of Student's t, times the
+    standard deviation of the `draws` (B,). Returns NaN for a single draw or undefined draws.
     """
     if draws.size < 2:
         return math.nan
-    half, most = tails(level, n_images)[1], tails(2 * POWER - 1, n_images)[1]
-    return float((half + most) * draws.std(ddof=1))
+    half_width = tails(level, n_images)[1]
+    power_deviate = tails(2 * POWER - 1, n_images)[1]
+    return float((half_width + power_deviate) * draws.std(ddof=1))
 
 
 class Ends(NamedTuple):
@@ -109,7 +119,7 @@ class Ends(NamedTuple):
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     """Return the middle `level` of the defined draws (B,), expanded for few images (see `tails`).
 
-    The ends are NaN where fewer than `level` of the draws are defined.
+    The ends are NaN if fewer than `level` of the draws are defined.
     """
     from scipy.special import ndtr
 
@@ -121,57 +131,62 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
 
 TESTS = ("bootstrap", "permutation")
-_ROUNDING = 1e-12  # of two equal differences, summed in another order
-_MOST_SIGNS = 1 << 16  # assignments of signs that are tried
+_ROUNDING = 1e-12  # equal differences, summed in different orders, differ by less
+_MAX_SIGNS = 1 << 16  # assignments of signs that are tried
 
 
 def permutation_p(
     a: Evaluation, b: Evaluation, metrics: Sequence[str], sampling: Sampling, count_samples: Told
 ) -> dict[str, float]:
-    """Return each score's two-sided p: how often swapping images gives as large a difference.
+    """Return the two-sided p-value of each score from a permutation test of two runs.
 
-    Images, or whole clusters, are exchanged in all ways where these are at most `n_boot`, else in
-    so many random ways and the one that was observed. Raises DataError for two protocols.
+    The p-value is the share of permutations with at least as large a difference. A permutation
+    exchanges the counts of images, or whole clusters, between the runs. All permutations are tried
+    if there are at most `n_boot`, otherwise `n_boot` random ones and the observed one. Raises
+    DataError if the protocols of the runs differ.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    both, out = [WeightedRun(a, metrics, b)], {}
+    both_runs = [WeightedRun(a, metrics, b)]
+    p_values = {}
     images = np.arange(len(a.records)) if sampling.clusters is None else sampling.clusters
     n = int(images.max()) + 1
 
     def swapped() -> Iterator[I8]:
         return (block[:, images] for block in _swaps(n, sampling.n_boot, sampling.seed))
 
-    (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in swapped()), count_samples)
-    (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in swapped()), count_samples)
-    for score in one:
-        far = np.abs(one[score] - other[score])  # the first is the one observed
-        out[score] = math.nan if np.isnan(far).any() else float((far >= far[0] - _ROUNDING).mean())
-    return out
+    (scores_a,) = scores_of(both_runs, (np.hstack([1 - s, s]) for s in swapped()), count_samples)
+    (scores_b,) = scores_of(both_runs, (np.hstack([s, 1 - s]) for s in swapped()), count_samples)
+    for score in scores_a:
+        distances = np.abs(scores_a[score] - scores_b[score])  # the first one is observed
+        p_values[score] = math.nan
+        if not np.isnan(distances).any():
+            p_values[score] = float((distances >= distances[0] - _ROUNDING).mean())
+    return p_values
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
-    """Return how often the mean of paired differences (R,) is as far from 0 with other signs.
+    """Return the p-value of a sign-flip test of paired differences (R,), NaN if one is undefined.
 
-    It is a share of all assignments of signs, or of many that are drawn with `seed` beyond 16
-    pairs; that of the differences themselves is among them. NaN gives NaN.
+    The p-value is the share of sign assignments, the observed one included, whose mean is at least
+    as far from 0. All assignments are tried, or random ones drawn with `seed` beyond 16 pairs.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
     """
     if np.isnan(differences).any():
         return math.nan
-    exchanges = np.vstack([*_swaps(len(differences), _MOST_SIGNS, seed)])
-    far = np.abs((1 - 2 * exchanges) @ differences)  # the first is the one observed
-    return float((far >= far[0] - _ROUNDING).mean())
+    swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])
+    distances = np.abs((1 - 2 * swaps) @ differences)  # the first one is observed
+    return float((distances >= distances[0] - _ROUNDING).mean())
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield blocks (S, n) that mark the swapped pairs of each sample; the first row swaps none.
+    """Yield blocks (S, n) of 0 and 1 that mark the swapped pairs. The first row swaps none.
 
-    They are all ways where these are at most `count`, else so many random ones.
+    The rows are all 2^n assignments if there are at most `count`, otherwise `count` random ones.
     """
     if 2**n <= count:
         for rows in blocks(2**n, n):

@@ -1,11 +1,11 @@
-"""Slices: the scores of runs in each group of their images, beside those of all images.
+"""Score runs on slices, the groups of their images, next to the scores on all images.
 
-A slice is a row of weights, so that all slices of a run are one call of `Metric.scores`, and the
-same numbers as those of a run of its images alone. Intervals are those of a jackknife within the
-slice: each of its images, or clusters of images, is left out once, and Student's t with one degree
-of freedom less than these makes the width. The difference from all images has one too; an image
-that is left out of a slice is left out of all images. `macro` is the mean over the slices, each of
-which counts the same.
+A slice is a row of weights, so that one call of `Metric.scores` scores all slices of a run. The
+numbers equal those of a run on the images of the slice alone. Intervals come from a jackknife
+within the slice: each image, or cluster of images, is left out once, and the width follows from
+Student's t with one degree of freedom less than there are images or clusters. The difference from
+all images has an interval too: an image that is left out of a slice is also left out of all images.
+`macro` is the mean over the slices, in which each slice counts the same.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), 11.2.
 """
@@ -84,13 +84,13 @@ class Slices:
     parts : Partition
         The groups.
     whole : dict of str to float
-        METRIC.SCORE -> its value over all images.
+        METRIC.SCORE -> the value on all images.
     scores : dict of str to list of SliceScore
-        METRIC.SCORE -> that of each group.
+        METRIC.SCORE -> the score on each group.
     macro : dict of str to SliceScore
-        METRIC.SCORE -> the mean over the groups in which it is defined.
+        METRIC.SCORE -> the mean over the groups in which the score is defined.
     unit : str
-        What was left out: "image", or the column of clusters.
+        The unit of the jackknife: "image", or the column of clusters.
     """
 
     name: str
@@ -102,12 +102,12 @@ class Slices:
 
     @property
     def sizes(self) -> list[int]:
-        """The number of images of each group."""
+        """Return the number of images of each group."""
         return np.bincount(self.parts.members).tolist()
 
 
 def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
-    """Return the scores of a run in each group of a column, with intervals.
+    """Score a run on each group of a column, with intervals.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     Raises
     ------
     DataError
-        For a run without counts of images, and a column that it does not have.
+        If the run has no counts of images, or lacks the column.
 
     Examples
     --------
@@ -133,43 +133,49 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     ValueInterval(value=1.0, low=1.0, high=1.0)
     """
     run.require_records()
-    parts, table = partition(run.records, by), WeightedRun(run, run.metrics)
-    n_images, groups = len(run.records), image_clusters(run.records, cluster) if cluster else None
-    units = np.arange(n_images) if groups is None else groups.members
+    parts = partition(run.records, by)
+    weighted = WeightedRun(run, run.metrics)
+    n_images = len(run.records)
+    clusters = image_clusters(run.records, cluster).members if cluster else None
+    # The jackknife leaves out one unit, an image or a cluster, at a time
+    units = np.arange(n_images) if clusters is None else clusters
     n_units = int(units.max()) + 1
-    once = table.scores(np.ones((1, n_images), np.int64))
-    values = table.scores(parts.weights())
-    clusters = None if groups is None else units
-    (without,) = scores_of([table], jackknife_weights(n_images, clusters))
-    scores: dict[str, list[SliceScore]] = {score: [] for score in values}
-    n_defined = {score: max(1, int((~np.isnan(v)).sum())) for score, v in values.items()}
-    shifts = {score: np.zeros(n_units) for score in values}
+    on_all = {k: float(v[0]) for k, v in weighted.scores(np.ones((1, n_images), np.int64)).items()}
+    on_slices = weighted.scores(parts.weights())
+    (on_all_without,) = scores_of([weighted], jackknife_weights(n_images, clusters))
+    scores: dict[str, list[SliceScore]] = {score: [] for score in on_slices}
+    n_defined = {score: max(1, int((~np.isnan(v)).sum())) for score, v in on_slices.items()}
+    # By how much the macro mean changes without each unit
+    macro_shifts = {score: np.zeros(n_units) for score in on_slices}
     for number in range(len(parts.names)):
         images = parts.images_of(number)
-        left_out, local = np.unique(units[images], return_inverse=True)
-        replicates = _without_each(run, images, None if groups is None else local)
-        for score, of_slices in values.items():
-            value, whole = float(of_slices[number]), float(once[score][0])
-            alone = replicates.get(score, np.full(left_out.size, np.nan))
-            gaps = value - without[score]
-            gaps[left_out] += alone - value
+        slice_units, local = np.unique(units[images], return_inverse=True)
+        replicates = _without_each(run, images, None if clusters is None else local)
+        for score, values in on_slices.items():
+            value = float(values[number])
+            without = replicates.get(score, np.full(slice_units.size, np.nan))
+            differences = value - on_all_without[score]
+            differences[slice_units] += without - value
             if not np.isnan(value):
-                shifts[score][left_out] += (alone - value) / n_defined[score]
-            spread = _spread(value, alone, left_out.size, score)
-            scores[score].append(SliceScore(spread, _spread(value - whole, gaps, left_out.size)))
+                macro_shifts[score][slice_units] += (without - value) / n_defined[score]
+            difference = _jackknife_interval(value - on_all[score], differences, slice_units.size)
+            interval = _jackknife_interval(value, without, slice_units.size, score)
+            scores[score].append(SliceScore(interval, difference))
     macro = {}
-    for score, of_slices in values.items():
-        mean = float(defined_mean(of_slices))
-        means, whole = mean + shifts[score], float(once[score][0])
-        gaps = means - without[score]
-        spread = _spread(mean, means, n_units, score)
-        macro[score] = SliceScore(spread, _spread(mean - whole, gaps, n_units))
-    whole_scores = {score: float(value[0]) for score, value in once.items()}
-    return Slices(run.name, parts, whole_scores, scores, macro, cluster or "image")
+    for score, values in on_slices.items():
+        mean = float(defined_mean(values))
+        means = mean + macro_shifts[score]
+        differences = means - on_all_without[score]
+        difference = _jackknife_interval(mean - on_all[score], differences, n_units)
+        macro[score] = SliceScore(_jackknife_interval(mean, means, n_units, score), difference)
+    return Slices(run.name, parts, on_all, scores, macro, cluster or "image")
 
 
 def _without_each(run: Evaluation, images: I8, clusters: I8 | None) -> dict[str, F8]:
-    """Return the scores of some images of a run without each of them, or each cluster of them."""
+    """Return the scores of some images of a run without each image, or without each cluster.
+
+    Returns {} if there is only one image or cluster.
+    """
     n_units = images.size if clusters is None else int(clusters.max()) + 1
     if n_units < 2:
         return {}
@@ -179,10 +185,15 @@ def _without_each(run: Evaluation, images: I8, clusters: I8 | None) -> dict[str,
     return scores
 
 
-def _spread(value: float, replicates: F8, n_units: int, score: str = "") -> ValueInterval:
-    """Return a number with the interval of its values without each unit.
+def _jackknife_interval(
+    value: float, replicates: F8, n_units: int, score: str = ""
+) -> ValueInterval:
+    """Return a number with its jackknife interval.
 
-    That of a score ends at 0, and at 1 where more is better, if no such value is beyond.
+    replicates : the number without each image or cluster
+    n_units : how many images or clusters it depends on
+    score : for a score, the interval is cut at 0, and at 1 if higher is better, unless a replicate
+        is beyond
     """
     from scipy.special import stdtrit
 
@@ -209,34 +220,37 @@ def slice_tables(
     cluster: str | None = None,
     slices: Sequence[Slices] | None = None,
 ) -> list[Table]:
-    """Return a table for each column of groups and metric: a row a run and slice.
+    """Return a table for each column of groups and metric, with a row per run and slice.
 
     Parameters
     ----------
     runs : sequence of Evaluation
         One or more.
     by : sequence of str
-        Columns of their groups.
+        Columns of groups.
     columns : sequence of str or None
-        The scores to show; "all" for every one; default: those of tables of several runs.
+        The scores to show, or "all"; default: the scores in tables of several runs.
     cluster : str or None
         The column of images that are left out together for intervals.
     slices : sequence of Slices or None
-        Those of the runs by the one column, where they are known.
+        The slices of the runs, if they are computed already; `by` then has one column.
 
     Raises
     ------
     DataError
-        As `slices_of`.
+        Under the conditions of `slices_of`.
     """
     tables = []
-    for word in by:
-        of_runs = slices or [slices_of(run, word, cluster) for run in runs]
+    for column in by:
+        slices_of_runs = slices or [slices_of(run, column, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-            parts = [one for one, run in zip(of_runs, runs, strict=True) if metric in run.metrics]
+            with_metric = [
+                s for s, run in zip(slices_of_runs, runs, strict=True) if metric in run.metrics
+            ]
             for of_classes in (False, True):
-                table = _slice_table(registry.get(metric), runs, parts, columns, of_classes)
-                tables += [table] if table else []
+                table = _slice_table(registry.get(metric), runs, with_metric, columns, of_classes)
+                if table:
+                    tables.append(table)
     return tables
 
 
@@ -247,9 +261,9 @@ def _slice_table(
     wanted: Sequence[str] | None,
     of_classes: bool,
 ) -> Table | None:
-    """Return the table of one metric and column, of the whole or of its classes and other parts.
+    """Return the table of one metric and column of groups, or None if no score is wanted.
 
-    None without a score that is wanted.
+    `of_classes` chooses the scores of classes and other parts, otherwise the overall scores.
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     asked = known if wanted and "all" in wanted else names_meant(wanted or (), known)
@@ -297,24 +311,27 @@ def _slice_table(
 
 
 def _notes(slices: Sequence[Slices]) -> list[str]:
-    """Return what a reader of slices has to know."""
+    """Return notes on the intervals, the macro mean, and groups without images."""
     unit, column = slices[0].unit, slices[0].parts.column
     notes = [
         f"[95 % interval]: of each slice, by leaving out each {unit} of it, with Student's t; none "
         f"of one {unit} alone. The macro mean counts every {column} the same."
     ]
-    empty = dict.fromkeys(name for one in slices for name in one.parts.empty)
-    return notes + [f"No image has {column} in {listed([*empty])}."] * bool(empty)
+    empty = dict.fromkeys(name for s in slices for name in s.parts.empty)
+    if empty:
+        notes.append(f"No image has {column} in {listed([*empty])}.")
+    return notes
 
 
 # ---- a row a group -------------------------------------------------------------------------------
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
-    """Return a row for each group of a run's images, and one for each of its parts.
+    """Return a table with a row for each group of a run's images, and for each part of a group.
 
-    It has every score of the group's images together, such as those of a patient's pictures, and
-    the mean over its images in which it is defined. Numbers are cut only where `by` says so.
+    A row has every score of the group's images together, such as the images of a patient, and the
+    mean of the images' own scores if they are defined. A column of numbers is divided into ranges
+    only if `by` gives the limits.
     """
     scorer, parts = registry.get(metric), partition(run.records, by, uncut=True)
     options, of_images = scorer.options_of(run.protocol), run.image_values(metric)
@@ -364,19 +381,20 @@ class RunsBySlice(NamedTuple):
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Return the runs on the images of each group of a column.
+    """Restrict runs to the images of each group of a column.
 
-    The groups are those of the first run that has any. Raises DataError.
+    The groups are taken from the first run that has groups. Raises DataError if this run lacks the
+    column or has no counts of images.
     """
-    given = as_runs(runs)
-    grouped = next((run for run in given if group_columns(run.records)), given[0])
+    evaluations = as_runs(runs)
+    grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
     grouped.require_records()
     parts = partition(grouped.records, by)
     group_of = dict(zip(grouped.image_ids, parts.members.tolist(), strict=True))
     slices: dict[str, list[Evaluation]] = {}
     for number, name in enumerate(parts.names):
         slices[name] = []
-        for run in given:  # who is left out has no group
+        for run in evaluations:  # images that a run left out have no group
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             images = [r for r in run.records if group_of.get(r.image_id) == number]
             slices[name].append(replace(run, records=images, failed={}, provenance=origin))
@@ -386,23 +404,24 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
 def compare_slices(
     runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
 ) -> dict[str, Comparison | MethodComparison]:
-    """Compare runs or methods within each slice, as runs of its images alone are compared.
+    """Compare runs or methods within each slice, in the same way as on all images.
 
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        As `compare` takes them.
+        The runs, see `compare`.
     methods : sequence of Method
-        In place of runs, as `compare_methods` takes them.
+        Methods to compare instead of runs, see `compare_methods`.
     by : str
-        A column of their groups.
+        A column of groups of the images.
     **options
-        Those of `compare`, or of `compare_methods`.
+        Options of `compare`, or of `compare_methods`.
 
     Returns
     -------
     dict of str to Comparison or MethodComparison
-        The name of each group -> the comparison on its images. Raises as `compare`.
+        The comparison on the images of each group, by the name of the group. Raises DataError under
+        the conditions of `compare`.
     """
     _, slices = runs_by_slice(runs_of(methods) or runs, by)
     comparisons = dict[str, Comparison | MethodComparison]()
@@ -422,27 +441,38 @@ def compare_slices(
 def means_by_slice(
     methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
 ) -> Table:
-    """Return the means over the runs of each method in each slice, see `means_table`.
+    """Tabulate each method's mean scores (over its runs) separately for every slice of the images.
 
-    Raises DataError as that, and for a column that the runs do not have.
+    by : the column of groups
+
+    Raises DataError under the conditions of `means_table`, and if the runs lack the column.
     """
     column, slices = runs_by_slice(runs_of(methods), by)
-    fields, rows = list[Field](), list[list[Cell]]()
-    for name, part in slices.items():
-        table = means_table(with_runs(methods, part), spread, columns)
-        size = [Field("slice", column), Field("images", "images", "n", "d")]
-        fields = [*table.columns[:1], *size, *table.columns[1:]]
-        rows += [[row[0], name, len(part[0].records), *row[1:]] for row in table.rows]
-    key, title = f"methods-by-{column}", f"Scores of methods by {column}"
-    fields = [replace(field, higher_is_better=None) for field in fields]  # none is best of all
-    words: Any = {"caption": table.caption, "reading": table.reading, "notes": table.notes}
-    return Table(key, title, fields, rows, n_labels=2, **words)
+    rows: list[list[Cell]] = []
+    for name, runs_in_slice in slices.items():
+        table = means_table(with_runs(methods, runs_in_slice), spread, columns)
+        n_images = len(runs_in_slice[0].records)
+        rows += [[row[0], name, n_images, *row[1:]] for row in table.rows]
+    slice_fields = [Field("slice", column), Field("images", "images", "n", "d")]
+    fields = [*table.columns[:1], *slice_fields, *table.columns[1:]]
+    return Table(
+        f"methods-by-{column}",
+        f"Scores of methods by {column}",
+        # Slices are not competitors, so no row is marked as best
+        [replace(field, higher_is_better=None) for field in fields],
+        rows,
+        n_labels=2,
+        caption=table.caption,
+        reading=table.reading,
+        notes=table.notes,
+    )
 
 
 def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by: str) -> Table:
-    """Return the differences of runs in each slice; of one run alone its intervals.
+    """Return a table of the differences between runs in each slice.
 
-    p-values are corrected (Holm) over the pairs and slices of each score.
+    The p-values of a score are corrected (Holm) over all pairs and slices. A single run has its
+    scores with intervals instead.
     """
     column, first = by.partition("=")[0], next(iter(comparisons.values()))
     scores, several = first.scores_shown, len(first.names) > 1

@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(name="assert_scores")
 def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Return `comparison.gate.assert_scores(run, baseline, tolerance=0.002, ...)`.
+    """Return the function `comparison.gate.assert_scores(run, baseline, tolerance=0.002, ...)`.
 
     A relative path of the baseline is resolved against the folder of the test's file.
     """

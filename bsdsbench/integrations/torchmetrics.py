@@ -1,4 +1,4 @@
-"""A benchmark as a torchmetrics.Metric. Needs the extra bsdsbench[torch].
+"""Use the benchmark as a torchmetrics.Metric. Needs the extra bsdsbench[torch].
 
     metric = BenchmarkMetric("bsds500")
     metric.update(pred, annotators, image_id=ids)      # in the validation step
@@ -6,9 +6,9 @@
     several = BenchmarkMetric(metrics=["boundary", "pixel"])   # {"boundary/ods": tensor, ...}
 
 The state is the counts of each image as bytes, gathered over ranks like any torchmetrics list, so
-many ranks give the same numbers as one. An image that a distributed sampler repeats to fill the
-last batch counts once, by its id; another image with an id that is there is refused. Images without
-ids all count.
+that many ranks give the same numbers as one rank. An image that a distributed sampler repeats to
+fill the last batch counts once, by its id. A different image with the same id is refused. Images
+without ids all count.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BenchmarkMetric(Metric):
     Parameters
     ----------
     protocol : Protocol or str
-        Also the name of a preset; default: that of the first metric.
+        A protocol or the name of a preset; default: the protocol of the first metric.
     metrics : str or sequence of str
         Names of metrics that read the same kind of ground truth.
     classes : sequence of str or None
@@ -68,12 +68,13 @@ class BenchmarkMetric(Metric):
         **options: object,
     ) -> None:
         super().__init__(**options)
-        known: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
-        keywords = RunKeywords(on_error="skip", group_by=group_by, **known)
+        settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
+        keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
         self.plan = plan(keywords, protocol, metrics)
-        self.protocol, self.metrics = self.plan.protocol, self.plan.metrics
+        self.protocol = self.plan.protocol
+        self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays
-        self._within_forward = False  # which resets the state for a moment
+        self._within_forward = False  # `forward` of torchmetrics calls `reset` for a moment
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -84,11 +85,15 @@ class BenchmarkMetric(Metric):
         image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
-        counts; the same image with the same name counts once. Raises DataError for another."""
+        """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
+
+        An image that is added again with the same id counts once; without ids every image counts.
+        Raises DataError if an id was used for a different image.
+        """
         items = image_items(pred, gts, image_id, 0)
         counted = add_groups([image_record(*item, self.plan) for item in items], groups)
-        records, seen = list(filter(None, counted)), dict(self._seen)
+        records = [record for record in counted if record is not None]
+        seen = dict(self._seen)
         for record in records if image_id is not None else ():
             if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:
                 raise _second_image(record.image_id)
@@ -100,29 +105,31 @@ class BenchmarkMetric(Metric):
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """The Evaluation of all images so far. Raises DataError for two images of one id."""
-        parts = self.counts if isinstance(self.counts, list) else [self.counts]
-        if not parts:
+        """Return the evaluation of all images so far.
+
+        Raises DataError if there are no images, or if two different images have the same id.
+        """
+        states = self.counts if isinstance(self.counts, list) else [self.counts]
+        if not states:
             raise DataError("no images yet, expected an update before compute")
-        data = torch.cat(list(parts)).cpu().numpy().tobytes()
+        data = torch.cat(list(states)).cpu().numpy().tobytes()
         records: dict[str, ImageRecord] = {}
         start = 0
         while start < len(data):
             end = start + 8 + int.from_bytes(data[start : start + 8], "little")
             record = unpack_record(data[start + 8 : end])
-            record = (
-                record if record.image_id else replace(record, image_id=numbered_id(len(records)))
-            )
+            if not record.image_id:
+                record = replace(record, image_id=numbered_id(len(records)))
             if not records.setdefault(record.image_id, record).equals(record):
                 raise _second_image(record.image_id)
             start = end
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
-        run.verdict()  # its warnings are none during training
+        run.verdict()  # marks the warnings as given, which would disturb the training
         return run
 
     def forward(self, *args: object, **kwargs: object) -> object:
-        """Add images as `update` does, and return the scores of these alone."""
+        """Add images as `update` does, and return the scores of these images only."""
         self._within_forward = True
         try:
             return super().forward(*args, **kwargs)
@@ -130,19 +137,20 @@ class BenchmarkMetric(Metric):
             self._within_forward = False
 
     def reset(self) -> None:
-        """Forget all images."""
+        """Remove all images."""
         super().reset()
         if not self._within_forward:
             self._seen = {}
 
     def __repr__(self) -> str:
+        """Return the names of the protocol and of the metrics."""
         return f"BenchmarkMetric({self.protocol.name}, {', '.join(self.metrics)})"
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return the scores as float64 tensors, NaN where undefined.
+        """Return the scores as float64 tensors by name, NaN if undefined.
 
-        The names are SCORE and CLASS/SCORE, of several metrics METRIC/SCORE and METRIC/CLASS/SCORE,
-        in the letters of `Evaluation.flat`.
+        The names are SCORE and CLASS/SCORE, or METRIC/SCORE and METRIC/CLASS/SCORE if there are
+        several metrics. Other characters are replaced as in `Evaluation.flat`.
         """
         numbers = named_scores(self.evaluation(), "", per_class=True, undefined=True)
         if len(self.metrics) == 1:
@@ -151,4 +159,5 @@ class BenchmarkMetric(Metric):
 
 
 def _second_image(image_id: str) -> DataError:
+    """Return the error for an id that two different images have."""
     return DataError(f"{image_id}: two different images, expected an id for each")

@@ -1,7 +1,7 @@
-"""One-to-one labels for training boundary detectors.
+"""Assign predicted pixels to annotated pixels one to one, for training boundary detectors.
 
-Predicted pixels are paired with annotated ones by the boundary benchmark's matcher, with costs that
-can prefer confident predictions. No metric uses it.
+The matcher of the boundary benchmark makes the pairs, with costs that can prefer confident
+predictions. No metric uses this module.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def assign(
     pred_value: Map | None = None,
     weight: float = 1.0,
 ) -> Match | tuple[Match, ...]:
-    """Assign predicted pixels to annotated ones: most pairs first, then the least total cost.
+    """Assign predicted pixels to annotated pixels.
 
+    The assignment has as many pairs as possible, and among such assignments the least total cost.
     A pair within the radius costs its distance, plus `weight * pred_value` at the predicted pixel.
 
     Parameters
@@ -40,7 +41,7 @@ def assign(
     pred : array
         (H, W) map of 0 and 1, or of 0 and 255 in uint8.
     gt : array, sequence or GroundTruth
-        Such a map of one annotator; or those of several, (A, H, W) or a list.
+        Boundary map of one annotator, or maps of several annotators, (A, H, W) or a list.
     radius : float
         Largest distance of a pair in pixels, 0 or more.
     metric : str
@@ -60,7 +61,7 @@ def assign(
     Raises
     ------
     ShapeError, DataError
-        If sizes differ; for other values, or a radius above 1000.
+        If sizes differ, a map has other values, or the radius is above 1000.
 
     Notes
     -----
@@ -88,18 +89,18 @@ def assign(
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
     radius = given_number(radius, "radius", 0, MAX_PX)
-    factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
+    cost_factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
     given_word(metric, "metric", _DISTANCES)
     bmap = binary_map(given_array(pred, "prediction"), "prediction")
-    truth = given_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
-    if truth.ndim not in (2, 3):
-        raise ShapeError(f"ground truth: shape {truth.shape}, expected (H, W) or (A, H, W)")
-    same_shape(bmap.shape, truth.shape[-2:])
-    value = np.zeros(bmap.shape)
+    annotated = given_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
+    if annotated.ndim not in (2, 3):
+        raise ShapeError(f"ground truth: shape {annotated.shape}, expected (H, W) or (A, H, W)")
+    same_shape(bmap.shape, annotated.shape[-2:])
+    pred_cost = np.zeros(bmap.shape)
     if pred_value is not None:
-        value = factor * as_numbers(pred_value, "pred_value")
-        same_shape(value.shape, bmap.shape, "pred_value")
-        if not (np.abs(value) <= _LARGEST_VALUE).all():
+        pred_cost = cost_factor * as_numbers(pred_value, "pred_value")
+        same_shape(pred_cost.shape, bmap.shape, "pred_value")
+        if not (np.abs(pred_cost) <= _LARGEST_VALUE).all():
             raise DataError(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
@@ -109,13 +110,14 @@ def assign(
     dy = dx[:, None]
     distance = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
     # Costs by offset, (2 reach + 1, 2 reach + 1)
-    offset_cost, matches = np.where(distance <= radius, distance, np.inf), []
-    for gt_map in truth if truth.ndim == 3 else [truth]:
-        values = () if pred_value is None else (value, np.zeros(gt_map.shape))
+    offset_cost = np.where(distance <= radius, distance, np.inf)
+    matches = []
+    for gt_map in annotated if annotated.ndim == 3 else [annotated]:
+        values = () if pred_value is None else (pred_cost, np.zeros(gt_map.shape))
         gt_map = binary_map(gt_map, "ground truth")
         pixel, gt_pixel = cheapest_pairs(bmap, gt_map, offset_cost, values)
         row, col = np.divmod(pixel, max(gt_map.shape[1], 1))
         gt_row, gt_col = np.divmod(gt_pixel, max(gt_map.shape[1], 1))
-        costs = offset_cost[gt_row - row + reach, gt_col - col + reach] + value.flat[pixel]
+        costs = offset_cost[gt_row - row + reach, gt_col - col + reach] + pred_cost.flat[pixel]
         matches.append(Match.of_pairs(bmap.shape, pixel, gt_pixel, float(costs.sum())))
-    return tuple(matches) if truth.ndim == 3 else matches[0]
+    return tuple(matches) if annotated.ndim == 3 else matches[0]

@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML page of runs, and pictures of what matched."""
+"""Reports: one self-contained HTML page of runs, and overlays of the matched pixels."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Scores over runs in their order, such as the versions of a detector: a table and a picture."""
+"""Show scores over a sequence of runs, such as versions of a detector, as table and plot."""
 
 from __future__ import annotations
 
@@ -26,29 +26,30 @@ if TYPE_CHECKING:
 def history_of(
     folders: Sequence[str], names: Sequence[str] | None = None, force: bool = False
 ) -> list[Evaluation]:
-    """Return runs in the order of their dates, by the names of their folders.
+    """Load runs and sort them by date.
 
-    Where a date is not known the order is the natural one of the folders: v2 before v10.
+    If the date of a run is not known, the runs are sorted by folder in natural order: v2 before
+    v10. By default a run has the name of its folder, if these names differ.
 
     Parameters
     ----------
     folders : sequence of str
-        Folders, or patterns of them ("out/v*"), and whatever else stands for a run.
+        Folders of runs, patterns ("out/v*"), or other names of runs, such as "ref:hed".
     names : sequence of str, optional
-        In the order of the folders.
+        Names of the runs, in the natural order of the folders.
     force : bool
-        Return them also where they are not comparable.
+        Return the runs even if they are not comparable.
 
     Raises
     ------
     DataError
-        For a pattern that no folder fits, and runs that are not comparable.
+        If a pattern matches no folder, or the runs are not comparable.
     """
-    places = sorted(matching_folders(folders, "--history"), key=natural)
-    last_parts = [os.path.basename(os.path.normpath(place)) for place in places]
-    if names is None and len({*last_parts}) == len(places):
+    paths = sorted(matching_folders(folders, "--history"), key=natural)
+    last_parts = [os.path.basename(os.path.normpath(path)) for path in paths]
+    if names is None and len({*last_parts}) == len(paths):
         names = last_parts
-    runs = as_runs(places, names)
+    runs = as_runs(paths, names)
     refuse_unless_forced(forbidden(runs), force, "such scores have no history", "shows them")
     dates = [run.provenance.date or "" for run in runs]
     order = sorted(range(len(runs)), key=lambda k: dates[k] if all(dates) else "")
@@ -56,16 +57,18 @@ def history_of(
 
 
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
-    """Return a row for each run, in their order.
+    """Return a table of scores with one row per run, in the order of the runs.
 
-    `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
+    `columns` are the scores to show, such as "ods", or "all"; default: the usual scores. Raises
+    DataError if no run has a score.
     """
-    shown, values = _shown(runs, columns), [flat_scores(run) for run in runs]
+    names = _chosen_scores(runs, columns)
     rows: list[list[Cell]] = []
-    for run, scores in zip(runs, values, strict=True):
+    for run in runs:
+        scores = flat_scores(run)
         day = (run.provenance.date or "")[:10] or None
-        rows.append([run.name, day, *(scores.get(score) for score in shown)])
-    fields = [METHOD, Field("date", "Date"), *map(score_field, shown)]
+        rows.append([run.name, day, *(scores.get(name) for name in names)])
+    fields = [METHOD, Field("date", "Date"), *map(score_field, names)]
     return Table("history", "Scores over runs", fields, rows, **made_how(runs))
 
 
@@ -76,53 +79,51 @@ def plot_history(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw scores over runs, in their order.
+    """Draw scores over the runs, in the order of the runs.
 
     Parameters
     ----------
     runs : sequence of Evaluation
-        As `history_of` returns them.
+        Runs in the order of `history_of`.
     columns : sequence of str, optional
-        The scores; default: the first of the usual ones.
+        The scores to draw; default: the first usual score.
     look, path : optional
         See `bsdsbench.plotting.style.draw_figure`.
 
     Raises
     ------
     DataError
-        For a score that no run has.
+        If no run has a score.
     """
     from bsdsbench.plotting.style import draw_figure, font_size, legend, next_style
 
-    shown = _shown(runs, columns)[: None if columns else 1]
-    values = [flat_scores(run) for run in runs]
+    names = _chosen_scores(runs, columns)
+    if columns is None:
+        names = names[:1]
+    scores_of_runs = [flat_scores(run) for run in runs]
 
     def draw(ax: Axes) -> None:
-        for score in shown:
-            line = [scores.get(score, float("nan")) for scores in values]
-            marked: Any = {
-                "marker": "o",
-                "markersize": 4,
-                "label": heading(score),
-                **next_style(ax),
-            }
-            ax.plot(range(len(runs)), line, **marked)
-        days = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
-        letters = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
-        wide = sum(2 + max(map(len, day.split("\n"))) for day in days) > letters
-        turned: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if wide else {}
-        ax.set_xticks(range(len(runs)), days, parse_math=False, **turned)
-        if len(shown) > 1:
+        for name in names:
+            values = [scores.get(name, float("nan")) for scores in scores_of_runs]
+            line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}
+            ax.plot(range(len(runs)), values, **line)
+        labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
+        label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
+        rotation: Any = {}
+        if sum(label_widths) > ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size()):
+            rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
+        if len(names) > 1:
             legend(ax, ax.lines)
         else:
-            ax.set_ylabel(heading(shown[0]), parse_math=False)
+            ax.set_ylabel(heading(names[0]), parse_math=False)
 
     note = "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
     return draw_figure(draw, path, look, note=note)
 
 
 def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
-    """Return a page of HTML with the picture and the table. Raises DataError."""
+    """Return a page of HTML with the plot and the table. Raises DataError if no run has a score."""
     from bsdsbench.plotting.style import drawn_bytes
     from bsdsbench.tables.forms import html_page
 
@@ -130,7 +131,7 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
     return html_page([history_table(runs, columns)], svg[svg.index("<svg") :])
 
 
-def _shown(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return METRIC.SCORE of the scores to show. Raises DataError for one that no run has."""
+def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
+    """Return METRIC.SCORE of the scores to show. Raises DataError if no run has a score."""
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

@@ -1,8 +1,8 @@
-"""One HTML page for one or more runs, with data and pictures inside; it loads nothing.
+"""Write one self-contained HTML page for one or more runs.
 
-The page is a jinja2 template (page/) that escapes all text; the table, the plots and the viewer are
-drawn by its scripts from one block of JSON. The pictures of each image are in a separate block,
-read only when the image is viewed, so that a page with thousands of pictures opens at once.
+The page is a jinja2 template (page/) that escapes all text. Its scripts draw the table of images,
+the plots and the viewer from one block of JSON. The pictures of each image are in a separate block
+that is read only when the image is viewed, so that a page with thousands of pictures opens at once.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Cell, Note, Table
 from bsdsbench.text import listed
 
-_MOST_LINES = 4  # of a verdict
-SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
+_MAX_COMPARED = 4  # runs that a verdict compares with the best
+_SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
 def write_report(
@@ -94,53 +94,60 @@ def write_report(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write the report of `runs` to `path`, and return a line for whatever is missing from it.
+    """Write the report of `runs` to `path`, and return a line for each part that is missing.
 
-    Pictures need the files the runs were made from: the given folders, or those the runs name;
-    without these the page has tables and plots only. The images are those of all runs.
-    Human agreement on BSDS500 is marked in the plot if the runs are of its test images.
-    Raises DataError if there are no runs, if published results are of other images, or if a given
-    folder does not hold the files of its run, OSError.
+    Pictures need the files that the runs were made from, in the given folders or in those that the
+    runs name; without these files the page has tables and plots only. Human agreement on BSDS500 is
+    marked in the plot if the runs are of its test images.
 
     Parameters
     ----------
     published : sequence of str
-        Keys of published results to add to tables and plot, with `force` also where they are of
-        other images.
+        Keys of published results for tables and plot. With `force` results of different images are
+        shown too.
     labels : dict
         Other names for runs (by name or folder) and published results (by key).
     by : sequence of str
-        Columns of groups, of which tables and a plot of slices are made; the table of images can
-        be filtered by every column.
+        Columns of groups for tables and plots of slices.
     cluster : str or None
         A column of images that belong together, for intervals and p-values.
+
+    Raises
+    ------
+    DataError
+        If there are no runs, published results are of different images, or a given folder does not
+        hold the files of its run.
+    OSError
+        If the page cannot be written.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     runs = labelled_runs(runs, as_runs(runs), labels, published)
     page = Page(runs, title, published, labels, force, by, cluster)
-    given = pred_dirs or [None] * len(runs)
-    if len(given) != len(runs):
-        raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
+    pred_folders = pred_dirs or [None] * len(runs)
+    if len(pred_folders) != len(runs):
+        n_folders = len(pred_folders)
+        raise DataError(f"{n_folders} prediction folders for {len(runs)} runs, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
-    with ThreadPool(1) as beside:  # does not wait for it where drawing fails or is interrupted
+    # The runs are compared while the pictures are drawn. If drawing fails, the pool is not awaited.
+    with ThreadPool(1) as pool:
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}
-        compared = beside.apply_async(compare, [runs], sampling)
+        comparison = pool.apply_async(compare, [runs], sampling)
         if pictures:
-            named = page.find_files(given, gt_dir, images_dir)
+            named = page.find_files(pred_folders, gt_dir, images_dir)
             maker = ImagePictures(runs, page.sources, full=False)
             order = by_interest(page.ids, page.mains)
             drawing = draw_pictures(maker, named, page.notes, order, full_pictures, progress)
-            for image_id, drawn in drawing:
-                page.add_pictures(image_id, drawn)
-        text = page.render(compared.get, n_boot, seed)
+            for image_id, pictures_of_image in drawing:
+                page.add_pictures(image_id, pictures_of_image)
+        text = page.render(comparison.get, n_boot, seed)
     write_atomic(Path(path), text)
     return page.notes
 
 
 class Page:
-    """What a page shows of runs: their curves, tables, and the pictures that it holds."""
+    """The content of a page: the runs with their curves, tables and pictures."""
 
     def __init__(
         self,
@@ -152,28 +159,33 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        self.by, self.cluster = by, cluster
-        self.runs, self.title = runs, title or listed([run.name for run in runs])
-        self.extra, self.odd = published_beside(published, runs, force, labels)
-        self.known = [r for r in find_published(published, labels) if r.curve]
+        self.by = by
+        self.cluster = cluster
+        self.runs = runs
+        self.title = title or listed([run.name for run in runs])
+        self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
+        self.published_curves = [r for r in find_published(published, labels) if r.curve]
         self.columns, values, self.mains, self.ids = _columns(runs)
         self.images: dict[str, dict[str, Any]] = {
             k: {"id": k, "values": [v.get(k) for v in values]} for k in self.ids
         }
         self.sources: dict[str, Sources] = {}
         self.notes: list[str] = []
-        self.drawn: dict[int, dict[str, Any]] = {}
+        self.pictures: dict[int, dict[str, Any]] = {}  # by number of the image
         self.n_pictures = 0
 
     def find_files(
         self,
-        given: Sequence[PathLike | None],
+        pred_folders: Sequence[PathLike | None],
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> set[str]:
-        """Find the files of the runs, and return the runs whose folders were given."""
+        """Find the files of the runs, and return the names of the runs whose folders were given.
+
+        Raises DataError if the files of such a run are missing. For other runs a note is added.
+        """
         named = set()
-        for run, folder in zip(self.runs, given, strict=True):
+        for run, folder in zip(self.runs, pred_folders, strict=True):
             if run.reported:
                 line = f"{run.name}: official tables have no files of images"
                 self.notes.append(f"no pictures: {line}")
@@ -188,75 +200,61 @@ class Page:
                 self.notes.append(f"no pictures: {fault_of(run, error)}")
         return named
 
-    def add_pictures(self, image_id: str, drawn: dict[str, Any]) -> None:
-        """Keep an image's pictures; the small one for the table goes into its row."""
-        names = {"thumb", "paper"} & drawn.keys()
-        small: dict[str, Any] = {name: drawn.pop(name) for name in names}
-        self.images[image_id].update(small)
-        self.drawn[self.ids.index(image_id)] = drawn
-        self.n_pictures += "gt" in drawn
+    def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
+        """Add an image's pictures. The small picture moves from `pictures` to the table's row."""
+        for name in ("thumb", "paper"):
+            if name in pictures:
+                self.images[image_id][name] = pictures.pop(name)
+        self.pictures[self.ids.index(image_id)] = pictures
+        if "gt" in pictures:
+            self.n_pictures += 1
 
     def render(
         self, compared: Callable[[], Comparison], n_boot: int, seed: int, served: bool = False
     ) -> str:
-        """Return the page as HTML. `served`: the pictures are asked for when they are looked at."""
+        """Return the page as HTML.
+
+        compared : a function that returns the comparison of the runs, or raises DataError
+        served : the page asks a server for the pictures of an image when it is viewed
+        """
         import jinja2
 
-        runs, tables = self.runs, score_tables(self.runs, extra=self.extra, notes=self.odd)
-        verdict, notes = [], list(self.notes)
+        runs = self.runs
+        tables = score_tables(runs, extra=self.published_rows, notes=self.table_notes)
         losses = [
             lost_scores(run, n_boot, seed) for run in runs if metric_with_errors(run) is not None
         ]
         if losses:
             tables.append(error_table(runs, losses))
         tables += summary_tables(runs, aside=True)
-        sliced = [[slices_of(run, word, self.cluster) for run in runs] for word in self.by]
-        for table, of_runs in zip(self.by, sliced, strict=True):
-            tables += slice_tables(runs, [table], slices=of_runs)
+        slices_by_column = {
+            column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
+        }
+        for column, slices in slices_by_column.items():
+            tables += slice_tables(runs, [column], slices=slices)
+        verdict: list[str] = []
         try:
             comparison = compared()
             verdict = _verdict_of(comparison)
-            tables = _one_table(tables, comparison.tables())
+            tables = _merge_intervals(tables, comparison.tables())
         except DataError as error:
-            notes.append(f"no comparison: {error.problems[0]}")
-        self.notes[:] = notes
-        looks = iter(curve_lines(len(runs) + len(self.known)))
-        lines = []
-        for run in runs:
-            curves = run.with_curve
-            score = run.score(curves[0]) if curves else None
-            best = (score.curve, score.ods) if score else (None, None)
-            lines.append(_line(run.name, next(looks), *best))
-            if (threshold := chosen_threshold(run)) is not None:
-                lines[-1]["level"] = round(threshold, 5)
-        data = {
-            "runs": lines,
-            "published": [
-                _line(r.label, next(looks), r.curve, r.curve.ods) for r in self.known if r.curve
-            ],
-            "human": None if any(why_not_beside(r, HUMAN_TASK) for r in runs) else [*HUMAN_POINT],
-            "columns": self.columns,
-            "images": list(self.images.values()),
-            "groups": _groups(runs, self.by, self.images),
-            "csv": {table.key: to_csv(table) for table in tables},
-            "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
-            "served": served,
-        }
+            self.notes.append(f"no comparison: {error.problems[0]}")
+        data = self._script_data(tables, served)
         files = resources.files("bsdsbench.report").joinpath("page")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
         template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
         colors = "".join(f" --{word}: {color};" for word, color in PIXEL_COLORS.items())
-        scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+        scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
         return template.render(
             title=self.title,
             version=__version__,
             facts=_facts(runs),
             verdict=verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),
-            notes=notes,
+            notes=self.notes,
             error_colors=ERROR_COLORS if losses or served else {},
             error_bars=_error_bars(losses),
-            slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
+            slice_plots=[_slice_plot(runs, slices) for slices in slices_by_column.values()],
             n_images=len(self.images),
             several=len(runs) > 1,
             other_color=OTHER_COLOR,
@@ -264,16 +262,47 @@ class Page:
             void_color=VOID_COLOR,
             annotators=any(m is not None and m.has_errors for m in map(drawn_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
-            js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
+            # In a function, so that the scripts define no global names
+            js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),
             data=_script_json(data),
             served=served,
             n_pictures=len(self.images) if served and self.sources else self.n_pictures,
-            pictures=[(i, _script_json(drawn)) for i, drawn in sorted(self.drawn.items())],
+            pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
+
+    def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
+        """Return the data that the page's scripts draw, see page/1_base.js."""
+        runs = self.runs
+        styles = iter(curve_lines(len(runs) + len(self.published_curves)))
+        curves = []
+        for run in runs:
+            score = run.score(run.with_curve[0]) if run.with_curve else None
+            points, best = (score.curve, score.ods) if score else (None, None)
+            curve = _curve_data(run.name, next(styles), points, best)
+            if (threshold := chosen_threshold(run)) is not None:
+                curve["level"] = round(threshold, 5)
+            curves.append(curve)
+        published = [
+            _curve_data(row.label, next(styles), row.curve, row.curve.ods)
+            for row in self.published_curves
+            if row.curve
+        ]
+        is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in runs)
+        return {
+            "runs": curves,
+            "published": published,
+            "human": [*HUMAN_POINT] if is_human_task else None,
+            "columns": self.columns,
+            "images": list(self.images.values()),
+            "groups": _groups(runs, self.by, self.images),
+            "csv": {table.key: to_csv(table) for table in tables},
+            "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
+            "served": served,
+        }
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
-    """Return data set, date and protocol, a line each; several where the runs differ."""
+    """Return a line each for data set, date and protocol. Different values of runs are joined."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     date = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdigit() else None))
     facts = []
@@ -286,45 +315,59 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _verdict_of(comparison: Comparison) -> list[str]:
-    """Say which run is best, by how much, and whether that is real; or a run's score alone."""
+    """Return lines on which run is best, by how much, and whether the difference is real.
+
+    A single run has one line with its score. Without a defined score the list is empty.
+    """
     score = comparison.scores_shown[0]
-    alone = "" if len({s.partition(".")[0] for s in comparison.scores}) > 1 else score
-    word, percent = heading(score, alone), comparison.percent
-    known = [i for i in comparison.intervals if i.score == score and i.value == i.value]
-    known.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
-    if not known:
+    has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
+    title = heading(score, score if has_one_metric else "")
+    percent = comparison.percent
+    ranked = [i for i in comparison.intervals if i.score == score and not np.isnan(i.value)]
+    ranked.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
+    if not ranked:
         return []
-    best, *others = known
-    spread = (
-        "" if best.low != best.low else f" ({percent} interval {best.low:.3f} to {best.high:.3f})"
-    )
-    if not others:
-        return [f"{best.run}: {word} {best.value:.3f}{spread}."]
-    lines = [f"{best.run} is best: {word} {best.value:.3f}{spread}."]
-    for other in others[:_MOST_LINES]:
-        d = comparison.difference_of(best.run, other.run, score)
+    best, *worse = ranked
+    best_text = f"{title} {best.value:.3f}"
+    if not np.isnan(best.low):
+        best_text += f" ({percent} interval {best.low:.3f} to {best.high:.3f})"
+    if not worse:
+        return [f"{best.run}: {best_text}."]
+    lines = [f"{best.run} is best: {best_text}."]
+    for interval in worse[:_MAX_COMPARED]:
+        d = comparison.difference_of(best.run, interval.run, score)
         low, high = sorted((abs(d.low), abs(d.high)))
-        crosses = (d.low < 0) != (d.high < 0)
-        span = f"{-low if crosses else low:.3f} to {high:.3f}"
-        real = "this is real" if d.significant(comparison.level) else "this may be chance"
+        contains_zero = (d.low < 0) != (d.high < 0)
+        span = f"{-low if contains_zero else low:.3f} to {high:.3f}"
         p = "p < 0.001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
-        support = f"{percent} interval {span}, {p} after Holm's correction"
-        if d.p_holm != d.p_holm:
-            real, support = "whether this is real is not known", "no p-value"
-        lines.append(f"{abs(d.value):.3f} better than {other.run} ({support}): {real}.")
-    if len(others) > _MOST_LINES:
-        lines.append(f"{len(others) - _MOST_LINES} more are lower.")
+        basis = f"{percent} interval {span}, {p} after Holm's correction"
+        if np.isnan(d.p_holm):
+            basis = "no p-value"
+            conclusion = "whether this is real is not known"
+        elif d.significant(comparison.level):
+            conclusion = "this is real"
+        else:
+            conclusion = "this may be chance"
+        lines.append(f"{abs(d.value):.3f} better than {interval.run} ({basis}): {conclusion}.")
+    if len(worse) > _MAX_COMPARED:
+        lines.append(f"{len(worse) - _MAX_COMPARED} more are lower.")
     return lines
 
 
-def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
-    """Put the intervals of `compared` into the tables of scores, which makes one table of two."""
-    by_key, merged, last = {table.key: table for table in compared}, list[Table](), None
+def _merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
+    """Put the intervals of a comparison's tables into the tables of scores.
+
+    Returns the tables of scores, then the tables of the comparison that are not merged.
+    """
+    by_key = {table.key: table for table in compared}
+    merged = list[Table]()
+    last = None  # index of the last table with an interval
     for table in scores:
         if table.key.endswith("-parts"):
-            if (of_parts := by_key.pop(table.key, None)) is not None:
-                notes = [*table.notes, *(n for n in of_parts.notes if isinstance(n, str))]
-                rows = _with_intervals(table, of_parts)
+            parts_table = by_key.pop(table.key, None)
+            if parts_table is not None:
+                notes = [*table.notes, *(n for n in parts_table.notes if isinstance(n, str))]
+                rows = _with_intervals(table, parts_table)
                 table = replace(table, rows=rows, notes=list(dict.fromkeys(notes)))
         elif "scores" in by_key:
             rows = _with_intervals(table, by_key["scores"], f"{table.key}_")
@@ -335,7 +378,7 @@ def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table
     if last is not None:
         table, intervals = merged[last], by_key.pop("scores")
         notes = [*table.notes, f"{intervals.sentence}."]
-        for note in intervals.notes:  # those on columns have the keys that these have here
+        for note in intervals.notes:  # the columns of notes have other keys in the merged table
             if isinstance(note, Note):
                 keys = [key.removeprefix(f"{table.key}_") for key in note.columns]
                 note = replace(note, columns=tuple(keys))
@@ -346,16 +389,17 @@ def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table
     return [*merged, *by_key.values()]
 
 
-def _with_intervals(table: Table, intervals: Table, before: str = "") -> list[list[Cell]]:
-    """Return the rows of a table of scores with the cells of the same rows in another table.
+def _with_intervals(table: Table, intervals: Table, prefix: str = "") -> list[list[Cell]]:
+    """Return the rows of `table`, with the cells of the table `intervals` if it has them.
 
-    The keys of columns begin with `before` there.
+    Rows are matched by their labels, columns by their keys, which have a `prefix` in `intervals`.
     """
-    n, keys = table.n_labels, [field.key for field in intervals.columns]
+    n = table.n_labels
+    keys = [field.key for field in intervals.columns]
     cells = dict[tuple[Cell, ...], Cell]()
     for row in intervals.rows:
         cells |= {(*row[:n], key): cell for key, cell in zip(keys, row, strict=True)}
-    fields = [before + field.key for field in table.columns]
+    fields = [prefix + field.key for field in table.columns]
     return [
         [cells.get((*row[:n], key), cell) for key, cell in zip(fields, row, strict=True)]
         for row in table.rows
@@ -363,78 +407,86 @@ def _with_intervals(table: Table, intervals: Table, before: str = "") -> list[li
 
 
 def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return each run's name, and name and width in percent of the classes' parts of its bar.
+    """Return (run name, [(class name, width in percent)]) for a bar of error classes per run.
 
-    A part is as wide as ODS would rise without that class; the widest bar has 100 %.
+    The width of a class is the rise of ODS without the class; the longest bar has 100 %.
     """
     bars = []
     for lost in losses:
         parts = []
         for side in ("missed", "false"):
-            for shown, name in ERROR_SIDES[side][1].items():
-                parts.append((name, lost[side][shown]["delta_ods"] or 0.0))
+            for code, name in ERROR_SIDES[side][1].items():
+                parts.append((name, lost[side][code]["delta_ods"] or 0.0))
         bars.append((lost["name"], parts))
-    most = max((sum(width for _, width in parts) for _, parts in bars), default=0.0) or 1.0
-    return [(name, [(part, 100 * w / most) for part, w in parts]) for name, parts in bars]
+    longest = max((sum(width for _, width in parts) for _, parts in bars), default=0.0) or 1.0
+    return [(name, [(part, 100 * w / longest) for part, w in parts]) for name, parts in bars]
 
 
 def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
-    """Return what the page draws of slices: title, ticks, lines of all images, and rows.
+    """Return the plot of slices, one `Slices` per run, for the template.
 
-    Positions are in percent of the width, from the least to the greatest end of an interval.
+    `rows` are (label, color, x of the value, of the lower and upper end, text), `wholes` (x, color)
+    of all images of a run, and `ends` the texts at both ends of the axis. Each x is in percent of
+    the width.
     """
-    shown = score_drawn(runs, slices)
-    looks = [color for color, _ in curve_lines(len(runs))]
-    spreads = [scored.score for one in slices for scored in one.scores[shown]]
-    ends = np.array(
-        [[s.value, s.low, s.high] for s in spreads] + [[one.whole[shown]] * 3 for one in slices]
-    )
-    least, most = np.nanmin(ends), np.nanmax(ends)
-    span = (most - least) or 1.0
+    score = score_drawn(runs, slices)
+    colors = [line.color for line in curve_lines(len(runs))]
+    values = [value for s in slices for scored in s.scores[score] for value in scored.score]
+    values += [s.whole[score] for s in slices]
+    lowest, highest = np.nanmin(values), np.nanmax(values)
+    span = (highest - lowest) or 1.0
 
-    def place(value: float) -> float:
-        return round(4 + 92 * float((value - least) / span), 2)
+    def percent(value: float) -> float:
+        return round(4 + 92 * float((value - lowest) / span), 2)
 
     rows = []
-    for one, color in zip(slices, looks, strict=True):
-        for name, scored, n in zip(one.parts.names, one.scores[shown], one.sizes, strict=True):
+    for s, color in zip(slices, colors, strict=True):
+        for name, scored, n in zip(s.parts.names, s.scores[score], s.sizes, strict=True):
             value, low, high = scored.score
-            if value == value:
-                low, high = (value, value) if low != low else (low, high)
-                text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
-                label = f"{one.name}: {name} ({n})" if len(slices) > 1 else f"{name} ({n})"
-                rows.append((label, color, place(value), place(low), place(high), text))
-    wholes = [(place(one.whole[shown]), color) for one, color in zip(slices, looks, strict=True)]
-    title = f"{heading(shown)} by {slices[0].parts.column}"
-    return {"title": title, "rows": rows, "wholes": wholes, "ends": (f"{least:.3f}", f"{most:.3f}")}
+            if np.isnan(value):
+                continue
+            if np.isnan(low):
+                low = high = value
+            text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+            label = f"{s.name}: {name} ({n})" if len(slices) > 1 else f"{name} ({n})"
+            rows.append((label, color, percent(value), percent(low), percent(high), text))
+    return {
+        "title": f"{heading(score)} by {slices[0].parts.column}",
+        "rows": rows,
+        "wholes": [(percent(s.whole[score]), c) for s, c in zip(slices, colors, strict=True)],
+        "ends": (f"{lowest:.3f}", f"{highest:.3f}"),
+    }
 
 
-_MOST_GROUPS = 100  # of a column that the table of images is filtered by
+_MAX_GROUPS = 100  # a column of more groups is no filter of the table of images
 
 
 def _groups(
     runs: Sequence[Evaluation], by: Sequence[str], images: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the label, and the ids of the images, of each group by which images are filtered."""
+    """Return the "label" and image "ids" of each group by which the table can be filtered."""
     groups, seen = [], set[str]()
-    records = {r.image_id: r for run in runs for r in run.records if r.image_id in images}
-    known = list(records.values())
-    for word in (*by, *group_columns(known)):
-        parts = partition(known, word)
-        if parts.column not in seen and len(parts.names) <= _MOST_GROUPS:
+    record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in images}
+    records = list(record_of.values())
+    for column in (*by, *group_columns(records)):
+        parts = partition(records, column)
+        if parts.column not in seen and len(parts.names) <= _MAX_GROUPS:
             seen.add(parts.column)
             for number, name in enumerate(parts.names):
-                ids = [known[i].image_id for i in parts.images_of(number)]
+                ids = [records[i].image_id for i in parts.images_of(number)]
                 groups.append({"label": f"{parts.column}: {name}", "ids": ids})
     return groups
 
 
-def _line(
-    name: str, look: CurveLine, curve: PRCurve | PublishedCurve | None, best: OperatingPoint | None
+def _curve_data(
+    name: str, style: CurveLine, curve: PRCurve | PublishedCurve | None, best: OperatingPoint | None
 ) -> dict[str, object]:
-    """A curve's name and look; its points and the best one: threshold, recall, precision, F."""
-    dash = " ".join(f"{2 * d:g}" for d in look[1])
-    data: dict[str, object] = {"name": name, "color": look[0], "dash": dash}
+    """Return a curve for the page's scripts, without points if `curve` or `best` is None.
+
+    Each point, and the point "ods", is [threshold, recall, precision, F].
+    """
+    dash = " ".join(f"{2 * length:g}" for length in style.dashes)
+    data: dict[str, object] = {"name": name, "color": style.color, "dash": dash}
     if curve is None or best is None:
         return data
     p, r, n = curve.precision, curve.recall, curve.recall.size
@@ -446,37 +498,43 @@ def _line(
 
 
 def _rounded(point: Sequence[float | None]) -> list[float | None]:
+    """Round the numbers of a point to five digits."""
     return [None if v is None else round(float(v), 5) for v in point]
 
 
 WRONG_PIXELS = ("false_pixels", "missed_pixels")
 
 
-def _wrong_pixels(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]) -> list[Column]:
-    """Add the numbers of false and missed pixels at the ODS threshold to the scores of images.
+def _add_wrong_pixels(
+    run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
+) -> list[Column]:
+    """Add each image's false and missed pixels at the ODS threshold to `rows`, in place.
 
-    Returns their columns; none for metrics without a matching.
+    rows : image id -> score -> value
+
+    Returns the added columns, or [] if the metric does not match pixels.
     """
     records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
     if not records or metric not in run.with_curve:
         return []
-    ods, keyed = run.score(metric).ods.threshold or 0.0, {}
+    ods_threshold = run.score(metric).ods.threshold or 0.0
     for record in records:
         counts: Any = record.counts[metric]
-        k = int(np.abs(counts.thresholds - ods).argmin())
+        k = int(np.abs(counts.thresholds - ods_threshold).argmin())
         matched_gt, total_gt, matched_pred, total_pred = counts.matches[k].tolist()
-        keyed[record.image_id] = total_pred - matched_pred, total_gt - matched_gt
-    for image_id, numbers in keyed.items():
-        rows[image_id] = {**rows.get(image_id, {}), **dict(zip(WRONG_PIXELS, numbers, strict=True))}
+        row = rows.setdefault(record.image_id, {})
+        row["false_pixels"] = total_pred - matched_pred
+        row["missed_pixels"] = total_gt - matched_gt
     return [Column(key, key.split("_")[0], score=False) for key in WRONG_PIXELS]
 
 
 class _ImageColumns(NamedTuple):
-    """The number columns of the table of images, and image id -> value of each.
+    """The columns of numbers in the table of images.
 
-    `mains` are the values of each run's main column, which shows on a phone; `ids` the images of
-    all runs, those of the first before others.
-    Columns without values, such as of sizes that were not asked for, are left out.
+    columns : their descriptions for the page's scripts; columns without values are left out
+    values  : image id -> value of each column
+    mains   : image id -> value of each run's main column, which is shown on a phone
+    ids     : the images of all runs, those of the first run first
     """
 
     columns: list[dict[str, Any]]
@@ -486,7 +544,7 @@ class _ImageColumns(NamedTuple):
 
 
 def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
-    """Return the columns of the table of images, of counts or of official tables."""
+    """Return the columns of the table of images, from counts or from official tables."""
     columns, values, mains, ids = [], [], [], dict[str, None]()
     for i, run in enumerate(runs):
         ids |= dict.fromkeys(run.image_ids)
@@ -494,16 +552,17 @@ def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
             rows = run.image_scores(metric)
             ids |= dict.fromkeys(rows)
             of_images = _usual_columns(run, metric, rows)
-            for k, c in enumerate([*of_images, *_wrong_pixels(run, metric, rows)]):
-                whole = c.key in WRONG_PIXELS or c.digits == 0
+            for k, c in enumerate([*of_images, *_add_wrong_pixels(run, metric, rows)]):
+                is_whole = c.key in WRONG_PIXELS or c.digits == 0
+                is_main = m == 0 and k == 0
                 by_image = {name: row[c.key] for name, row in rows.items() if c.key in row}
-                known = {name: round(v, 5) for name, v in by_image.items() if v == v}
-                if not known and k:
+                defined = {name: round(v, 5) for name, v in by_image.items() if not np.isnan(v)}
+                if not defined and k:
                     continue
-                columns.append({"label": c.heading, "run": i, "main": m == k == 0, "whole": whole})
-                values.append(known)
-                if m == k == 0:
-                    mains.append(values[-1])
+                columns.append({"label": c.heading, "run": i, "main": is_main, "whole": is_whole})
+                values.append(defined)
+                if is_main:
+                    mains.append(defined)
     if len(runs) == len(mains) == 2:
         a, b = mains
         columns.append({"label": f"{columns[0]['label']} difference", "run": -1, "main": True})
@@ -512,7 +571,10 @@ def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
 
 
 def _usual_columns(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]) -> list[Column]:
-    """Return the columns of images that tables show; adds the first score of each class to rows."""
+    """Return the image columns that tables show.
+
+    The first score of each class is added to `rows` in place, if there are not too many classes.
+    """
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))
     if usual is None or not run.records:
@@ -521,7 +583,7 @@ def _usual_columns(run: Evaluation, metric: str, rows: dict[str, dict[str, float
     values = run.image_values(metric)
     first = next(c for c in scorer.part_columns if c.key in usual)
     for part, by_key in values.items():
-        if part and len(values) <= _MOST_CLASSES and first.key in by_key:
+        if part and len(values) <= _MAX_CLASSES and first.key in by_key:
             key = f"{part}.{first.key}"
             columns.append(replace(first, key=key, heading=f"{part}: {first.heading}"))
             for image_id, value in zip(run.image_ids, by_key[first.key], strict=True):
@@ -529,10 +591,10 @@ def _usual_columns(run: Evaluation, metric: str, rows: dict[str, dict[str, float
     return columns
 
 
-_MOST_CLASSES = 20  # and the whole, that have a column each in the table of images
+_MAX_CLASSES = 20  # with a column each in the table of images, the whole image included
 
 
 def _script_json(data: object) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Convert data to JSON that cannot end the script element around it."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

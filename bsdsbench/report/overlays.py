@@ -1,8 +1,8 @@
-"""What is drawn of a run's images, and its files: right pixels green, false orange, missed blue.
+"""Colour the pixels of a run's images: matched green, false orange, missed blue.
 
-In runs whose classes of errors were counted false and missed pixels have a shade for each. A pixel
-of another class or object is pink. The pixels add up to the counts of the scores. The colours are
-those of Okabe and Ito, which everyone can distinguish.
+If a run has counted classes of errors, each class has a shade of its own. A pixel of another class
+or object is pink. The pixels add up to the counts of the scores. The colours are those of Okabe and
+Ito, which colour-blind people can distinguish. The last functions write the overlays to files.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.ratios import short
 
-# Of the classes of `DrawnSteps`
+# The colours of the pixel classes of `DrawnSteps`, in the order of the classes
 _EVERY_COLOR = ("#FFFFFF", *PIXEL_COLORS.values(), *ERROR_COLORS.values(), OTHER_COLOR)
 _EVERY_COLOR += (*BUFFER_COLORS.values(), VOID_COLOR)
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR)
 VOID_STATE = len(COLORS) - 1
-PALE = 0.62  # how far a picture under an overlay is drawn towards white
-OPACITY = 0.6  # of the colours of areas over a picture
-_RING = 0.02  # radius of the ring around the largest error, of the diagonal
-_STRIPE = 4  # pixels, of void
-BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how the names of files end
+PALE = 0.62  # share of white in an image below an overlay
+OPACITY = 0.6  # of coloured areas above an image
+_RING = 0.02  # radius of the ring around the largest error, as a fraction of the diagonal
+_STRIPE = 4  # width of a stripe over void pixels, in pixels
+BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # ends of file names
 
 
 def drawn_metric(run: Evaluation) -> Metric | None:
-    """Return the metric whose pixels are drawn.
+    """Return the metric whose pixels are drawn, or None if no metric of the run can be drawn.
 
-    It is the first that matches boundaries, else the first of those that read the files as the
-    run's first metric.
+    The first metric that matches boundaries is preferred, then the first drawable metric that reads
+    the files in the same way as the run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
@@ -69,9 +69,10 @@ def drawn_metric(run: Evaluation) -> Metric | None:
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
 ) -> DrawnSteps:
-    """Return what each pixel of an image is, with classes of errors by default if they are counted.
+    """Return the class of each pixel of an image (matched, false, missed) at every threshold.
 
-    The run must have a metric that is drawn.
+    `errors` tells classes of errors apart, by default if the run has counted them. The run must
+    have a metric that can be drawn, see `drawn_metric`.
     """
     metric: Any = drawn_metric(run)
     inputs = pred, gt, run.protocol, metric.options_of(run.protocol)
@@ -83,14 +84,14 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the best threshold of the whole set for the metric that is drawn, if it has one."""
+    """Return the ODS threshold of the metric that is drawn, or None if the metric has no ODS."""
     metric = drawn_metric(run)
     score = run.score(metric.name) if metric else {}
     return float(score["ods"]["threshold"] or 0.0) if "ods" in score else None
 
 
 def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the values of truth files that are void for the metric that is drawn."""
+    """Return the values of ground-truth files that are void for the metric that is drawn."""
     metric = drawn_metric(run)
     if metric is None or not metric.void_option:
         return ()
@@ -98,7 +99,7 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return stripes (H, W) over the pixels of an image that are counted nowhere, or None."""
+    """Return stripes (H, W) over the pixels that are not counted, or None if all are counted."""
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
         valid = ~np.isin(gt.labels, void_values(run))
@@ -115,9 +116,11 @@ def paint(
     void: Bool | None = None,
     mark: LargestError | None = None,
 ) -> NDArray[np.uint8]:
-    """Return classes of pixels (H, W) as colours (H, W, 3), on white or on the paled picture.
+    """Convert pixel classes (H, W) to colours (H, W, 3), on white or on a paled photo.
 
-    A ring marks the largest error, and a line leads to the nearest pixel of the other outline.
+    opacity : of the colours over the photo
+    void : stripes (H, W) over pixels that are not counted, or None
+    mark : an error to mark by a ring, with a line to the nearest pixel of the other outline
     """
     from skimage.draw import circle_perimeter, line
 
@@ -126,14 +129,14 @@ def paint(
         classes = np.where(void & (classes == 0), np.uint8(VOID_STATE), classes)
     pixels = colors[classes]
     if photo is not None:
-        ground = np.rint(255 * PALE + photo.mean(axis=2, keepdims=True) * (1 - PALE))
-        share = np.where(classes == 0, 0, opacity)[..., None]
-        pixels = np.rint(share * pixels + (1 - share) * ground).astype(np.uint8)
+        pale_photo = np.rint(255 * PALE + photo.mean(axis=2, keepdims=True) * (1 - PALE))
+        alpha = np.where(classes == 0, 0, opacity)[..., None]
+        pixels = np.rint(alpha * pixels + (1 - alpha) * pale_photo).astype(np.uint8)
     if mark is not None and mark.distance > 0:
         radius = max(3, round(_RING * float(np.hypot(*classes.shape))))
-        for wider, shade in ((1, 255), (0, 0)):
-            ring = circle_perimeter(mark.row, mark.col, radius + wider, shape=classes.shape)
-            pixels[ring] = shade
+        for extra, gray_level in ((1, 255), (0, 0)):
+            ring = circle_perimeter(mark.row, mark.col, radius + extra, shape=classes.shape)
+            pixels[ring] = gray_level
         pixels[line(mark.row, mark.col, mark.to_row, mark.to_col)] = 0
     return pixels
 
@@ -142,7 +145,7 @@ def paint(
 
 
 class Painted(NamedTuple):
-    """An overlay as (H, W, 3) uint8, how the name of its file ends, and its score in words."""
+    """An overlay as (H, W, 3) uint8, with the end of its file name (`kind`) and its score."""
 
     kind: str
     pixels: NDArray[np.uint8]
@@ -150,7 +153,7 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return where the overlay of an image lies that is looked at first, None where it is not."""
+    """Return the path of an image's main overlay in the folder `out`, or None if it is missing."""
     paths = (Path(out, f"{safe_name(image_id)}_{kind}.png") for kind in (BEST, PIXELS))
     return next(filter(Path.is_file, paths), None)
 
@@ -158,22 +161,28 @@ def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image, each painted when it is asked for.
+    """Yield the overlays of an image, each painted when the iterator reaches it.
 
-    At thresholds they are at the image's own of largest F and at the data set's, if it has one; of
-    parts all classes, then each of several.
+    The overlays are at the image's best threshold and at the run's ODS threshold, if there is one.
+    For a metric with parts they show all classes, then each class if there are several.
     """
-    steps, void, of_set = pixel_steps(pred, gt, run), void_stripes(gt, run), chosen_threshold(run)
-    shown = {BEST: steps.best}
+    steps = pixel_steps(pred, gt, run)
+    ods_threshold = chosen_threshold(run)
+    step_by_kind = {BEST: steps.best}
     if steps.parts:
-        names = [PIXELS, *(f"{PIXELS}_{safe_name(part)}" for part in steps.parts[1:])]
-        shown = dict(zip(names, range(len(names)), strict=True))
-    elif of_set is not None:
-        shown[AT_ODS] = int(np.abs(steps.thresholds - of_set).argmin())
-    for kind, k in shown.items():
-        look = OPACITY if steps.areas else 1.0, void, steps.marks[k] if steps.marks else None
-        words = f"{steps.measure} {short(steps.scores.f[k])}"
-        yield Painted(kind, paint(steps.at(k), photo, *look), words)
+        kinds = [PIXELS, *(f"{PIXELS}_{safe_name(part)}" for part in steps.parts[1:])]
+        step_by_kind = {kind: k for k, kind in enumerate(kinds)}
+    elif ods_threshold is not None:
+        step_by_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
+    for kind, k in step_by_kind.items():
+        pixels = paint(
+            steps.at(k),
+            photo,
+            opacity=OPACITY if steps.areas else 1.0,
+            void=void_stripes(gt, run),
+            mark=steps.marks[k] if steps.marks else None,
+        )
+        yield Painted(kind, pixels, f"{steps.measure} {short(steps.scores.f[k])}")
 
 
 def write_overlays(
@@ -183,19 +192,21 @@ def write_overlays(
     image_ids: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write ID_best.png and ID_ods.png of every image, or of some, into `out`; their paths.
+    """Write ID_best.png and ID_ods.png of every image, or of `image_ids`, into the folder `out`.
 
-    Of regions these are ID_pixels.png, and ID_pixels_CLASS.png for each of several classes. Raises
-    DataError if files are gone, or no metric of the run can be drawn, OSError.
+    For region metrics the files are ID_pixels.png, and ID_pixels_CLASS.png if there are several
+    classes. Returns the paths. Raises DataError if files of the run are missing or none of its
+    metrics can be drawn, and OSError if a file cannot be written.
     """
     metric = drawn_metric(run)
     if metric is None:
-        had = ", ".join(run.metrics) or "none"
+        metrics = ", ".join(run.metrics) or "none"
         raise DataError(
             f"{run.name}: no metric whose pixels can be drawn, as those of boundaries, masks and "
-            f"classes, for overlays (it has {had})"
+            f"classes, for overlays (it has {metrics})"
         )
-    sources, written = find_sources(run), []
+    sources = find_sources(run)
+    written = []
     records = [r for r in run.records if image_ids is None or r.image_id in image_ids]
     for done, record in enumerate(records, 1):
         pred, gt = sources.load_of_run(run, record, metric)

@@ -1,12 +1,11 @@
-"""Small pictures for a report: photographs as thumbnails, lines as palette PNG, several at a time.
+"""Make the pictures of a report: photos as thumbnails, lines as palette PNG, pixels as byte planes.
 
-What a pixel is at every threshold (matched, false, missed) is packed as byte planes, which the page
-draws on a canvas at the threshold of its slider.
+The byte planes hold the class of each pixel (matched, false, missed) at every threshold. The page
+draws them on a canvas at the threshold of its slider.
 
-A page of every picture of 200 images and three methods has 30 MB. So those come first that are
-looked at first: by each method the worst and the best, and where two methods differ most; as many
-as fit into `BUDGET`, and at most `MOST`: nobody looks through a thousand small pictures, which take
-longer to draw than everything else.
+A page with all pictures of 200 images and three methods has 30 MB. So the page starts with the
+worst and the best images of each method, and those on which two methods differ most. It has as many
+as fit into `BUDGET`, and at most `MOST`: more take long to draw, and nobody looks at all of them.
 """
 
 from __future__ import annotations
@@ -40,14 +39,16 @@ from bsdsbench.report.overlays import (
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.text import counted
 
-THUMBNAIL = 320  # longer side, pixels
-THUMB = 120  # that of the table
-QUALITY, FULL_QUALITY = 70, 90
-EFFORT, SERVED_EFFORT = 6, 1  # of deflating; less where nothing is kept: a third of the time
-BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
+THUMBNAIL = 320  # longer side of a picture in pixels
+THUMB = 120  # the same of a picture in the table
+QUALITY, FULL_QUALITY = 70, 90  # of JPEG
+EFFORT, SERVED_EFFORT = 6, 1  # zlib levels; a served page needs speed rather than small data
+BUDGET = 5_000_000  # characters, which leave room for tables, values and scripts below 6 MB
 MOST = 200  # images
-_LEVELS = 8
+_LEVELS = 8  # gray levels of annotated lines
 
 
 def _gt_picture(
@@ -56,44 +57,47 @@ def _gt_picture(
     side: int | None = THUMBNAIL,
     void: Bool | None = None,
 ) -> dict[str, object]:
-    """The annotators' boundaries of one image, darker where more agree, and its photograph.
+    """Return the pictures of one image's ground truth as data URLs, for JSON.
 
-    Of label maps their outlines, of masks the masks. `truth` says in words what is drawn, `void` is
-    what is counted nowhere. Also `thumb`, a small picture for the table; `paper` says that it has a
-    transparent ground.
+    "gt" holds the annotated lines, darker if more annotators agree, and "truth" a caption. "size"
+    is (width, height), "thumb" a small picture for the table. "void" (stripes over pixels that are
+    not counted) and "photo" are given if they exist. "paper" is True if the thumb is "gt", which
+    has a transparent background.
     """
-    lines, words = annotated_shares(gt)
+    lines, caption = annotated_shares(gt)
     levels = np.ceil(lines * (_LEVELS - 1)).astype(np.uint8)
-    shades = np.linspace(190, 0, _LEVELS).astype(int)
-    drawn = _uri(
-        "png", png_bytes(levels, [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)])
-    )
-    out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "truth": f"ground truth, {words}"}
+    grays = np.linspace(190, 0, _LEVELS).astype(int)
+    palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
+    gt_uri = _uri("png", png_bytes(levels, palette))
+    pictures = {
+        "gt": gt_uri,
+        "size": [gt.shape[1], gt.shape[0]],
+        "truth": f"ground truth, {caption}",
+    }
     if void is not None:
-        palette = (0, 0, 0, 0), (*COLORS[VOID_STATE], round(255 * OPACITY))
-        out["void"] = _uri("png", png_bytes(void.astype(np.uint8), palette))
+        void_palette = (0, 0, 0, 0), (*COLORS[VOID_STATE], round(255 * OPACITY))
+        pictures["void"] = _uri("png", png_bytes(void.astype(np.uint8), void_palette))
     if photo is None:
-        return {**out, "thumb": drawn, "paper": True}
-    return {**out, "photo": _jpeg_uri(photo, side), "thumb": _jpeg_uri(photo, THUMB)}
+        return {**pictures, "thumb": gt_uri, "paper": True}
+    return {**pictures, "photo": _jpeg_uri(photo, side), "thumb": _jpeg_uri(photo, THUMB)}
 
 
 class AnnotatedLines(NamedTuple):
-    """The share of annotators who drew each pixel, f8 (H, W), or outlines, with a caption."""
+    """The share of annotators who drew each pixel, f8 (H, W), with a caption."""
 
     lines: NDArray[np.float64]
     words: str
 
 
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
-    """Return the drawing of a ground truth: boundaries, or the outlines of masks and labels."""
+    """Return the lines to draw for a ground truth: boundaries, outlines of labels, or the mask."""
     if gt.boundaries:
-        n_annotators = len(gt.boundaries)
-        words = f"{n_annotators} annotator{'s' * (n_annotators > 1)}"
-        return AnnotatedLines(np.mean(gt.boundaries, axis=0), words)
+        caption = counted(len(gt.boundaries), "annotator")
+        return AnnotatedLines(np.mean(gt.boundaries, axis=0), caption)
     if "class_boundaries" in gt.parts:
         n_classes = int(gt.class_boundaries.any(axis=(1, 2)).sum())
-        words = f"boundaries of {n_classes} class{'es' * (n_classes != 1)}"
-        return AnnotatedLines(gt.class_boundaries.any(axis=0).astype(float), words)
+        caption = f"boundaries of {n_classes} {'class' if n_classes == 1 else 'classes'}"
+        return AnnotatedLines(gt.class_boundaries.any(axis=0).astype(float), caption)
     if "labels" in gt.parts:
         return AnnotatedLines(seg2bdry(gt.labels).astype(float), "outlines")
     if "mask" in gt.parts:
@@ -102,7 +106,10 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 
 
 def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
-    """A picture at most `side` pixels long, or in full size, (H, W) gray or (H, W, 3)."""
+    """Return a (H, W) or (H, W, 3) picture as a JPEG data URL.
+
+    `side` limits the longer side in pixels; None keeps the full size.
+    """
     from PIL import Image
 
     image = Image.fromarray(pixels)
@@ -114,7 +121,10 @@ def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
 
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
-    """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
+    """Return the prediction as dark lines on white, as it is compared with thresholds.
+
+    For segmentations a line is darker if more of them have it.
+    """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
 
@@ -128,27 +138,28 @@ def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
 
 
 def _uri(kind: str, data: bytes) -> str:
+    """Return an image file of type `kind`, such as "png", as a data URL."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return all ids: by turns the next worst, the next best and the next largest difference.
+    """Sort all ids by interest: in turn the worst, the best and the most different images.
 
-    values : one column of each run that compares, image id -> value
+    values : the main score of each run, image id -> value
     """
     rankings = []
-    for column in values:
-        up = sorted(column, key=lambda k: (column[k], k))
-        rankings += [up, up[::-1]]
+    for scores in values:
+        ascending = sorted(scores, key=lambda k: (scores[k], k))
+        rankings += [ascending, ascending[::-1]]
     for a, b in combinations(values, 2):
-        gap = {k: abs(a[k] - b[k]) for k in a.keys() & b.keys()}
-        rankings.append(sorted(gap, key=lambda k: (-gap[k], k)))
-    turns = (k for turn in zip_longest(*rankings) for k in turn if k is not None)
-    return list(dict.fromkeys([*turns, *ids]))
+        difference = {k: abs(a[k] - b[k]) for k in a.keys() & b.keys()}
+        rankings.append(sorted(difference, key=lambda k: (-difference[k], k)))
+    in_turn = (k for turn in zip_longest(*rankings) for k in turn if k is not None)
+    return list(dict.fromkeys([*in_turn, *ids]))
 
 
 class ImagePictures:
-    """Makes the pictures of an image in all runs, small or in full size."""
+    """A function that makes the pictures of one image for all runs, small or in full size."""
 
     def __init__(
         self,
@@ -157,55 +168,68 @@ class ImagePictures:
         full: bool,
         errors: bool = False,
     ) -> None:
-        """Take the runs, their files by name, and whether classes of errors are shown."""
-        self.sources, self.side = sources, None if full else THUMBNAIL
+        """Store what the pictures are made of.
+
+        sources : the files of runs by name; runs without files have no pictures
+        errors : always show classes of errors; otherwise only if a run has counted them
+        """
+        self.sources = sources
+        self.side = None if full else THUMBNAIL
         self.effort = SERVED_EFFORT if full else EFFORT
-        self.errors, self.runs = errors or None, []  # number and run; its records
+        self.errors = errors or None
+        # (number, run, records by image id)
+        self.runs: list[tuple[str, Evaluation, dict[str, ImageRecord]]] = []
         for number, run in enumerate(runs):
             if run.name in sources:
                 records = {record.image_id: record for record in run.records}
                 self.runs.append((str(number), run, records))
 
     def __call__(self, image_id: str) -> tuple[dict[str, Any], list[tuple[Any, DataError]]]:
-        """Return one image's pictures, and the runs with what was wrong with their files."""
-        drawn, faults = dict[str, Any](runs={}), []
+        """Return one image's pictures for JSON, and (run, error) of runs with unusable files."""
+        pictures: dict[str, Any] = {"runs": {}}
+        failures = []
         for number, run, records in self.runs:
-            if image_id not in records:  # the run left it out
+            if image_id not in records:  # the run left the image out
                 continue
             try:
-                sources, metric = self.sources[run.name], drawn_metric(run)
+                sources = self.sources[run.name]
+                metric = drawn_metric(run)
                 pred, gt = sources.load_of_run(run, records[image_id], metric)
-                if "gt" not in drawn:
+                if "gt" not in pictures:
                     photo = sources.photo(image_id, gt.shape)
-                    drawn.update(_gt_picture(gt, photo, self.side, void_stripes(gt, run)))
+                    pictures.update(_gt_picture(gt, photo, self.side, void_stripes(gt, run)))
                 if metric is not None:
                     planes = _planes(pixel_steps(pred, gt, run, self.errors), self.effort)
                     gray = _jpeg_uri(_gray(pred, run), self.side)
-                    drawn["runs"][number] = {"pred": gray, **planes}
+                    pictures["runs"][number] = {"pred": gray, **planes}
             except DataError as error:
-                faults.append((run, error))
-        if faults:
-            words = (f"no pictures of {run.name}: {fault_of(run, error)}" for run, error in faults)
-            drawn["fault"] = "; ".join(words)
-        return drawn, faults
+                failures.append((run, error))
+        if failures:
+            lines = [f"no pictures of {run.name}: {fault_of(run, e)}" for run, e in failures]
+            pictures["fault"] = "; ".join(lines)
+        return pictures, failures
 
 
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Return what each pixel of an image is at every step, in a form for JSON.
+    """Return the class of each pixel of an image at every step, for JSON.
 
-    `planes` is base64 of deflated bytes: `n_changes`, low bytes, then high bytes, then those of
-    `steps`, then `classes`. `sums` are matched and all predicted pixels, where several annotators
-    are summed. `marks` are [row, col, to_row, to_col, distance], or None.
+    `planes` is base64 of deflated bytes: the low bytes of `n_changes`, its high bytes, the low and
+    high bytes of `steps`, then `classes`. `sums` are the matched and all predicted pixels, summed
+    over annotators if there are several. `marks` are [row, col, to_row, to_col, distance], or None.
     """
-    pairs = [(n, n >> 8) for n in (steps.n_changes, steps.steps)]
-    planes = [plane.astype(np.uint8).tobytes() for pair in pairs for plane in pair]
+    planes = []
+    for numbers in (steps.n_changes, steps.steps):
+        planes.append(numbers.astype(np.uint8).tobytes())
+        planes.append((numbers >> 8).astype(np.uint8).tobytes())
     packed = zlib.compress(b"".join([*planes, steps.classes.tobytes()]), effort)
-    matched_gt, total_gt, *of_pred = steps.matches.T.tolist()
-    sums = {"sums": of_pred, "annotators": steps.n_annotators}
-    parts = {"parts": steps.parts, "marks": steps.marks or None}
+    matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()
+    optional: dict[str, object] = {}
+    if steps.n_annotators > 1:
+        optional |= {"sums": pred_sums, "annotators": steps.n_annotators}
+    if steps.parts:
+        optional |= {"parts": steps.parts, "marks": steps.marks or None}
     return {
-        **(sums if steps.n_annotators > 1 else {}),
-        **(parts if steps.parts else {}),
+        **optional,
         "planes": base64.b64encode(packed).decode("ascii"),
         "n": int(steps.steps.size),
         "size": steps.n_changes.shape[::-1],
@@ -228,28 +252,36 @@ def draw_pictures(
     full: bool,
     progress: Progress | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Image id and pictures, in the order of ids: of all (full), or what `MOST` and `BUDGET` allow.
+    """Yield (image id, pictures) in the order of `ids`, made in threads.
 
-    named : runs whose folders were given: a fault of theirs is raised; of others `notes` gets it
+    named : names of runs whose folders the user gave. If their files cannot be used, DataError is
+        raised; for other runs a note is appended to `notes`.
+    full : draw all images, otherwise as many as `MOST` and `BUDGET` allow
     """
-    used, faulty = 0, dict[str, list[str]]()
-    ids = ids[: (len(ids) if full else MOST) * bool(pictures.runs)]
+    n_characters = 0
+    reasons_by_run: dict[str, list[str]] = {}
+    if not pictures.runs:
+        ids = []
+    elif not full:
+        ids = ids[:MOST]
     pool = ThreadPoolExecutor(available_cores())
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)
-        for done, (image_id, (pictures_of_image, faults)) in enumerate(made, 1):
-            for run, error in faults:
+        for done, (image_id, (pictures_of_image, failures)) in enumerate(made, 1):
+            for run, error in failures:
                 if run.name in named:
                     raise error
-                faulty.setdefault(run.name, []).append(fault_of(run, error))
-            used += len(repr(pictures_of_image))
-            if used > BUDGET and done > 1 and not full:
+                reasons_by_run.setdefault(run.name, []).append(fault_of(run, error))
+            n_characters += len(repr(pictures_of_image))
+            if n_characters > BUDGET and done > 1 and not full:
                 break
             yield image_id, pictures_of_image
             if progress:
                 progress(done, len(ids), image_id)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    for name, (first, *more) in faulty.items():
-        others = f" (and {len(more)} more images)" * bool(more)
-        notes.append(f"no pictures: {name}: {first}{others}")
+    for name, reasons in reasons_by_run.items():
+        note = f"no pictures: {name}: {reasons[0]}"
+        if len(reasons) > 1:
+            note += f" (and {len(reasons) - 1} more images)"
+        notes.append(note)

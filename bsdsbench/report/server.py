@@ -1,8 +1,8 @@
-"""The viewer of a report, served to this machine alone: all images in full size, when asked for.
+"""Serve the viewer of a report to this machine only, with all images in full size.
 
-A request can name the page or the number of an image, and nothing else: no path of a request ever
-reaches the disk. The address holds a token, since other users of a machine reach its loopback too,
-and the host must be this one by name, since other pages may point theirs at it.
+A request names the page or the number of an image, so that no path of a request reaches the disk.
+The URL holds a token, because other users of the machine can reach its loopback address too. The
+Host header must name this server, because other web pages may point their host at it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bsdsbench.report.pictures import ImagePictures
 from bsdsbench.results.evaluation import Evaluation
 
 LOOPBACK = "127.0.0.1"
-N_SAMPLES = 2000  # of the bootstrap: a second, where people wait
+N_SAMPLES = 2000  # of the bootstrap, which take a second
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -33,9 +33,9 @@ _NOT_THERE = "not there"
 
 
 class ViewServer(ThreadingHTTPServer):
-    """Serves the page of runs and the pictures of their images until it is closed.
+    """A server of the page of runs and of the pictures of their images.
 
-    Maps and annotations are read where the runs say they are. Port 0 is any that is free.
+    Maps and annotations are read from the folders that the runs name. Port 0 is any free port.
     """
 
     daemon_threads = True
@@ -56,15 +56,15 @@ class ViewServer(ThreadingHTTPServer):
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def pictures(self, number: int) -> bytes:
-        """Return an image's pictures, and the faults of the runs' files, as JSON."""
-        drawn, _ = self.maker(self.ids[number])
+        """Return the pictures of image `number` as JSON; "fault" says why pictures are missing."""
+        pictures, _ = self.maker(self.ids[number])
         for key in ("thumb", "paper"):
-            drawn.pop(key, None)
-        return json.dumps(drawn, separators=(",", ":")).encode()
+            pictures.pop(key, None)
+        return json.dumps(pictures, separators=(",", ":")).encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD of the page and of pictures/NUMBER behind the token."""
+    """Handler of GET and HEAD requests for /TOKEN/ and /TOKEN/pictures/NUMBER."""
 
     server: ViewServer
     timeout = 20
@@ -73,9 +73,11 @@ class _Handler(BaseHTTPRequestHandler):
     error_message_format, error_content_type = "%(code)d\n", "text/plain"
 
     def do_HEAD(self) -> None:
+        """Answer like GET, without the body."""
         self.do_GET()
 
     def do_GET(self) -> None:
+        """Send the page or the pictures of an image; 403 for another host, 404 for other paths."""
         wanted = re.fullmatch(r"/([\w-]{1,64})/(?:pictures/([0-9]{1,9}))?", self.path, re.ASCII)
         is_ours = self.headers.get_all("Host", []) in [[host] for host in self.server.hosts]
         if not is_ours or not wanted:
@@ -90,6 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
+        """Send a response with this content type, without the body to a HEAD request."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -100,11 +103,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet: the address of a request holds the token."""
+        """Log nothing, because the path of a request holds the token."""
 
 
 def view(runs: Sequence[Evaluation | str | Path], port: int = 0) -> ViewServer:
-    """Return the server of the viewer of runs; `serve_forever` runs it, at its `address`."""
+    """Return a server of the viewer of runs. Call `serve_forever` and open its `address`."""
     from bsdsbench.results.given_runs import as_runs
 
     return ViewServer(as_runs(runs), port)
