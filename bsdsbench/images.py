@@ -107,6 +107,9 @@ class ImageParts:
         return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
+        """Return a part. Raises MissingPartError if it is absent, AttributeError for
+        other names.
+        """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         if name not in self.parts:

@@ -119,13 +119,12 @@ class MetricCase:
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
-    """Check that two trees of scores are equal, with NaN equal to NaN. Keys of only one tree are
-    skipped, because a class that is absent has no score in a run.
+    """Check that two trees of scores are equal, with NaN equal to NaN.
+
+    Keys of only one tree are skipped, because a class that is absent has no score in a run.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
-        shared_keys = (
-            first_tree.keys() & second_tree.keys()
-        )  # classes that are absent have no scores of a run
+        shared_keys = first_tree.keys() & second_tree.keys()
         assert shared_keys
         for key in shared_keys:
             _assert_same(first_tree[key], second_tree[key])

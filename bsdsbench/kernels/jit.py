@@ -72,6 +72,7 @@ class _OptimisedOnce(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
+        """Optimise the complete code at level 2, with parts internal and loops not unrolled."""
         module = self._final_module
         for function in module.functions:
             if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
@@ -140,14 +141,15 @@ def _compiling_alone(path: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
-    lock, collects = FileLock(path), gc.isenabled()
+    lock = FileLock(path)
+    was_enabled = gc.isenabled()
     with suppress(OSError, NotImplementedError, Timeout):
         lock.acquire(timeout=_PATIENCE)
     gc.disable()
     try:
         yield
     finally:
-        if collects:
+        if was_enabled:
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
@@ -165,6 +167,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
 
     def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
+        """Load the kernel if another process has compiled it, or else compile and keep it."""
         with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:

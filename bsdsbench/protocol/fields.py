@@ -196,6 +196,7 @@ def option(
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
     def convert_element(value: object) -> object:
+        """Convert one value to the type of an element of the default."""
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":

@@ -257,6 +257,7 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
+        """Raise DataError that lists every value that a keyword does not accept."""
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
@@ -352,6 +353,7 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
 
     def __attrs_post_init__(self) -> None:
+        """Raise DataError that lists every reason why the keywords do not go together."""
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):

@@ -282,6 +282,7 @@ class Evidence:
     file: str = ""
 
     def __or__(self, other: Evidence) -> Evidence:
+        """Join the evidence of two sets of maps."""
         return Evidence(
             self.values | other.values,
             max(self.levels, other.levels),

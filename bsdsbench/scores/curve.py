@@ -81,6 +81,7 @@ class PRCurve(TabularCurve):
     whole_image: bool = False
 
     def __post_init__(self) -> None:
+        """Copy the arrays, check their shapes, and make them read-only. Raises ShapeError."""
         shape: tuple[int, ...] = (np.size(self.thresholds),)
         for name in ("thresholds", "precision", "recall", "blank"):
             if getattr(self, name) is None:

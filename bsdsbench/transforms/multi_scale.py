@@ -100,6 +100,7 @@ class MultiScale:
         """Return a detector that calls `detector` at every scale and returns the mean map."""
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
+            """Return the mean of the maps at all scales, float64 (H, W) in [0, 1]."""
             shape = image.shape[:2]
             maps = list[F8]()
             for scale in self.scales:

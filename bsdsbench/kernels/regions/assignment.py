@@ -23,11 +23,12 @@ def largest_total(indptr: I8, cols: I4, counts: I8, col_start: I8) -> int:
     The total is summed over annotators. `indptr`, `cols` and `counts` form a table of
     contingency.py. The columns of annotator k are col_start[k] : col_start[k+1].
     """
-    n_rows, n_cols = indptr.size - 1, int(col_start[-1])
+    n_rows = indptr.size - 1
+    n_cols = int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(indptr))
     table = tabulate(cols, row_of_cell, counts, n_cols, n_rows)
-    room = *np.empty((6, n_rows), np.int64), *np.empty((3, n_cols), np.int64)
-    return sum(_assign_columns(*table, *ends, *room) for ends in pairwise(col_start))
+    work_space = *np.empty((6, n_rows), np.int64), *np.empty((3, n_cols), np.int64)
+    return sum(_assign_columns(*table, *ends, *work_space) for ends in pairwise(col_start))
 
 
 @kernel(_nrt=False)

@@ -61,9 +61,13 @@ def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
     searched once per run of pixels with the same pair. If it is full, the known pairs are counted
     into a larger table as if they were pixels.
     """
-    pair_of_pixel, pairs, n, p = np.empty(pred.size, np.int32), np.empty((3, 0), np.int64), 0, 0
+    pair_of_pixel = np.empty(pred.size, np.int32)
+    pairs = np.empty((3, 0), np.int64)
+    n = 0  # known pairs
+    p = 0  # counted pixels
     while p < pred.size:
-        known, pairs = pairs, np.empty((3, max(512, 2 * n)), np.int64)
+        known = pairs
+        pairs = np.empty((3, max(512, 2 * n)), np.int64)
         slots = np.full(2 * pairs.shape[1], -1, np.int32)
         if n:
             _count_pairs(known[0], known[1], 0, 0, pairs, slots, np.empty(n, np.int32))

@@ -93,6 +93,7 @@ class CocoItems:
         return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
+        """Yield (image name, predicted label map, annotated label map) for each image."""
         for key, (name, shape) in self.images.items():
             maps = []
             annotated = list[_Segment]()
