@@ -19,13 +19,13 @@ from tests.test_page_tables import CALCULATION, PAGES, ROOT, SCRIPTS, name_of
 
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.py"))
 PUBLISHED = ROOT / "bsdsbench/comparison/published.json"
-UNIT = r"(?:%|seconds?|minutes?|hours?|ms|s|[kKMG]i?B|images|pictures|times)(?!\w)"
+UNIT = r"(?:%|seconds?|minutes?|min|hours?|ms|s|[kKMG]i?B|images|pictures|times)(?!\w)"
 NUMBER = re.compile(
     r"(?<![\w.,/-])(?:\d[\d,]*\.\d+|\.\d+|\d+(?:,\d{3})*"
     rf"(?=(?: million)?(?: and \d+| to \d+)? ?{UNIT}))(?!\.?\d|-\d)"
 )
 WORDS = {"three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twenty": 20}
-RATIO = re.compile(rf"\b({'|'.join(WORDS)})(?= times (?:as|more|less|\w+er)\b)")
+RATIO = re.compile(rf"\b({'|'.join(WORDS)})(?= (?:times (?:as|more|less|\w+er)|seconds|minutes)\b)")
 VERSION = re.compile(
     r"(?:Python|numpy|numba|torchmetrics|MONAI|arXiv|[Vv]ersion) [\d.]+(?: to [\d.]+)?"
 )
@@ -102,7 +102,10 @@ def test_numbers_in_sentences_are_tied(path):
     ("sentence", "loose"),
     [
         ("Its ODS is 0.123, not .987.", ["0.123", ".987"]),
-        ("It takes 7.31 s, on 4,321 images 43 minutes.", ["7.31", "4,321", "43"]),
+        (
+            "It takes 7.31 s, on 4,321 images 43 min, or ten seconds.",
+            ["7.31", "4,321", "43", "ten"],
+        ),
         ("Raw maps take twenty times as long, and 37 MB.", ["37", "twenty"]),
         ("83 % of [all](docs/metrics/pixel.md) are right, `0.321` of them in code.", ["83"]),
         ("HED has 0.788 and 0.7883 ([published](docs/reference/published.md)).", ["0.7883"]),
