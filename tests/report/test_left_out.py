@@ -65,7 +65,7 @@ def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_pa
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", [name for name in CASES if name != "boundary"])
 def test_any_two_subsets_of_any_metric(metric, tmp_path):
-    """200 pairs in all; classes and objects are in some of the images alone."""
+    """128 pairs in all; classes and objects are in some of the images alone."""
     make, _, protocol, *_ = CASES[metric]
     shape, images, others = (24, 30), [], []
     for k in range(5):
@@ -77,7 +77,7 @@ def test_any_two_subsets_of_any_metric(metric, tmp_path):
         for name, items in (("a", images), ("b", others))
     ]
     rng = np.random.default_rng(len(metric))
-    for number in range(13):
+    for number in range(8):
         kept = rng.random((2, 5)) < 0.5
         kept[np.arange(2), rng.integers(0, 5, 2)] = True  # not none
         pair = [subset(run, row) for run, row in zip(runs, kept, strict=True)]
