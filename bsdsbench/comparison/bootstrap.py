@@ -1,4 +1,4 @@
-"""Weights of images for a bootstrap and a jackknife, in blocks, and runs' scores under them."""
+"""Draw weights of images for a bootstrap or a jackknife, in blocks, and score runs with them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _FEW_IMAGES = 20
 
 
 class WeightedRun:
-    """A run's counts under some of its metrics as arrays, and its scores under weights of images.
+    """The counts of a run as arrays, with a method that scores weighted samples of its images.
 
-    The images of the runs `beside` follow its own. So many `more_pairs` are taken as matched in
-    each map, where there are as many pixels.
+    The images of the runs `beside` follow the run's own images. `more_pairs` is a number of pairs
+    that are added to the matched pairs of each map, as far as it has enough pixels.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class WeightedRun:
             self._stacks[m] = _with_more_pairs(stack, more_pairs) if more_pairs else stack
 
     def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
-        """Yield each metric with its scores under the weights, see `Metric.scores`."""
+        """Yield each metric with its scores under the weights (S, N), see `Metric.scores`."""
         for metric, stack in self._stacks.items():
             yield metric, metric.all_scores(stack, weights, self._protocol)
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """Return the score columns of all metrics and their parts, by METRIC.SCORE, (S,).
+        """Return the scores of all metrics and their parts, each (S,), by METRIC.SCORE.
 
-        What is infinite is undefined too.
+        Infinite values become NaN.
         """
         scores: dict[str, F8] = {}
         for metric, tree in self.trees(weights):
@@ -70,7 +70,10 @@ class WeightedRun:
         return scores
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Return for each mean over pairs, classes or the like how many of them had a value."""
+        """Return over how many values each mean is taken: METRIC.SCORE -> unit -> number.
+
+        Units are pairs, classes and the like.
+        """
         numbers = {}
         for metric, tree in self.trees(np.ones((1, self._n), np.int64)):
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
@@ -82,7 +85,7 @@ class WeightedRun:
 
 
 def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
-    """Return counts with up to `pairs` more matched pairs per image, as far as pixels allow."""
+    """Return counts with up to `pairs` more matched pairs per image, as far as there are pixels."""
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
         increased[name] = matches = stack[name].copy()
@@ -108,7 +111,7 @@ def sample_counter(progress: Progress | None, total: int) -> Told:
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: Told = lambda _: None
 ) -> list[dict[str, F8]]:
-    """Return each run's scores under the weights of all blocks."""
+    """Return the scores of each run under the weights of all blocks, each (B,) by METRIC.SCORE."""
     parts: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
         for run, blocks_of_run in zip(runs, parts, strict=True):
@@ -121,9 +124,9 @@ def scores_of(
 
 
 class Sampling(NamedTuple):
-    """How bootstrap samples are drawn, and of what: `n` images, or whole clusters of them.
+    """The settings of a bootstrap over `n` images or clusters.
 
-    `clusters` (N,) is the cluster of each image, None where images are drawn.
+    `clusters` (N,) is the cluster number of each image, or None if images are drawn.
     """
 
     n_boot: int
@@ -135,18 +138,18 @@ class Sampling(NamedTuple):
 
     @property
     def units(self) -> str:
-        """Return what is drawn, in words."""
+        """Return what is drawn, in words: "images" or "clusters (COLUMN)"."""
         return f"clusters ({self.column})" if self.column else "images"
 
     @property
     def n_clusters(self) -> int:
-        """Return the number of clusters; 0 where images are drawn."""
+        """Return the number of clusters, or 0 if images are drawn."""
         return self.n if self.column else 0
 
     def of(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return the sampling of the runs' images, or of their clusters by a column.
+        """Return the sampling for the images of the runs, or for their clusters by a column.
 
-        Raises DataError where two runs have other clusters.
+        Raises DataError if two runs have different clusters.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -159,14 +162,17 @@ class Sampling(NamedTuple):
         return self._replace(n=len(first.names), column=first.column, clusters=first.members)
 
     def notes(self, run: Evaluation) -> list[str]:
-        """Return a note on few images, and one on frames of a run that are drawn apart."""
-        rough = f"{self.n} {self.units} only: intervals and p-values are rough"
-        advice = "" if self.column else frames_note(run.records)
-        return [rough] * (self.n < _FEW_IMAGES) + [advice] * bool(advice)
+        """Return notes if there are few images, or if images look like frames of videos."""
+        notes = []
+        if self.n < _FEW_IMAGES:
+            notes.append(f"{self.n} {self.units} only: intervals and p-values are rough")
+        if not self.column and (advice := frames_note(run.records)):
+            notes.append(advice)
+        return notes
 
 
 def checked_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Return a sampling of nothing yet. Raises DataError for values out of range."""
+    """Check the settings of a bootstrap. Raises DataError if one is out of range."""
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     samples = given_number(n_boot, "n_boot", 1, 10_000_000, whole=True)
@@ -174,7 +180,7 @@ def checked_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 
 
 def blocks(count: int, n_images: int) -> list[range]:
-    """Return the numbers of `count` samples, so many at a time that their weights stay small."""
+    """Divide the numbers of `count` samples into ranges whose weights need little memory."""
     step = max(1, min(_SAMPLES, _CELLS // n_images))
     return [range(first, min(first + step, count)) for first in range(0, count, step)]
 
@@ -182,43 +188,47 @@ def blocks(count: int, n_images: int) -> list[range]:
 def bootstrap_weights(
     n_images: int, n_boot: int, seed: int, clusters: I8 | None = None
 ) -> Iterator[Weights]:
-    """Blocks (S, n_images): how often each image is drawn when n_images are, with replacement.
+    """Yield int8 blocks (S, n_images): how often each bootstrap sample draws each image.
 
-    With the number of each image's cluster, `clusters` (n_images,), whole clusters are drawn.
+    Each sample draws n_images images with replacement or, given the cluster number of each image
+    in `clusters` (n_images,), whole clusters.
 
-    Four blocks are drawn at once, and others as these are taken. A byte is enough: 128 times has
-    odds of 1 to 10^215.
+    A background thread starts at once and stays up to four blocks ahead. int8 is wide enough: a
+    count of 128 has a probability of 1e-215.
     """
     n_units = n_images if clusters is None else int(clusters.max()) + 1
-    rng, share = np.random.default_rng(seed), np.full(n_units, 1 / n_units)
+    rng = np.random.default_rng(seed)
+    probabilities = np.full(n_units, 1 / n_units)
 
     def draw(rows: range) -> Weights:
         block = np.empty((len(rows), n_units), np.int8)
-        for part in np.array_split(block, 16):  # they come as wide integers
-            part[:] = rng.multinomial(n_units, share, size=len(part))
+        for part in np.array_split(block, 16):  # multinomial returns int64, so few rows at a time
+            part[:] = rng.multinomial(n_units, probabilities, size=len(part))
         return block if clusters is None else block[:, clusters]
 
-    def drawn() -> Iterator[Any]:
-        pool, rows = ThreadPoolExecutor(1), iter(blocks(n_boot, n_images))
-        ahead = deque(pool.submit(draw, samples) for samples in islice(rows, 4))
+    def generate() -> Iterator[Any]:
+        pool = ThreadPoolExecutor(1)
+        rows = iter(blocks(n_boot, n_images))
+        pending = deque(pool.submit(draw, samples) for samples in islice(rows, 4))
         try:
             yield
-            while ahead:
-                block = ahead.popleft().result()
-                ahead.extend(pool.submit(draw, samples) for samples in islice(rows, 1))
+            while pending:
+                block = pending.popleft().result()
+                pending.extend(pool.submit(draw, samples) for samples in islice(rows, 1))
                 yield block
-        finally:  # no others after an interrupt
+        finally:  # after an interrupt nothing more is drawn
             pool.shutdown(wait=False, cancel_futures=True)
 
-    weights = drawn()
-    next(weights)
+    weights = generate()
+    next(weights)  # runs to the bare yield, so that drawing starts now and `finally` applies
     return weights
 
 
 def jackknife_weights(n_images: int, clusters: I8 | None = None) -> Iterator[Weights]:
-    """Blocks of (n_images, n_images), each image left out once: views of one row of 1 with a 0.
+    """Yield blocks of weights (S, n_images) that leave out each image once.
 
-    With `clusters`, as in `bootstrap_weights`, each cluster is left out once.
+    Given the cluster number of each image in `clusters` (n_images,), each cluster is left out once.
+    Without clusters the rows are views of one row.
     """
     if clusters is not None:
         for rows in blocks(int(clusters.max()) + 1, n_images):

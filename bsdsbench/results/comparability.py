@@ -1,8 +1,8 @@
-"""May the scores of two runs be compared? The one answer, which every part of the package asks for.
+"""Decide whether the scores of two runs are comparable, for every part of the package.
 
-The answer is the list of all respects in which they differ, each with what it does to a comparison.
-Only what the metrics of both use is looked at: two `pixel` runs that differ in the tolerance of
-matching, which `pixel` does not use, may be compared.
+The answer is a list of all differences between the runs, each with its effect on a comparison. Only
+settings that the metrics of both runs use are looked at: two `pixel` runs with different matching
+tolerances are comparable, because `pixel` does not use the tolerance.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 
 
 def _of_task(run: Evaluation, task: Task) -> list[Difference]:
-    """The differences from a published task.
+    """Return the differences between a run and a published task.
 
-    A known ground truth decides by its fingerprint. Of other runs, such as result files of other
-    programs, protocol and number of images must be those of the task.
+    A known ground truth is compared by its fingerprint. For other runs, such as official files, the
+    protocol and the number of images must be those of the task.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -109,10 +109,10 @@ def _of_task(run: Evaluation, task: Task) -> list[Difference]:
 
 
 def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """The predictions' masks, where one run's are gray and were cut, and the other's were not.
+    """Yield a difference if only one run has gray masks that were thresholded.
 
-    What options say of a reading are fields of the protocol; that of the truth is in its
-    fingerprint.
+    Options of reading are fields of the protocol, and the reading of the ground truth is part of
+    its fingerprint.
     """
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
     known = all(record.pred.maps for run in (a, b) for record in run.records)
@@ -125,7 +125,10 @@ def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Return the images that only one run has, and which of them it was told to leave out."""
+    """Yield a difference if only one run has some of the images.
+
+    It does not forbid a comparison if the runs were told to leave these images out.
+    """
     ids = [frozenset(run.image_ids) for run in (a, b)]
     if all(ids) and ids[0] != ids[1]:
         shared = ids[0] & ids[1]
@@ -136,7 +139,7 @@ def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[Difference]:
-    """Return the first common image whose annotations differ in a part that is read."""
+    """Yield the first common image whose annotations differ in a part that the metrics read."""
     other, unknown = {record.image_id: record for record in b.records}, False
     whole = any(registry.get(name).reads_whole_truth for name in metrics)
     for ours in a.records:
@@ -159,7 +162,10 @@ def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """False if the counts alone show that the annotations differ; official files have no more."""
+    """Return False if the counts show that the annotations differ.
+
+    Official files have counts only.
+    """
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):
@@ -175,14 +181,14 @@ class PairDifference(NamedTuple):
     difference: Difference
 
     def line(self) -> str:
-        """Return who differs in what."""
+        """Return the difference in one line, with the names of the runs."""
         difference = self.difference
         forbids = difference.severity is Severity.FORBIDS
         return f"{self.a}, {self.b}: {difference.fault() if forbids else difference.line()}"
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List the differences of all pairs of runs, each field of a run against one other alone."""
+    """List the differences of all pairs of runs. A field of a run is listed for one pair only."""
     listed, known = list[PairDifference](), set[tuple[int, str]]()
     for i, k in sorted(combinations(range(len(runs)), 2), key=lambda pair: (pair[1], pair[0])):
         for difference in comparability(runs[i], runs[k]):
@@ -193,6 +199,6 @@ def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
 
 
 def forbidden(runs: Sequence[Evaluation]) -> list[str]:
-    """Say why scores of these runs are not comparable, a line each; none if they are."""
+    """Return a line for each difference that makes the runs not comparable."""
     listed = pair_differences(runs)
     return [pair.line() for pair in listed if pair.difference.severity is Severity.FORBIDS]

@@ -1,9 +1,9 @@
-"""Groups of images, such as scenes, patients and sizes: a table with a row for each image.
+"""Group images by attributes such as scene, patient or size.
 
-A table comes from a CSV file, a mapping, a data frame, or from the ids themselves by a regular
-expression with named groups. A column holds numbers where all its values are such, else text;
-written with zeros before it (007) a number is text. A column divides the images by its values; one
-of numbers with more than four of them is cut at its quartiles, or where one says.
+The attributes come from a CSV file, a mapping or a data frame with a row per image, or from the
+image ids by a regular expression with named groups. A column holds numbers if all its values are
+numbers, else text. A number with leading zeros (007) is text. A column divides the images by its
+values. A column of more than four different numbers is cut at its quartiles, or at given limits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
 
 class _GroupTable(NamedTuple):
-    """Where a table comes from, the image of each row, and its columns."""
+    """A table of groups: its source for errors, the image id of each row, and its columns."""
 
     source: str
     ids: list[str]
@@ -97,7 +97,10 @@ def group_rows(
 
 
 def _places(table: _GroupTable, rows: Rows, others: Collection[str] | None) -> dict[str, int]:
-    """Return the row of each image. Raises DataError unless rows and images belong together."""
+    """Return the row number of each image.
+
+    Raises DataError if an image has no row or several rows, or if a row names an unknown image.
+    """
     places: dict[str, int] = {}
     faults = []
     known = None if others is None else {*rows, *others}
@@ -122,7 +125,10 @@ def _places(table: _GroupTable, rows: Rows, others: Collection[str] | None) -> d
 
 
 def _table_by(pattern: str, ids: Sequence[str]) -> _GroupTable:
-    """Return what the named groups of a regular expression find in the ids."""
+    """Return a table with a column for each named group of a regular expression on the ids.
+
+    Raises DataError if the expression is bad, has no named group, or does not match an id.
+    """
     source = f"group_by {pattern!r}"
     try:
         compiled = re.compile(pattern)
@@ -140,7 +146,10 @@ def _table_by(pattern: str, ids: Sequence[str]) -> _GroupTable:
 
 
 def _table_of(groups: Any, ids: Collection[str]) -> _GroupTable:
-    """Return the table of a CSV file, a data frame or a mapping."""
+    """Convert a CSV file, a data frame or a mapping to a table.
+
+    Raises DataError for other types.
+    """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # of pandas, or like it
@@ -169,7 +178,10 @@ def _table_of(groups: Any, ids: Collection[str]) -> _GroupTable:
 
 
 def _with_ids(source: str, columns: dict[str, list[Any]], first: bool = False) -> _GroupTable:
-    """Return a table indexed by its column of ids, which is the named one or the first."""
+    """Take the column of ids out of the columns. With `first` it may be the first column.
+
+    Raises DataError if there is no column of ids, or if the columns have different lengths.
+    """
     named = next((name for name in ID_COLUMNS if name in columns), None)
     if named is None and not first:
         expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
@@ -182,7 +194,7 @@ def _with_ids(source: str, columns: dict[str, list[Any]], first: bool = False) -
 
 
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
-    """Return the table of a CSV file with a header; comma, semicolon or tab separate columns."""
+    """Read a CSV file with a header. The separator is a comma, a semicolon or a tab."""
     expected = "expected a header of an id column and others"
     with reading(path, "a table of groups"):
         try:
@@ -209,14 +221,17 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def _once(names: Sequence[str], source: str) -> None:
-    """Raise DataError for a column that is there twice."""
+    """Raise FaultError if a column name is repeated."""
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         line = f"column {twice[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
 
 
 def value_of(given: object, what: str) -> Value:
-    """Return a value as a number or as text; None for an empty one."""
+    """Convert a value to a float or to text.
+
+    An empty value is None. Raises DataError for infinity.
+    """
     if isinstance(given, Real) and not isinstance(given, bool):
         number = float(given)
         if math.isinf(number):
@@ -227,7 +242,7 @@ def value_of(given: object, what: str) -> Value:
 
 
 def _values(given: Sequence[object], what: str) -> list[Value]:
-    """Return the values of a column, all of them numbers or all text."""
+    """Convert the values of a column: all to numbers if possible, else all to text."""
     values = [value_of(value, what) for value in given]
     known = [value for value in values if value is not None]
     if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
@@ -236,16 +251,16 @@ def _values(given: Sequence[object], what: str) -> list[Value]:
 
 
 def text_of(value: Value) -> str:
-    """Return a value as it is printed: 2019, not 2019.0."""
+    """Return a value as it is printed: 2019, not 2019.0, and "no value" for None."""
     if value is None:
         return NO_VALUE
     return f"{value:.12g}" if isinstance(value, float) else value
 
 
 def records_with(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return the records of a run of that name with further columns.
+    """Add columns of groups to the records of the run `name`.
 
-    Raises DataError for a column that is there with other values.
+    Raises DataError if a record has a different value in one of the columns.
     """
     grouped = []
     for record in records:
@@ -272,16 +287,16 @@ class Partition:
     empty: tuple[str, ...] = ()  # groups that were asked for and have no image
 
     def weights(self) -> I8:
-        """Return how often each image is in each group, (G, N): once or not."""
+        """Return an array (G, N) that is 1 if the image is in the group, else 0."""
         return (self.members == np.arange(len(self.names))[:, None]).astype(np.int64)
 
     def images_of(self, group: int) -> I8:
-        """Return the numbers of a group's images."""
+        """Return the numbers of the images of a group."""
         return np.flatnonzero(self.members == group)
 
 
 def group_columns(records: Sequence[ImageRecord]) -> list[str]:
-    """Return the columns of the groups of images, in order."""
+    """Return the columns of the groups of images, in order of occurrence."""
     return list(dict.fromkeys(column for record in records for column in record.groups))
 
 
@@ -334,7 +349,7 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
 
 
 def _edges(cuts: str, column: str) -> list[float]:
-    """Return the numbers of "0,1024,9216", which rise."""
+    """Parse limits such as "0,1024,9216". Raises DataError if they are not increasing numbers."""
     words = [word.strip() for word in cuts.split(",") if word.strip()]
     edges = [float(word) for word in words if _NUMBER.fullmatch(word)]
     if not edges or len(edges) < len(words) or edges != sorted({*edges}):
@@ -344,7 +359,7 @@ def _edges(cuts: str, column: str) -> list[float]:
 
 
 def _as_number(value: Value, column: str) -> float | None:
-    """Return a value as a number. Raises DataError."""
+    """Convert a value to a number. Raises DataError if it is text."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
         raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     return value if value is None else float(value)
@@ -353,9 +368,10 @@ def _as_number(value: Value, column: str) -> float | None:
 def _cut(
     column: str, values: Sequence[float | None], edges: Sequence[float], *, given: bool
 ) -> Partition:
-    """Return the parts between edges; each has its lower edge.
+    """Divide the images by a column of numbers at `edges`. Each range includes its lower limit.
 
-    Edges that were not given are inner ones: the parts begin and end with the values.
+    given : the user chose the edges, so that there is a range below the first one and no upper
+        limit; otherwise the ranges begin and end with the smallest and the largest value
     """
     known = [v for v in values if v is not None]
     low, high = (-math.inf, math.inf) if given else (min(known), max(known))
@@ -379,9 +395,9 @@ def _cut(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Return groups of images that are drawn together, in the order in which they occur.
+    """Return the clusters of images by a column, in the order in which they occur.
 
-    Raises DataError for a column that is not there, and for an image without a value.
+    Raises DataError if the column is unknown or an image has no value.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
@@ -396,9 +412,10 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 
 
 def frames_note(records: Sequence[ImageRecord]) -> str:
-    """Return one line where most ids look like frames: alike but for a last number; else "".
+    """Return a line of advice if most ids look like frames of videos, else "".
 
-    There have to be two sequences or more, of three frames or more each.
+    Frames have ids that are equal but for a number. At least two sequences of three frames are
+    needed.
     """
     stems = Counter(m.groups() for r in records if (m := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}

@@ -1,12 +1,13 @@
-"""Runs that others counted: official files of any program, and reference runs.
+"""Load runs that other programs counted: official files, and reference runs.
 
-ID_ev1.txt files hold the counts of each image, so a folder of them is a whole Evaluation, to be
-compared and bootstrapped like your own. eval_*.txt alone give a curve and scores.
+ID_ev1.txt files hold the counts of each image, so a folder of them is a complete Evaluation that
+can be compared and bootstrapped. eval_*.txt files alone give a curve and scores.
 
-`ref:NAME` can be used in place of a run's folder: the boundary counts of a method on the test
-images of BSDS500, every image at every parameter of the method, matched by the official randomised
-solver. SEISM (Pont-Tuset and Marques, PAMI 2016) stores those of 12 methods, version 3; SAUGE (AAAI
-2025) those of its variants and granularities. There are no maps, so nothing can be counted again.
+A reference run `ref:NAME` can be used like the folder of a run. It has the boundary counts of a
+method on the test images of BSDS500, for every image and every parameter of the method, matched by
+the official randomised solver. The counts are from SEISM (Pont-Tuset and Marques, PAMI 2016),
+version 3, with 12 methods, and from SAUGE (AAAI 2025), with its variants and granularities. There
+are no maps, so nothing can be counted again.
 
 references.npz has for each method its `parameter` (T,) as text; matched_gt, unmatched predicted
 pixels and total_pred are stored as differences along T, split into planes of bytes. `ids` (N,) and
@@ -91,7 +92,10 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Return the run `ref:NAME` as the arguments of an Evaluation. Raises DataError."""
+    """Return the reference run `ref:NAME` as arguments of an Evaluation.
+
+    Raises DataError if there is no such reference run.
+    """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
         known = ", ".join(references())
@@ -136,10 +140,10 @@ def reference_run(name: str) -> RunArguments:
 
 
 def official_run(path: Path) -> RunArguments:
-    """Return a run from a folder of official files, as the arguments of an Evaluation.
+    """Return a run from a folder of official files, as arguments of an Evaluation.
 
-    Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no
-    official files, damaged ones, or if their thresholds differ.
+    The files do not hold image sizes, which are (0, 0). Raises FileFormatError if there are no
+    official files, if they are damaged, or if their thresholds differ.
     """
     tables = read_run_folder(path)
     counts, bare = tables.pop("ev1"), np.zeros((0, 4))
@@ -174,9 +178,9 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _even_grid(printed: F8) -> F8:
-    """Return the even grid where the thresholds are that one as printed with six digits.
+    """Return the exact even grid if the thresholds are that grid printed with six digits.
 
-    A row of threshold 0 before the grid stays before it.
+    Other thresholds are returned unchanged. A row of threshold 0 before the grid stays.
     """
     zero = int(printed.size > 1 and printed[0] == 0)
     even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
@@ -184,19 +188,22 @@ def _even_grid(printed: F8) -> F8:
 
 
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
-    """Return the runs, the reference runs with the AP and ODS rules of the first other run.
+    """Give reference runs the AP and ODS rules of the first run that is not a reference run.
 
-    Without another run they keep their own rules if they have one AP rule in common.
+    If all runs are reference runs, they get the rules of bsds500 if their AP rules differ. The runs
+    are returned unchanged if their AP rules agree, or if the first run states no rules.
     """
-    usual = Protocol.preset("bsds500") if len({r.protocol.ap_rule for r in runs}) > 1 else None
-    rules = next((run.protocol for run in runs if run.reference is None), usual)
+    has_several_rules = len({run.protocol.ap_rule for run in runs}) > 1
+    fallback = Protocol.preset("bsds500") if has_several_rules else None
+    rules = next((run.protocol for run in runs if run.reference is None), fallback)
     if rules is None or not rules.stated:
         return runs
-    fitted = []
+    aligned = []
     for run in runs:
         if run.reference is not None:
+            # A curve without order has no other ODS than its maximum
             ods_rule = rules.ods_rule if run.reference.ordered else "maximum"
             protocol = run.protocol.replace(ap_rule=rules.ap_rule, ods_rule=ods_rule)
             run = replace(run, protocol=protocol)
-        fitted.append(run)
-    return fitted
+        aligned.append(run)
+    return aligned

@@ -1,4 +1,4 @@
-"""Scores of runs as tables: a table a metric, a row a run; and of every image."""
+"""Make tables of scores: a table per metric with a row per run, and tables with a row per image."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line about each reference run among these."""
+    """Return a line about each reference run and each shared run, and on their ODS rules."""
     lines, odd, rules = [], [], set()
     for run in runs:
         rules.add(run.protocol.ods_rule)
@@ -60,7 +60,7 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 class TableWords(TypedDict):
-    """The notes under a table of scores: how they were made, and what distinguishes the runs."""
+    """The texts below a table of scores, as keyword arguments of `Table`."""
 
     caption: str
     reading: str
@@ -69,7 +69,7 @@ class TableWords(TypedDict):
 
 
 def made_how(runs: Sequence[Evaluation]) -> TableWords:
-    """Return how the scores of runs were made, with notes where the runs differ."""
+    """Return the texts below a table: how the scores were made, and in what the runs differ."""
     ways, signatures, lines = dict[str, list[str]](), list[str](), list[str]()
     for run in runs:
         ways.setdefault(f"protocol {run.described}", []).append(run.name)
@@ -91,7 +91,10 @@ def made_how(runs: Sequence[Evaluation]) -> TableWords:
 
 
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each difference of two runs; of all their protocols one, the first."""
+    """Return a line for each difference of two runs.
+
+    Different protocols share one line, the first.
+    """
     protocols_differ, lines = False, list[str]()
     for pair in pair_differences(runs):
         forbids = pair.difference.severity is Severity.FORBIDS
@@ -105,7 +108,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Return what the files of the runs were read as, of each group of runs that differ in it."""
+    """Describe how the files of the runs were read, with names if the runs differ."""
     read: dict[str, list[str]] = {}
     for run in filter(attrgetter("read_as"), runs):
         read.setdefault(run.read_as, []).append(run.name)
@@ -115,16 +118,16 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
 
 
 def left_out_notes(runs: Sequence[Evaluation]) -> list[Note]:
-    """Return notes on who is left out of runs, see `notes_on_left_out`."""
+    """Return notes on the images that runs left out, see `notes_on_left_out`."""
     lacking = {run.name: (len(run.records), run.left_out) for run in runs}
     return notes_on_left_out(lacking)
 
 
 def notes_on_left_out(lacking: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
-    """Return a note for the runs that lack images: how many each has, who is left out and why.
+    """Return notes on the images that runs lack, with reasons and the number of images they have.
 
-    `lacking` has the number of images and image -> reason of each run or method, by its name; those
-    that lack alike have one note.
+    `lacking` maps the name of a run or method to its number of images and to image id -> reason.
+    Runs that lack the same images share a note.
     """
     names: dict[str, list[str]] = {}
     for name, (n_images, reasons) in lacking.items():
@@ -139,7 +142,7 @@ def notes_on_left_out(lacking: Mapping[str, tuple[int, Mapping[str, str]]]) -> l
 
 
 def _images_words(runs: Sequence[Evaluation]) -> str:
-    """Return the number of images of runs in words, or their known set if they all have it."""
+    """Return the number of images of runs in words, or the name of the set if it is known."""
     sizes = sorted({len(run.records) for run in runs})
     if len(sizes) > 1:
         return f"{sizes[0]} to {sizes[-1]} images"
@@ -148,7 +151,7 @@ def _images_words(runs: Sequence[Evaluation]) -> str:
 
 
 def in_short(reasons: Mapping[str, str]) -> str:
-    """Return images with the reasons why they are left out, in brackets: a fault without its file.
+    """List images with the reasons why they are left out, in brackets. File names are dropped.
 
     Examples
     --------
@@ -170,9 +173,9 @@ def in_short(reasons: Mapping[str, str]) -> str:
 def with_left_out(
     tables: Sequence[Table], left_out: Mapping[str, Mapping[str, str]]
 ) -> list[Table]:
-    """Return tables with a row a run with a column of who is left out of it and why, for CSV.
+    """Add a column of left-out images and reasons to the tables with a row per run, for CSV.
 
-    `left_out` is run -> image -> reason; where it is empty the tables stay as they are.
+    `left_out` is run -> image -> reason. If no run lacks images the tables are returned unchanged.
     """
     extended = list(tables)
     for k, table in enumerate(tables if any(left_out.values()) else ()):
@@ -185,7 +188,7 @@ def with_left_out(
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """Return what to print of the runs' signatures: a line for each that occurs, but not ""."""
+    """Return a line for each signature that occurs, with the names of its runs. "" is dropped."""
     who: dict[str, list[str]] = {}
     for name, line in zip(names, signatures, strict=True):
         who.setdefault(line, []).append(name)
@@ -197,16 +200,17 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 def why_undefined(
     columns: Mapping[str, Column], values: Sequence[Mapping[str, Any]]
 ) -> list[list[Note]]:
-    """Return the notes of each row: why its scores are undefined.
+    """Return notes for each row on why its scores are undefined.
 
-    `columns` are the metric's columns by their keys in the table, `values` each row's scores.
+    columns : the columns of the metric by their keys in the table
+    values : the scores of each row
     """
     scores = {key: Note(f"{c.undefined}.", (key,), True) for key, c in columns.items() if c.score}
     return [[note for key, note in scores.items() if row[key] is None] for row in values]
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
-    """Return a run's curves under a metric by part; the curve of the whole has the key ""."""
+    """Return the curves of a metric by part. The key of the overall curve is ""."""
     scorer, score = registry.get(metric), run.score(metric)
     parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if run.records else {}
     curves = {}
@@ -218,12 +222,12 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
 
 
 def is_area(score: str) -> bool:
-    """Return True for the key of an AP that is read off a curve."""
+    """Return True for the key of an AP, which is an area under a curve."""
     return score.rpartition(".")[2] in ("ap", "ap_mean")
 
 
 def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
-    """Return a note on runs whose AP counts 0 below the start of their curve; "" without any."""
+    """Return a note on runs whose AP counts 0 below the start of their curve, else ""."""
     curves, rules, scorer = {}, set(), registry.get(metric)
     for run in runs:
         rules.add(scorer.ap_rule(run.protocol))
@@ -237,9 +241,9 @@ def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
 
 
 def _with_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """Return the table with the median milliseconds per image of `runs`, which are its first rows.
+    """Add the median milliseconds per image of `runs`, the first rows, as the last column.
 
-    Times of different machines are shown and not ranked. Without any the table stays as it is.
+    Times on different machines are not ranked. Without times the table is returned unchanged.
     """
     machines, rows = dict[str, list[str]](), [[*row, None] for row in table.rows]
     for run, row in zip(runs, rows, strict=False):
@@ -336,7 +340,10 @@ class _Rows(NamedTuple):
 
 
 def _table_of(given: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style) -> Table:
-    """Return the table of a metric's scores, or of their parts; `runs` have the first rows."""
+    """Return the table of a metric's scores, or of the scores of its parts.
+
+    `runs` have the first rows.
+    """
     usual = metric.usual(metric.options_of(runs[0].protocol))
     kinds = ("always", "own" if style.alone else "several")
     known, shown = set().union(*[scores for _, scores, _ in given.rows]), dict[str, Column]()
@@ -374,9 +381,9 @@ def _table_of(given: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _
 def _part_rows(
     metric: Metric, runs: Sequence[Evaluation], alone: bool
 ) -> dict[tuple[str, str], Row]:
-    """Return the rows of the parts of a metric's score by part and run.
+    """Return the rows of a metric's parts by (part, run).
 
-    Of several runs none of parts whose scores are columns of the whole.
+    With several runs, parts whose scores are columns of the overall table are left out.
     """
     rows: dict[str, dict[tuple[str, str], Row]] = {}  # by part
     keys, scores = {c.key for c in metric.columns}, [c.key for c in metric.part_columns if c.score]
@@ -401,7 +408,7 @@ class _Filled(NamedTuple):
 
 
 def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
-    """Return the cells of rows under columns by their keys in the table."""
+    """Return the cells, scores and notes of rows. `columns` are by their keys in the table."""
     cells, by_row, fewer = list[list[Cell]](), list[dict[str, Any]](), list[list[Note]]()
     for name, scores, words in rows:
         scored, row, notes = {}, list[Cell]([name]), list[Note]()
@@ -421,7 +428,10 @@ def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
-    """A metric's column as a column of a table."""
+    """Return the table column of a metric's column, with `digits` decimals.
+
+    `before` is put before the key.
+    """
     return model.Field(
         before + column.key.replace(".", "_"),
         column.heading,
@@ -433,9 +443,11 @@ def table_column(column: Column, digits: int, before: str = "") -> model.Field:
 
 
 def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Precision, recall and F of a run at the threshold that was best on another set, beside its
-    ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
-    protocols, forms or readings of the maps differ."""
+    """Return tables of precision, recall and F of a run at the ODS threshold of another run.
+
+    There is a table for each metric with a curve in both runs, which also has the ODS of `run`.
+    Raises DataError if there is no such metric, or if the protocols or the kinds of maps differ.
+    """
     for pair in pair_differences([other, run]):  # the images are others, NMS must not be
         difference = pair.difference
         decides = difference.of_protocol or difference.field in _OF_MAPS
@@ -473,9 +485,9 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
 
 
 def image_table(run: Evaluation) -> Table:
-    """Return a table of one row per image: its size and its own values under every metric.
+    """Return a table with a row per image: its size and its own scores under every metric.
 
-    Several metrics have their names in the keys ("region_covering").
+    With several metrics the keys begin with the metric, such as "region_covering".
     """
     columns = [model.Field("image", "Image")]
     columns += [model.Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -497,12 +509,17 @@ def image_table(run: Evaluation) -> Table:
 def _group_fields(
     records: Sequence[ImageRecord], others: Sequence[model.Field]
 ) -> list[model.Field]:
-    """Return the columns of the groups of images, numbers or text, beside other columns."""
+    """Return a table column for every grouping attribute of the images.
+
+    `others` are the columns already in the table. A group whose name is taken gets the key
+    "group_NAME".
+    """
     fields, taken = [], {field.key for field in others}
     for column in group_columns(records):
         is_number = all(isinstance(r.groups.get(column), float | None) for r in records)
         key = f"group_{column}" if column in taken else column
-        fields.append(model.Field(key, column, "", ".6g" * is_number, paper=False))
+        number_format = ".6g" if is_number else ""
+        fields.append(model.Field(key, column, "", number_format, paper=False))
     return fields
 
 
@@ -513,7 +530,10 @@ def _group_cells(record: ImageRecord, fields: Sequence[model.Field]) -> list[Cel
 
 
 def _add_left_out(run: Evaluation, fields: list[model.Field], rows: list[list[Cell]]) -> None:
-    """Add a column of reasons and a row for each image that is left out, if there are any."""
+    """Add a column of reasons, and a row for each image that is left out, in place.
+
+    Nothing is added if no image is left out.
+    """
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(model.Field("left_out", "Left out"))
@@ -532,9 +552,10 @@ _BEST_OF_IMAGE = {
 
 
 def per_image(run: Evaluation, metric: str) -> Table:
-    """Every score of every image under a metric: a row an image, then a row for each of its parts.
+    """Return every score of every image: a row per image, then a row for each of its parts.
 
-    What is not measured with the run's options has no column, what is undefined no value.
+    `values` is part -> column -> value of each image. A score that is not measured with the run's
+    options has no column; an undefined score is an empty cell.
     """
     values = run.image_values(metric)
     scorer, measured = registry.get(metric), dict.fromkeys(chain(*values.values()))

@@ -1,8 +1,8 @@
-"""A run's folder, OUT, in three sentences.
+"""Store a run in its folder OUT.
 
-While a run is unfinished OUT holds records.db and no result.json, and a call with the same inputs
-goes on. result.json is removed first and written last, and names the hash of counts.npz; a folder
-without it is not a result. One run at a time holds OUT's lock.
+While a run is unfinished, OUT holds records.db and no result.json, and a call with the same inputs
+continues the run. result.json is removed first and written last, and contains the hash of
+counts.npz; a folder without result.json is not a result. One run at a time holds the lock of OUT.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from bsdsbench.text import show
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
-# What an earlier result left, and would be wrong beside another one
+# Files of an earlier result, which are deleted because they would be wrong beside a new result
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
 _SIDES = ("pred", "gt")  # fields of a record: what their files show
 MAX_IMAGES = 200_000
@@ -71,12 +71,15 @@ _FIELDS = {
     "forms": "form",
     "whole_truths": "whole_truth",
 }
-_LATER = {"whole_truths"}  # runs of earlier versions have none
-_GROUPS = "groups"  # of each image, in JSON; where any has some
+_OPTIONAL_ARRAYS = {"whole_truths"}  # missing in runs of earlier versions
+_GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
 
 
 class Records:
-    """records.db: what a run has counted so far, by image id and a hash of all it depends on."""
+    """The records that a run has counted so far (records.db), by image id.
+
+    Each record has a fingerprint, the hash of everything that it depends on.
+    """
 
     def __init__(self, path: Path) -> None:
         # OUT's own lock is held, and network disks have poor ones
@@ -89,9 +92,9 @@ class Records:
             raise
 
     def _opened(self) -> dict[str, str]:
-        """Make the table, check the whole file, and return the fingerprint of each image."""
+        """Create the table, check the whole file, and return the fingerprint of each image."""
         execute = self.database.execute
-        # A killed process loses nothing by this; what a power cut damages is found when it is read
+        # A killed process loses nothing. Damage by a power cut is found when the file is read.
         execute("pragma synchronous=off")
         execute("pragma locking_mode=exclusive")  # one journal for all records
         execute(
@@ -103,9 +106,9 @@ class Records:
         return dict(execute("select id, mark from record"))
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Return the metrics whose source differs from the one of the last count.
+        """Return the metrics whose source file differs from the one of the last call.
 
-        `sources` are hashes by metric, which are stored.
+        `sources` maps metrics to hashes of their source files, which are stored.
         """
         self.database.execute("create table if not exists source (metric text primary key, hash)")
         before = dict(self.database.execute("select metric, hash from source"))
@@ -113,12 +116,12 @@ class Records:
         return [name for name in sources if before.get(name, sources[name]) != sources[name]]
 
     def __len__(self) -> int:
-        """The number of stored records, also after an interrupt between a write and its note."""
+        """Return the number of stored records, also after an interrupt within `add`."""
         (count,) = self.database.execute("select count(*) from record").fetchone()
         return int(count)
 
     def load(self, image_id: str) -> ImageRecord | None:
-        """The stored record, or None if it is damaged."""
+        """Return the stored record, or None if it is missing or damaged."""
         row = "select data, hash from record where id=?"
         with suppress(ValueError, sqlite3.Error, TypeError):
             data, stored_hash = self.database.execute(row, (image_id,)).fetchone()
@@ -129,7 +132,7 @@ class Records:
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Keep a record, given also as the bytes that `pack_record` made of it in a worker."""
+        """Store a record, given also as the bytes that `pack_record` made in a worker."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint
@@ -137,9 +140,10 @@ class Records:
 
 @contextmanager
 def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
-    """Hold OUT for a run, which is no result meanwhile. Raises RunLockedError, DataError, OSError.
+    """Lock OUT for a run and yield its records. OUT is not a result in the meantime.
 
-    `fresh` forgets what an earlier run counted.
+    `fresh` deletes what an earlier run counted. Raises RunLockedError if another run holds the
+    lock, and OSError if the disk is full.
     """
     with locked(out):
         remove_leftovers(out)
@@ -163,9 +167,10 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
 def writing_result(
     out: Path, content: Mapping[str, Any], counts: bytes
 ) -> Iterator[Callable[[str, str], None]]:
-    """Write a result in place of an earlier one, and yield a function that writes its other files.
+    """Replace the result in OUT, and yield a function that writes its further files.
 
-    That function takes the name and the text of a file. Raises RunLockedError, OSError.
+    The function takes the name and the text of a file. Raises RunLockedError if another run holds
+    the lock, and OSError if a file cannot be written.
     """
     content = {**content, "files": {COUNTS: digest(counts)}}
     data = _result_json(content)
@@ -201,8 +206,10 @@ def writing_result(
 
 
 def _result_json(content: Mapping[str, Any]) -> bytes:
-    """Return the text of result.json, with an image a line: indented it would take ten times as
-    long."""
+    """Return the text of result.json with one image per line.
+
+    Indenting every value would take ten times as long.
+    """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     images = ",\n  ".join(map(encode, content["images"]))
     others = [(key, value) for key, value in content.items() if key != "images"]
@@ -219,7 +226,7 @@ class StoredResult(NamedTuple):
 
 
 def read_result(folder: Path) -> StoredResult:
-    """Read the folder of a finished run. Raises FileFormatError."""
+    """Read the folder of a finished run. Raises FileFormatError if a file is missing or damaged."""
     path = folder / RESULT
     data, counts = read_bytes(path), read_bytes(folder / COUNTS)
     with reading(path, "the result of a run"):
@@ -235,7 +242,10 @@ def read_result(folder: Path) -> StoredResult:
 
 
 def is_run(folder: Path) -> bool:
-    """True for the folder of a finished run. Raises FileFormatError for one that was begun."""
+    """Return True if the folder holds a finished run.
+
+    Raises FileFormatError if the run was not finished.
+    """
     done = (folder / RESULT).exists()
     if not done and ((folder / RECORDS).exists() or (folder / UNFINISHED).exists()):
         raise FileFormatError(
@@ -251,7 +261,7 @@ _LAYOUTS = ("pred_layout", "gt_layout")
 
 @attrs.frozen(kw_only=True)
 class Provenance:
-    """The inputs of a run and how it was made; None or () for what is not known.
+    """The inputs of a run, and how the run was made. Unknown values are None or ().
 
     The names of the fields are the keys of `provenance` in result.json.
     """
@@ -301,7 +311,10 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Read what `to_mapping` made; anything else that a file may hold counts as not known."""
+        """Rebuild a Provenance from the result of `to_mapping`.
+
+        Values that are missing or malformed, such as in an edited file, keep their defaults.
+        """
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)
@@ -325,7 +338,7 @@ class Provenance:
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """Return a record as bytes: a JSON line that describes the arrays, then the arrays."""
+    """Convert a record to bytes: a JSON line that describes the arrays, then the arrays."""
     # 0.4 ms less for each image than an .npz
     arrays, values = [], []
     for metric, counts in record.counts.items():
@@ -343,7 +356,10 @@ def pack_record(record: ImageRecord) -> bytes:
 
 
 def unpack_record(data: bytes) -> ImageRecord:
-    """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
+    """Rebuild a record from the bytes of `pack_record`.
+
+    Raises ValueError or TypeError for other bytes.
+    """
     line, _, values = data.partition(b"\n")
     image_id, size, fingerprint, *rest = json.loads(line)
     texts, (shown, arrays, groups) = rest[: len(_FIELDS) - 3], rest[len(_FIELDS) - 3 :]
@@ -360,10 +376,10 @@ def unpack_record(data: bytes) -> ImageRecord:
 def columns_of(
     records: Sequence[ImageRecord], stacks: Mapping[str, Stack]
 ) -> dict[str, NDArray[Any]]:
-    """Return records as arrays by name: ids, sizes, ..., and METRIC.FIELD stack_counts by image.
+    """Convert records to arrays by name: ids, sizes ..., and METRIC.FIELD for the counts.
 
     `stacks` are the counts of all images by metric. Raises ShapeError if the images have arrays of
-    different shapes, DataError for more than can be read back.
+    different shapes, and DataError if there is more than `unpack_records` accepts.
     """
     arrays = {}
     for name, field in _FIELDS.items():
@@ -392,9 +408,9 @@ def columns_of(
 
 
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
-    """Return arrays as the bytes of an .npz; the same arrays give the same bytes."""
+    """Serialise arrays to .npz bytes, deterministically: equal arrays give equal bytes."""
     buffer = BytesIO()
-    # Level 6 takes thrice as long as 3
+    # Level 6 takes three times as long as level 3. `open` stamps a fixed date, unlike np.savez.
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=level) as packed:
         packed.comment = comment
         for name, array in arrays.items():
@@ -404,57 +420,85 @@ def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes
 
 
 def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
-    """Read the records in the bytes of counts.npz, found in `path`. Raises FileFormatError."""
+    """Read the records in the bytes of counts.npz. `path` names the file in errors.
+
+    Raises FileFormatError if the bytes are damaged.
+    """
     with reading(path, "a bsdsbench counts file"):
         return records_of(unpack_npz(data, text=True, limit=MAX_BYTES))
 
 
 def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Return the records that `columns_of` made arrays of; the arrays are removed from the mapping.
+    """Rebuild the records from the arrays of `columns_of`, and empty `arrays`.
 
-    Raises whatever damaged arrays lead to; `reading` makes one line of it.
+    Damaged arrays may raise any exception; the caller `reading` turns it into one error message.
     """
     count = arrays["ids"].size
     if count > MAX_IMAGES:
         raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
-    for name in _LATER - arrays.keys():
+    for name in _OPTIONAL_ARRAYS - arrays.keys():
         arrays[name] = np.full(count, "")
-    fields = zip(*[arrays.pop(name).tolist() for name in _FIELDS], strict=True)
-    shown = dict[str, list[Sides]]()
-    for name in ("", *[key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]):
-        both = []
-        for side in (f"{name}:{side}" if name else side for side in _SIDES):
-            rows, files = (arrays.pop(f"{side}_{part}", None) for part in ("values", "files"))
-            if rows is None or files is None:  # of an earlier version
-                both.append([NO_EVIDENCE] * count)
-            else:
-                both.append(list(map(Evidence.of_row, rows, files.tolist())))
-        shown[name] = list(map(Sides, *both))
-    first = shown.pop("")
+    columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
+    metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
+    evidence = {name: _pop_evidence(arrays, name, count) for name in ("", *metrics)}
+    main_evidence = evidence.pop("")
     groups = _groups_of(arrays.pop(_GROUPS, np.full(count, "{}")))
-    counts: list[dict[str, Any]] = [{} for _ in range(count)]
-    for key, array in arrays.items():
-        name_of_metric, _, name = key.partition(".")
-        metric, (array,) = registry.get(name_of_metric), Counts(**{name: array}).values()
-        if name in metric.shared and (array == array[:1]).all():
-            array = np.broadcast_to(array[:1].copy(), array.shape)
-        for counts_of_image, row in zip(counts, array[:, np.newaxis], strict=True):
-            values = row[0, ...]  # an array, of single numbers too
-            if name in metric.ragged:
-                values = values[~np.isnan(values).all(axis=-1)]
-            counts_of_image.setdefault(metric.name, {})[name] = values
+    counts = _counts_per_image(arrays, count)
     records = []
-    for k, (by_metric, of_image, sides) in enumerate(zip(counts, fields, first, strict=True)):
-        image_id, size, fingerprint, *texts = of_image
-        known = {metric: counts_of(arrays) for metric, arrays in by_metric.items()}
-        others = {name: of_metric[k] for name, of_metric in shown.items()}
-        values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides, groups[k], others
-        records.append(ImageRecord(*values))
+    for k in range(count):
+        fields = {field: column[k] for field, column in columns.items()}
+        fields["size"] = tuple(fields["size"])
+        record = ImageRecord(
+            **fields,
+            counts={metric: counts_of(values) for metric, values in counts[k].items()},
+            pred=main_evidence[k].pred,
+            gt=main_evidence[k].gt,
+            groups=groups[k],
+            others={name: sides[k] for name, sides in evidence.items()},
+        )
+        records.append(record)
     return tuple(records)
 
 
+def _pop_evidence(arrays: dict[str, NDArray[Any]], name: str, count: int) -> list[Sides]:
+    """Remove the evidence for a metric from `arrays`, and return it for each image.
+
+    `name` is "" for the first metric. Runs of earlier versions have no evidence.
+    """
+    sides = []
+    for side in _SIDES:
+        prefix = f"{name}:{side}" if name else side
+        rows = arrays.pop(f"{prefix}_values", None)
+        files = arrays.pop(f"{prefix}_files", None)
+        if rows is None or files is None:
+            sides.append([NO_EVIDENCE] * count)
+        else:
+            sides.append(list(map(Evidence.of_row, rows, files.tolist())))
+    return list(map(Sides, *sides))
+
+
+def _counts_per_image(arrays: Mapping[str, NDArray[Any]], count: int) -> list[dict[str, Any]]:
+    """Return metric -> name -> array for each image, from arrays of all images by METRIC.NAME."""
+    counts: list[dict[str, Any]] = [{} for _ in range(count)]
+    for key, stored in arrays.items():
+        metric_name, _, name = key.partition(".")
+        metric = registry.get(metric_name)
+        (array,) = Counts(**{name: stored}).values()  # checks the array
+        if name in metric.shared and (array == array[:1]).all():
+            array = np.broadcast_to(array[:1].copy(), array.shape)
+        for counts_of_image, row in zip(counts, array[:, np.newaxis], strict=True):
+            values = row[0, ...]  # an array, even of a single number
+            if name in metric.ragged:
+                values = values[~np.isnan(values).all(axis=-1)]
+            counts_of_image.setdefault(metric.name, {})[name] = values
+    return counts
+
+
 def _groups_of(texts: NDArray[Any]) -> list[dict[str, Value]]:
-    """Return the groups of each image, of its JSON. Raises FaultError."""
+    """Parse the groups of each image from JSON.
+
+    Raises FaultError if a value is neither a number nor text.
+    """
     groups = list(map(parse_json, map(str.encode, texts.tolist())))
     for values in groups:
         if not isinstance(values, dict) or not all(
