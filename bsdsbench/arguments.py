@@ -53,6 +53,8 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
     `what` is the name of the value in errors. Raises DataError for a value that is not numeric or,
     with an integer dtype, not whole.
     """
+    if type(value) is np.ndarray and value.dtype == dtype:  # as nearly always
+        return value
     _refuse_mask(value, what)
     try:
         array = np.asarray(value)

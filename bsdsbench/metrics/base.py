@@ -141,8 +141,9 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     columns, n_images = np.column_stack(list(values.values())), weights.sum(axis=1)
     means = weighted_mean(weights, columns).T
     n_defined = weighted_sum(weights, ~np.isnan(columns)).T
-    counts = {key: (n, n_images) for key, n in zip(values, n_defined, strict=True)}
-    return dict(zip(values, means, strict=True)) | {"over": over("images", counts)}
+    pairs = np.stack(np.broadcast_arrays(n_defined, n_images), axis=-1)
+    of_each = {key: {"images": pair} for key, pair in zip(values, pairs, strict=True)}
+    return dict(zip(values, means, strict=True)) | {"over": of_each}
 
 
 @frozen

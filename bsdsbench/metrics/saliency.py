@@ -367,7 +367,7 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     error, off = np.abs(np.asarray(soft, np.float64) - mask), ~mask
     distance, nearest = ndimage.distance_transform_edt(off, return_indices=True)
     kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
-    blurred = without_void(error[tuple(nearest)], valid)
+    blurred = without_void(error.take(nearest[0] * error.shape[1] + nearest[1]), valid)
     for axis in range(2):  # the Gaussian is a product of one along each axis
         blurred = ndimage.correlate1d(blurred, kernel / kernel.sum(), axis, mode="constant")
     hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
