@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bsdsbench.cli.output import say
 
 if TYPE_CHECKING:
+    from bsdsbench.cli.shared import Given
     from bsdsbench.curves.points import AxesKind, CurvePoints
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
@@ -49,22 +50,20 @@ class NamedCurve(NamedTuple):
     sample: LabelsAndScores | None = None
 
 
-def curve_tables(
-    curves: Sequence[NamedCurve], kind: str, options: Mapping[str, Any]
-) -> list[Table]:
+def curve_tables(curves: Sequence[NamedCurve], given: Given) -> list[Table]:
     """Return the table of summary numbers, and the tables that the options ask for."""
-    tables = [_summary_table(curves, kind, options)]
-    with_steps = [curve for curve in curves if options["steps"] or curve.sample is None]
+    tables = [_summary_table(curves, given)]
+    with_steps = [curve for curve in curves if given.steps or curve.sample is None]
     if with_steps:
         tables.append(_points_table(with_steps))
-    if options["areas"]:
-        tables += _areas_tables(curves, options)
-    if options["crossings"] and len(curves) > 1:
-        tables.append(_crossings_table(curves, kind))
+    if given.areas:
+        tables += _areas_tables(curves, given)
+    if given.crossings and len(curves) > 1:
+        tables.append(_crossings_table(curves, given.kind))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
-    if samples and not options["quantiles"] and (kind == "roc" or len(samples) > 1):
-        roc_tables = _roc_tables(samples, options["reading"])
-        if options["ties"] == "sample" or options["include_inf"] is False:
+    if samples and not given.quantiles and (given.kind == "roc" or len(samples) > 1):
+        roc_tables = _roc_tables(samples, given.reading)
+        if given.ties == "sample" or given.include_inf is False:
             for table in roc_tables:
                 table.notes = [
                     "Of all rows, -inf as the smallest score, equal scores as one point."
@@ -73,7 +72,7 @@ def curve_tables(
     return tables
 
 
-def _summary_table(curves: Sequence[NamedCurve], kind: str, options: Mapping[str, Any]) -> Table:
+def _summary_table(curves: Sequence[NamedCurve], given: Given) -> Table:
     """Return the table of the summary numbers, such as AP and AUC, with a row per curve."""
     from bsdsbench.tables.table import Field, Table
 
@@ -86,13 +85,13 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, options: Mapping[str
         for key in ("positives", "negatives"):
             row[key] = getattr(curve.points, key)
         for axes, form in curve.forms.items():
-            numbers = _POINT_NUMBERS if _is_of_points(curve, options) else _NUMBERS
+            numbers = _POINT_NUMBERS if _is_of_points(curve, given) else _NUMBERS
             for attribute, title in numbers[axes].items():
-                key = f"{axes}_{attribute}" if kind == "both" else attribute
-                heading = f"{axes.upper()} {title}" if kind == "both" else title
+                key = f"{axes}_{attribute}" if given.kind == "both" else attribute
+                heading = f"{axes.upper()} {title}" if given.kind == "both" else title
                 row[key] = getattr(form, attribute)
                 fields[key] = Field(key, heading, "", ".6g")
-            if options["hull"]:
+            if given.hull:
                 hull = curve.points.hull()
                 if axes == "pr":
                     row["achievable"] = hull.area
@@ -104,9 +103,9 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, options: Mapping[str
     return Table("curves", "", [Field("name", "name"), *fields.values()], rows)
 
 
-def _is_of_points(curve: NamedCurve, options: Mapping[str, Any]) -> bool:
+def _is_of_points(curve: NamedCurve, given: Given) -> bool:
     """Return True if a curve has points only: it was given as points, or made of quantiles."""
-    return curve.sample is None or options["quantiles"]
+    return curve.sample is None or bool(given.quantiles)
 
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
@@ -157,18 +156,18 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
-def _areas_tables(curves: Sequence[NamedCurve], options: Mapping[str, Any]) -> list[Table]:
+def _areas_tables(curves: Sequence[NamedCurve], given: Given) -> list[Table]:
     """Return a table of every variant of AP and AUC for curves of samples, and one for points."""
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import to_pr_form
 
-    sample_curves = [curve for curve in curves if not _is_of_points(curve, options)]
+    sample_curves = [curve for curve in curves if not _is_of_points(curve, given)]
     sample_areas = []
     for curve in sample_curves:
         if curve.sample is not None:
             labels, scores = curve.sample.labels, curve.sample.scores
-            sample_areas.append(area_table(labels, scores, reading=options["reading"]))
-    point_curves = [curve for curve in curves if _is_of_points(curve, options)]
+            sample_areas.append(area_table(labels, scores, reading=given.reading))
+    point_curves = [curve for curve in curves if _is_of_points(curve, given)]
     areas_of_points = []
     for curve in point_curves:
         p = curve.points

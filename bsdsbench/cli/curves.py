@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,32 +200,29 @@ def curves_verb(given: Given) -> None:
     """
     from bsdsbench.tables.forms import to_mappings
 
-    files, kind, out, form, options = given.files, given.kind, given.out, given.form, vars(given)
     if not _is_given("kind"):  # --plot and --scale belong to one kind of curve each
         if _is_given("plot"):
-            kind = "roc"
+            given.kind = "roc"
         elif _is_given("scale"):
-            kind = "det"
-    options["kind"] = kind
-    convention = _apply_convention(options)
-    kind = options["kind"]
-    _check_options(kind, files, options, out)
-    curves = _curves_of_files(files, kind, options) + _curves_of_points(kind, options)
-    curves = _rename_curves(curves, options["names"])
-    for target in out:
-        _write(target, curves, kind, options)
-    tables = curve_tables(curves, kind, options)
-    if form == "json":
+            given.kind = "det"
+    convention = _apply_convention(given)
+    _check_options(given)
+    curves = _curves_of_files(given) + _curves_of_points(given)
+    curves = _rename_curves(curves, given.names)
+    for target in given.out:
+        _write(target, curves, given)
+    tables = curve_tables(curves, given)
+    if given.form == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
-        settings = {"kind": kind, "ties": options["ties"]}
+        settings = given.only("kind", "ties")
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)
         return
-    show_tables(tables[:1] if form == "csv" else tables, None, form)
+    show_tables(tables[:1] if given.form == "csv" else tables, None, given.form)
     if convention:
-        line = f"convention {options['convention']}: {' '.join(convention)}"
-        if form == "csv":
+        line = f"convention {given.convention}: {' '.join(convention)}"
+        if given.form == "csv":
             say(line)
         else:
             print(f"\n{line}")
@@ -237,27 +234,27 @@ def _is_given(name: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def _apply_convention(options: dict[str, Any]) -> list[str]:
+def _apply_convention(given: Given) -> list[str]:
     """Set the options that --convention chooses and the user did not give, in place.
 
     A kind other than "pr" stays as it is. An option of quantiles also sets `quantiles`. Returns all
     options of the convention with their final values, as they are written on the command line.
     """
-    values = _CONVENTIONS.get(options["convention"], {})
+    values = _CONVENTIONS.get(given.convention, {})
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name, value in values.items():
-        is_other_kind = name == "kind" and options["kind"] != "pr"
+        is_other_kind = name == "kind" and given.kind != "pr"
         if not _is_given(name) and not is_other_kind:
-            options[name] = value
-        param = params[name]
-        if options[name] is True:
+            setattr(given, name, value)
+        param, value = params[name], getattr(given, name)
+        if value is True:
             flags.append(param.opts[0])
-        elif options[name] is False:
+        elif value is False:
             flags.append(param.secondary_opts[0])
         else:
-            flags.append(f"{param.opts[0]} {options[name]}")
-    options["quantiles"] = options["quantiles"] or any(map(_is_given, _OF_QUANTILES))
+            flags.append(f"{param.opts[0]} {value}")
+    given.quantiles = given.quantiles or any(map(_is_given, _OF_QUANTILES))
     return flags
 
 
@@ -272,16 +269,15 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
     return [curve._replace(name=name) for curve, name in zip(curves, names, strict=True)]
 
 
-def _check_options(
-    kind: str, files: Sequence[str], options: Mapping[str, Any], out: Sequence[str]
-) -> None:
+def _check_options(given: Given) -> None:
     """Raise UsageError for options that exclude each other or that the kind does not use."""
-    n = len(files) + len(options["points"]) + len(options["counts"])
+    kind, files = given.kind, given.files
+    n = len(files) + len(given.points) + len(given.counts)
     if not n:
         raise click.UsageError("give SCORES.csv, --points or --counts")
-    if n > 1 and any(target.endswith(".csv") for target in out):
+    if n > 1 and any(target.endswith(".csv") for target in given.out):
         raise click.UsageError(f"-o FILE.csv: points of {n} files, expected one file")
-    if options["quantiles"]:
+    if given.quantiles:
         refuse((*_OF_SAMPLES, "num_positives", "num_negatives"), "--quantiles")
     if kind not in ("pr", "both"):
         refuse(("interpolate", "normalize_prior"), f"--kind {kind}")
@@ -289,15 +285,13 @@ def _check_options(
         refuse(("plot",), f"--kind {kind}")
     if kind != "det":
         refuse(("scale",), f"--kind {kind}")
-    if options["counts"] and n == len(options["counts"]):
+    if given.counts and n == len(given.counts):
         refuse(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not files:
         refuse((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
 
 
-def _curves_of_files(
-    files: Sequence[str], kind: str, options: Mapping[str, Any]
-) -> list[NamedCurve]:
+def _curves_of_files(given: Given) -> list[NamedCurve]:
     """Read the files and make their curves. Warnings are printed once per file.
 
     Raises DataError if a file or its labels cannot be used. The error names the file.
@@ -306,20 +300,23 @@ def _curves_of_files(
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
 
+    files = given.files
     stems = ["stdin" if file == "-" else Path(file).stem for file in files]
     names = stems if len({*stems}) == len(stems) else files
-    instances = options["instance_count"]  # a number, or the name of a column
+    instances = given.instance_count  # a number, or the name of a column
     count_column = None if instances is None or _is_number(instances) else instances
     file_curves = []
     for file, name in zip(files, names, strict=True):
-        sample = read_scores(file, count_column, options["cluster"])
+        sample = read_scores(file, count_column, given.cluster)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                forms = {axes: _curve_of(sample, axes, options) for axes in SPACES_OF_KIND[kind]}
+                forms = {
+                    axes: _curve_of(sample, axes, given) for axes in SPACES_OF_KIND[given.kind]
+                }
                 ordered = {axes: to_space(curve, axes) for axes, curve in forms.items()}
                 points = points_of(next(iter(ordered.values())))
-                if options["between"]:
+                if given.between:
                     points = points.with_between()
             except DataError as error:
                 raise DataError(evolve(error.problems[0], file=file)) from None
@@ -329,13 +326,13 @@ def _curves_of_files(
     return file_curves
 
 
-def _curve_of(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) -> AnyCurve:
+def _curve_of(sample: LabelsAndScores, axes: str, given: Given) -> AnyCurve:
     """Return the curve of labels and scores on these axes, or of their quantiles."""
     from bsdsbench import curves
     from bsdsbench.errors import DataError
 
-    if options["quantiles"]:
-        instances = options["instance_count"]
+    if given.quantiles:
+        instances = given.instance_count
         if instances is not None:
             if (sample.labels < 0).any():
                 raise DataError("labels below 0, expected the number of positives in each row")
@@ -344,8 +341,8 @@ def _curve_of(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) ->
             sample.labels,
             sample.scores,
             instance_count=instances,
-            num_thresholds=options["num_thresholds"],
-            strict=options["strict"],
+            num_thresholds=given.num_thresholds,
+            strict=given.strict,
         )
     accepted = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
     if axes == "pr":
@@ -353,11 +350,10 @@ def _curve_of(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) ->
     elif axes == "roc":
         accepted += ["plot"]
     curve_function: Callable[..., Any] = getattr(curves, axes)
-    keywords = {name: options[name] for name in accepted}
-    return curve_function(sample.labels, sample.scores, **keywords)
+    return curve_function(sample.labels, sample.scores, **given.only(*accepted))
 
 
-def _curves_of_points(kind: str, options: Mapping[str, Any]) -> list[NamedCurve]:
+def _curves_of_points(given: Given) -> list[NamedCurve]:
     """Make the curves of --points and --counts.
 
     Raises UsageError if the counts of a curve have different totals, and DataError if PR needs
@@ -367,12 +363,12 @@ def _curves_of_points(kind: str, options: Mapping[str, Any]) -> list[NamedCurve]
     from bsdsbench.curves.points import to_space
 
     all_points = []
-    n_positives = options["num_positives"] or math.nan
-    n_negatives = options["num_negatives"] or math.nan
-    for rates in options["points"]:
+    n_positives = given.num_positives or math.nan
+    n_negatives = given.num_negatives or math.nan
+    for rates in given.points:
         fpr, tpr = zip(*rates, strict=True)
         all_points.append(CurvePoints.of_rates(fpr, tpr, n_positives, n_negatives))
-    for counts in options["counts"]:
+    for counts in given.counts:
         totals = {(tp + fn, fp + tn) for tp, fp, fn, tn in counts}
         if len(totals) > 1:
             sizes = " and ".join(f"{p:g} + {n:g}" for p, n in sorted(totals))
@@ -382,12 +378,12 @@ def _curves_of_points(kind: str, options: Mapping[str, Any]) -> list[NamedCurve]
         all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
     curves = []
     for k, points in enumerate(all_points):
-        for axes in SPACES_OF_KIND[kind]:
+        for axes in SPACES_OF_KIND[given.kind]:
             to_space(points, axes)  # raises DataError if the totals are not known
-        if options["between"]:
+        if given.between:
             points = points.with_between()
         name = "points" if len(all_points) == 1 else f"points {k + 1}"
-        curves.append(NamedCurve(name, dict.fromkeys(SPACES_OF_KIND[kind], points), points))
+        curves.append(NamedCurve(name, dict.fromkeys(SPACES_OF_KIND[given.kind], points), points))
     return curves
 
 
@@ -399,28 +395,25 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _write(
-    target: str, curves: Sequence[NamedCurve], kind: str, options: Mapping[str, Any]
-) -> None:
+def _write(target: str, curves: Sequence[NamedCurve], given: Given) -> None:
     """Write the points of a single curve as .csv, or a figure of all curves."""
     from bsdsbench.plotting import plot_spaces
 
     if target.endswith(".csv"):
         (curve,) = curves
-        _write_points(target, curve, kind, options["between"])
+        _write_points(target, curve, given.kind, given.between)
     else:
         # The last form of --kind both is that of PR, which also knows the rates of ROC
         curve_by_name: dict[str, Any] = {
-            curve.name: curve.points if options["between"] else list(curve.forms.values())[-1]
+            curve.name: curve.points if given.between else list(curve.forms.values())[-1]
             for curve in curves
         }
-        keywords = {name: options[name] for name in ("hull", "chance", "plot", "scale", "look")}
         plot_spaces(
             curve_by_name,
             target,
-            spaces=SPACES_OF_KIND[kind],
-            crossed=options["crossings"],
-            **keywords,
+            spaces=SPACES_OF_KIND[given.kind],
+            crossed=given.crossings,
+            **given.only("hull", "chance", "plot", "scale", "look"),
         )
     say(f"wrote {target}", progress=True)
 

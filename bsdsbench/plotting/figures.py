@@ -29,7 +29,7 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.curves.points import AnyCurve, AxesKind, meeting, points_of
 from bsdsbench.curves.ranked import Variant
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
     ARTISTS,
@@ -317,11 +317,7 @@ def _check_comparable(
     for run in runs:
         reasons = [why_not_beside(run, task) for task in tasks]
         problems += [f"{run.name}: {reason}" for reason in reasons if reason]
-    if problems and not force:
-        raise DataError(
-            problems=[f"{problem}; such curves are not comparable" for problem in problems],
-            fix=Setting("force", True, "draws them"),
-        )
+    refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
 
 
 def _method_curve(

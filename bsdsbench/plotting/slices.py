@@ -14,7 +14,7 @@ from bsdsbench.comparison.slices import Slices, slices_of
 from bsdsbench.plotting.style import curve_lines, new_axes, save, style
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import full_name, unknown_score, usual_scores
+from bsdsbench.results.score_names import unknown_score, usual_scores
 
 
 def plot_slices(
@@ -22,7 +22,6 @@ def plot_slices(
     by: str,
     *,
     metric: str | None = None,
-    score: str | None = None,
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
@@ -36,8 +35,8 @@ def plot_slices(
         Runs whose images have groups, or their folders.
     by : str
         The column of groups, in the form that `slices_of` takes.
-    metric, score : str, optional
-        What to draw; default: the first score of the first metric that all runs have.
+    metric : str, optional
+        The metric whose first score is drawn; default: the first that all runs have.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
@@ -46,11 +45,11 @@ def plot_slices(
     Raises
     ------
     DataError
-        If a run lacks the column or the score.
+        If a run lacks the column or the metric.
     """
     evaluations = as_runs(runs)
     slices_of_runs = [slices_of(run, by) for run in evaluations]
-    drawn_score = score_drawn(evaluations, slices_of_runs, metric, score)
+    drawn_score = score_drawn(evaluations, slices_of_runs, metric)
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}
     n_runs = len(evaluations)
@@ -85,21 +84,14 @@ def plot_slices(
 
 
 def score_drawn(
-    runs: Sequence[Evaluation],
-    slices: Sequence[Slices],
-    metric: str | None = None,
-    score: str | None = None,
+    runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Return METRIC.SCORE of `score`, by default the first usual score of `metric`.
+    """Return METRIC.SCORE of the first usual score of `metric`, by default of any metric.
 
-    Raises DataError if not all slices have this score.
+    Raises DataError if no score of it is in all slices.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
-    if score is not None:
-        name = full_name(score, shared)
-    else:
-        candidates = usual_scores(runs[0], shared)
-        name = next((c for c in candidates if metric in (None, c.partition(".")[0])), "")
-    if name not in shared:
-        raise unknown_score(score or metric, shared)
-    return name
+    for name in usual_scores(runs[0], shared):
+        if metric in (None, name.partition(".")[0]):
+            return name
+    raise unknown_score(metric, shared)

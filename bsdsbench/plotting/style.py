@@ -218,11 +218,11 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     return ax
 
 
-def new_row(n: int, height: float = 4.4) -> list[Axes]:
+def new_row(n: int) -> list[Axes]:
     """Return `n` square axes side by side in a new figure."""
     if n == 1:
-        return [new_axes(height)]
-    width = _SIZES[_STYLE.get().look].width or n * (height + 0.3)
+        return [new_axes()]
+    width = _SIZES[_STYLE.get().look].width or n * 4.7
     row = _new_figure((width, width / n - 0.05)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
@@ -250,7 +250,6 @@ def draw_figure(
     draw: Callable[[Axes], object],
     path: str | Path | None = None,
     look: str | None = None,
-    ratio: float = 1.35,
     note: str = "",
 ) -> Figure:
     """Return a figure with one axes, which the function `draw` fills.
@@ -259,11 +258,10 @@ def draw_figure(
 
     path : also write the figure to this .pdf, .svg or .png file
     look : see `style`
-    ratio : the width in heights
     note : text for the metadata of the file
     """
     with style(look, path is not None):
-        ax = new_axes(3.4, ratio)
+        ax = new_axes(3.4, 1.35)
         draw(ax)
         figure = ax.figure.figure
         figure_notes[figure] = note

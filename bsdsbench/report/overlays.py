@@ -109,7 +109,7 @@ def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
     return np.asarray(~valid & ((rows + columns) // _STRIPE % 2 == 0))
 
 
-def paint(
+def _paint(
     classes: NDArray[np.uint8],
     photo: NDArray[np.uint8] | None = None,
     opacity: float = 1.0,
@@ -175,7 +175,7 @@ def paint_image(
     elif ods_threshold is not None:
         step_by_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
     for kind, k in step_by_kind.items():
-        pixels = paint(
+        pixels = _paint(
             steps.at(k),
             photo,
             opacity=OPACITY if steps.areas else 1.0,
