@@ -125,6 +125,7 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     return Disk(half_widths(max_dist_px, shape), mask, cost, outlier_cost(max_dist_px))
 
 
+@lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
     """Return `Disk.half` alone. Raises DataError as `disk` does."""
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -196,6 +197,7 @@ def match_all(
     matched_gt: I8,
     gt_bits: U8 | None = None,
     n_partners: I8 | None = None,
+    arenas: Sequence[NDArray[np.void]] = (),
 ) -> Side:
     """Match the prediction with each annotator at every step.
 
@@ -205,15 +207,12 @@ def match_all(
 
     `gt_bits` is uint64 (ground-truth vertices, words), 0 on entry. It receives the steps at which
     each vertex is matched. `n_partners` is int64 (predicted and ground-truth vertices,). To each
-    vertex the number of its partners after the last step is added.
+    vertex the number of its partners after the last step is added. `arenas` are those of
+    `new_arenas` for as many pixels or more, which are made if there are none.
     """
-    costs, n_steps = truth.disk.cost, matched_gt.size
+    n_steps, words = matched_gt.size, (matched_gt.size + 63) // 64
     n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
-    pred_arena, gt_arena = (
-        new_arena(n, min(costs.size, n_opposite))
-        for n, n_opposite in ((n_pred, n_gt), (n_gt, n_pred))
-    )
-    words = (n_steps + 63) // 64
+    pred_arena, gt_arena = arenas or new_arenas(n_pred, n_gt, truth)
     pred = new_side(steps.pixel, steps.tile, PRED, pred_arena, words)
     largest_gt = new_side(truth.pixel[:n_gt], steps.tile, GT, gt_arena, words)
     work, ordering = new_work(max(n_pred, n_gt)), _new_order(steps, truth)
@@ -240,6 +239,12 @@ def match_all(
             n_partners[:n_pred] += pred.node["mate"] != NO_VERTEX
             n_partners[n_pred:][vertices] += gt.node["mate"] != NO_VERTEX
     return pred
+
+
+def new_arenas(n_pred: int, n_gt: int, truth: Truth) -> list[NDArray[np.void]]:
+    """Allocate the arenas of a prediction and of an annotator with so many pixels."""
+    most, sizes = truth.disk.cost.size, ((n_pred, n_gt), (n_gt, n_pred))
+    return [new_arena(n, min(most, n_opposite)) for n, n_opposite in sizes]
 
 
 def _new_order(steps: Steps, truth: Truth) -> Order:
