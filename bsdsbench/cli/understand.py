@@ -278,6 +278,7 @@ def worst_verb(given: Given) -> None:
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
+    from bsdsbench.results.score_names import unknown_score
 
     one_of_runs_and_methods(given)
     runs, methods, by, columns = given.runs, methods_of(given.method), given.by, given.columns
@@ -289,7 +290,10 @@ def worst_verb(given: Given) -> None:
     group_by_name = by if (by or "").partition("=")[0] in group_columns(loaded[0].records) else None
     if by is not None and group_by_name is None:
         columns = [by, *(columns or [])]
-        if by.endswith(tuple(column.key for column in ERROR_COLUMNS)):
+        classes = [column.key for column in ERROR_COLUMNS]
+        if by.startswith("error.") and by not in classes:
+            raise unknown_score(by, classes)
+        if by.endswith(tuple(classes)):
             with progress("errors") as report:
                 loaded = [with_errors(run, progress=report) for run in loaded]
     entries = with_runs(methods, loaded) or loaded

@@ -192,8 +192,8 @@ def _jackknife_interval(
 
     replicates : the number without each image or cluster
     n_units : how many images or clusters it depends on
-    score : for a score, the interval is cut at 0, and at 1 if higher is better, unless a replicate
-        is beyond
+    score : for a score, the interval is cut at 0, and at 1 if higher is better or it is of a class
+        of errors, unless a replicate is beyond
     """
     from scipy.special import stdtrit
 
@@ -205,7 +205,8 @@ def _jackknife_interval(
     low, high = value - half, value + half
     if score and replicates.min() >= 0:
         low = max(low, 0.0)
-    if score and not lower_is_better(score) and replicates.max() <= 1:
+    is_class = any(score.endswith(f".{column.key}") for column in ERROR_COLUMNS)
+    if score and (is_class or not lower_is_better(score)) and replicates.max() <= 1:
         high = min(high, 1.0)
     return ValueInterval(value, low, high)
 

@@ -131,6 +131,13 @@ def test_images_are_sorted_by_a_class_and_runs_compared_by_it(both):
     assert (difference.value, difference.p) == (0, 1)
 
 
+def test_a_word_that_is_no_class_of_errors_names_the_classes(both):
+    done = command("worst", both[1], "--by=error.nothing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "score 'error.nothing': expected some of error.suppressed" in done.stderr
+    assert "error.background" in done.stderr
+
+
 def test_reports_and_overlays_show_the_classes(both, tmp_path):
     page = tmp_path / "x.html"
     call("report", *both, "-o", page, "--n-boot=99")

@@ -304,6 +304,18 @@ def test_a_slice_is_the_run_of_a_split_file(tmp_path):
             np.testing.assert_array_equal(slices.scores[score][number].score.value, value)
 
 
+def test_intervals_of_the_shares_of_classes_end_at_1():
+    line, pred = np.zeros((40, 40)), np.zeros((3, 40, 40))
+    line[10] = 1
+    pred[:, 10], pred[0, 30], pred[1, 30], pred[2, 12, :30] = 0.9, 0.9, 0.9, 0.9
+    items = [(f"s_{k}", pred[k], [line]) for k in range(3)]
+    protocol = bb.Protocol(max_dist_px=2)
+    run = bb.evaluate_items(items, protocol, errors=True, group_by=r"(?P<scene>s)_", workers=1)
+    shares = slices_of(run, "scene").scores["boundary.error_share.background"][0].score
+    assert 0.5 < shares.value < 1
+    assert shares.high == 1
+
+
 def test_where_ods_is_lost_by_slice():
     rng = np.random.default_rng(0)
     items = [(f"s{k % 2}_{k}", rng.random((24, 24)), [np.eye(24)]) for k in range(6)]
