@@ -1,5 +1,6 @@
 """The pages of the site, read before it is built: their lists, code, numbers and pictures."""
 
+import ast
 import doctest
 import re
 import sys
@@ -80,6 +81,15 @@ def test_every_public_name_is_in_the_api():
     public = {*bb.__all__, *bb.curves.__all__, *bb.contour.__all__}
     constants = {"__version__", "curves", "CONVENTIONS"}
     assert public - constants - set(listed) == set()
+
+
+def test_no_docstring_of_the_api_has_a_substitution_that_sphinx_looks_for():
+    """Such as |a - b|, which is to be abs(a - b)."""
+    for path in sorted((DOCS.parent / "bsdsbench").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                plain = re.sub("`[^`]*`", "", ast.get_docstring(node) or "")
+                assert not re.search(r"(?<!\w)\|\w[^|\n]*\w\|(?!\w)", plain), f"{path}: {node.name}"
 
 
 LINK = re.compile(r"\]\((?!https?:|#|mailto:|/)([^)#\s]+)")

@@ -163,7 +163,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         tp, fp : i8 (257,), at the 256 levels and the adaptive threshold
         half_tp, half_fp : i8 (), above one half
         positives, pixels : i8 (), mask pixels, all pixels that are not void
-        abs_error_sum : f8 (), sum of |map - mask|
+        abs_error_sum : f8 (), sum of abs(map - mask)
         s_measure, weighted_f : f8 ()
         """
         valid = gt.parts.get("valid")
@@ -354,10 +354,10 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute weighted F of a soft map (Margolin, Zelnik-Manor and Tal, CVPR 2014).
 
     `soft` is (H, W) in [0, 1], `mask` (H, W) bool. On the mask a pixel's error is the smaller of
-    |soft - mask| and a blurred error: each pixel off the mask takes the error of its nearest mask
-    pixel, then a Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. Off the mask, errors
-    |soft - mask| are weighted by 2 - 0.5^(distance / 5). An empty mask gives 0. Void pixels
-    (`valid` is False) have no error, like pixels outside the image.
+    abs(soft - mask) and a blurred error: each pixel off the mask takes the error of its nearest
+    mask pixel, then a Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. Off the mask,
+    errors abs(soft - mask) are weighted by 2 - 0.5^(distance / 5). An empty mask gives 0. Void
+    pixels (`valid` is False) have no error, like pixels outside the image.
     """
     from scipy import ndimage
 

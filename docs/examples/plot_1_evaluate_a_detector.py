@@ -47,7 +47,7 @@ ax = None
 for run, name in ((better, "structure tensor"), (simple, "brightness steps")):
     shown = bb.PRCurveDisplay.from_evaluation(run.evaluation, name=name).plot(ax)
     ax = shown.ax_
-ax.set_title("The structure tensor is above everywhere")
+ax.set_title("The structure tensor is above\nat every recall it reaches")
 plt.show()
 
 # %%
