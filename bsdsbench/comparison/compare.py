@@ -138,10 +138,12 @@ def _compared(
 
     `notes` is extended by a note if no difference can be significant.
     """
-    metrics, n_images = shared_metrics(kept), len(kept[0].records)
-    permutes, n_pairs = test == "permutation", len(kept) * (len(kept) - 1) // 2
-    passes = len(kept) + 2 * n_pairs * permutes
-    count_samples = sample_counter(progress, passes * sampling.n_boot)
+    metrics = shared_metrics(kept)
+    n_images = len(kept[0].records)
+    permutes = test == "permutation"
+    n_pairs = len(kept) * (len(kept) - 1) // 2
+    n_passes = len(kept) + (2 * n_pairs if permutes else 0)
+    count_samples = sample_counter(progress, n_passes * sampling.n_boot)
     # A background thread starts to draw the samples now
     weights = bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
     weighted = [WeightedRun(run, metrics) for run in kept]
@@ -155,13 +157,15 @@ def _compared(
     for score in scores:
         by_name = {run.name: (run.values[score], run.draws[score]) for run in sampled}
         ranks[score] = ranks_of(score, by_name, sampling.level)
-    pairs, exchanged = list(combinations(sampled, 2)), {}
+    pairs = list(combinations(sampled, 2))
+    permutation_p = {}
     for a, b in pairs if permutes else ():
         p_values = significance.permutation_p(a.run, b.run, metrics, sampling, count_samples)
-        exchanged[a.name, b.name] = p_values
-    moves, differences = _solver_moves(sampled, metrics), list[ScoreDifference]()
+        permutation_p[a.name, b.name] = p_values
+    moves = _solver_moves(sampled, metrics)
+    differences: list[ScoreDifference] = []
     for family in _families(scores):
-        differences += _differences_of(family, pairs, exchanged, moves, sampling)
+        differences += _differences_of(family, pairs, permutation_p, moves, sampling)
     images = [_image_pairs(m, a, b, sampling.clusters) for m, (a, b) in product(metrics, pairs)]
     shown = usual_scores(kept[0], scores, parts=True)
     if pairs:

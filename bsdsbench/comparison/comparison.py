@@ -21,7 +21,7 @@ _SCHEMA = "bsdsbench.comparison/1"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One run's score and the interval around it."""
+    """A score of a run, with its interval."""
 
     run: str
     score: str
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm."""
+    """The score of `a` minus the score of `b`, with its interval and p-values."""
 
     a: str
     b: str
@@ -40,11 +40,11 @@ class ScoreDifference:
     value: float
     low: float
     high: float
-    p: float  # before the correction over the pairs of the score
+    p: float  # before Holm's correction over all pairs
     p_holm: float
-    least: float = nan  # such a difference is found four times of five: p is below 1 - level
+    least: float = nan  # the smallest difference that is significant with probability 0.8
     solver: bool = False  # the difference is smaller than `solver_moves`
-    solver_moves: float = 0.0  # what the official solver of the runs can move
+    solver_moves: float = 0.0  # how far the official, random solver can move the difference
 
     def significant(self, level: float) -> bool:
         """Return True if p is below 1 - level and the solver cannot have made the difference."""
@@ -53,8 +53,11 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
-    """One image under two runs: its value in each (best F, best covering), a - b, and `influence`,
-    by how much the data set's difference would fall if the image, or its cluster, were left out."""
+    """The values of one image (best F, best covering) in two runs.
+
+    `influence` is by how much the difference on all images would fall without the image, or
+    without its cluster.
+    """
 
     image_id: str
     a: float
@@ -65,8 +68,10 @@ class ImageEffect:
 
 @dataclass(frozen=True, slots=True)
 class ImagePairs:
-    """Two runs image by image, under one metric. effects are in id order, of the images that have a
-    value in both."""
+    """Two runs compared image by image under one metric.
+
+    `effects` are sorted by id. Images without a value in both runs are left out.
+    """
 
     a: str
     b: str
@@ -75,21 +80,23 @@ class ImagePairs:
 
     @property
     def record(self) -> tuple[int, int, int]:
-        """On how many images `a` wins, ties, loses; an error's smaller value wins."""
+        """Return on how many images `a` wins, ties and loses."""
         better = -1 if registry.get(self.metric).image_columns[0].lower else 1
         signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
         return signs.count(1), signs.count(0), signs.count(-1)
 
     @property
     def effect_size(self) -> float:
-        """Mean difference per image over its standard deviation (Cohen's d); 0 if equal."""
+        """Return Cohen's d, the mean difference per image over its standard deviation, 0 if it is
+        0.
+        """
         d = np.array([e.difference for e in self.effects])
         spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
         return float(d.mean()) / spread if spread > 0 else 0.0
 
 
 class ComparedScores(TabularResult):
-    """What a comparison of runs and one of methods have in common."""
+    """Base class of comparisons of runs and of methods."""
 
     __slots__ = ()
     scores: tuple[str, ...]
@@ -100,16 +107,19 @@ class ComparedScores(TabularResult):
 
     @property
     def scores_shown(self) -> tuple[str, ...]:
-        """The scores of its first tables."""
+        """Return the scores of the first tables."""
         return self.shown or self.scores
 
     @property
     def percent(self) -> str:
-        """The level of its intervals, such as "95 %"."""
+        """Return the level of the intervals as text, such as "95 %"."""
         return f"{100 * self.level:g} %"
 
     def interval_of(self, name: str, score: str) -> Interval:
-        """The interval of a score of a run or method, "boundary.ods" or "ods". Raises KeyError."""
+        """Return the interval of a score, such as "boundary.ods" or "ods", of a run or method.
+
+        Raises KeyError if the name or the score is unknown.
+        """
         score = full_name(score, self.scores)
         for interval in self.intervals:
             if (interval.run, interval.score) == (name, score):
@@ -117,7 +127,10 @@ class ComparedScores(TabularResult):
         raise KeyError(f"{name}, {score}")
 
     def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
-        """The difference a - b of one score, for any order of the two. Raises KeyError."""
+        """Return the difference a - b of one score.
+
+        Raises KeyError if a name or the score is unknown.
+        """
         score = full_name(score, self.scores)
         for d in self.differences:
             if d.score == score and (a, b) in ((d.a, d.b), (d.b, d.a)):
@@ -128,7 +141,7 @@ class ComparedScores(TabularResult):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(ComparedScores):
-    """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
+    """The result of `compare`. Runs are in the order of the call.
 
     Parameters
     ----------
@@ -201,11 +214,13 @@ class Comparison(ComparedScores):
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
 
     def tables(self) -> list[Table]:
-        """Scores with intervals; with two runs or more also differences, and image by image."""
+        """Return the table of scores with intervals and, for several runs, of differences and of
+        images.
+        """
         return comparison_tables(self)
 
     def to_mapping(self) -> dict[str, object]:
-        """The comparison as plain values for JSON."""
+        """Return the comparison as plain values for JSON. Undefined numbers are None."""
         text = json.dumps(asdict(self))
         values = json.loads(text, parse_constant=lambda undefined: None)
         for pair, row in zip(self.images, values["images"], strict=True):
@@ -214,7 +229,10 @@ class Comparison(ComparedScores):
         return {"schema": _SCHEMA, **values, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone ("ods"; "all"). Raises DataError."""
+        """Return the comparison with only these scores, such as "ods"; "all" shows every score.
+
+        Raises DataError if a score is unknown.
+        """
         if "all" in scores:
             return replace(self, shown=self.scores)
         kept = chosen_scores(scores, self.scores)

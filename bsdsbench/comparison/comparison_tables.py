@@ -1,4 +1,4 @@
-"""A comparison as tables: scores; of several runs also differences, and image by image."""
+"""Make the tables of a comparison: scores and, for several runs, differences and images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def comparison_tables(compared: Comparison) -> list[Table]:
-    """Return the tables of a comparison, of the scores that it shows."""
+    """Return the tables of a comparison for the scores that it shows."""
     metrics = {score.partition(".")[0] for score in compared.scores}
     # The title of the one metric that all are of stands once, not in every heading.
     (name,) = metrics if len(metrics) == 1 else ("",)
@@ -47,19 +47,24 @@ def comparison_tables(compared: Comparison) -> list[Table]:
         named = score_name(score)
         (parts.setdefault(named.metric, []) if named and named.part else whole).append(score)
     several = len(compared.names) > 1
-    tables = [_score_table(compared, whole, alone)] * bool(whole)
-    tables += [_difference_table(compared, whole, alone)] * (several and bool(whole))
+    tables = []
+    if whole:
+        tables.append(_score_table(compared, whole, alone))
+    if whole and several:
+        tables.append(_difference_table(compared, whole, alone))
     for metric, scores in parts.items():
         tables.append(_part_table(compared, metric, scores))
-        tables += [_difference_table(compared, scores, metric, by_part=True)] * several
-    tables += [_image_table(compared)] * several
+        if several:
+            tables.append(_difference_table(compared, scores, metric, by_part=True))
+    if several:
+        tables.append(_image_table(compared))
     signed = signature_lines(compared.names, compared.signatures) if compared.signatures else []
     words: Any = {"caption": caption, "reading": compared.reading, "signatures": signed}
     return [replace(table, **words) for table in tables]
 
 
 def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
-    """Return notes on who is left out of the runs or methods."""
+    """Return notes on the images that runs or methods left out."""
     n = compared.n_images
     return notes_on_left_out(
         {name: (n, compared.left_out.get(name, {})) for name in compared.names}
@@ -67,13 +72,13 @@ def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return what a reader of these scores has to know."""
+    """Return the notes of a table of these scores."""
     fewer = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *fewer]
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
-    """Return a line for the scores whose means are over other numbers of values in some runs."""
+    """Return a line for scores whose means are over different numbers of values in the runs."""
     headings: dict[str, list[str]] = {}
     for score in filter(coverage.__contains__, scores):
         headings.setdefault(coverage[score], []).append(heading(score))
@@ -82,19 +87,20 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
 
 
 def _score_cell(compared: Comparison, run: int, score: str) -> Estimate:
-    """Return a run's score with its interval and letter."""
+    """Return a run's score with its interval and letter. `run` is the number of the run."""
     interval = compared.interval_of(compared.names[run], score)
     letter = compared.letters[score][run] if len(compared.names) > 1 else ""
     return Estimate(interval.value, interval.low, interval.high, letter)
 
 
 def _letters_note(compared: Comparison, over: str = "") -> str:
+    """Explain the letters. `over` says over what p-values are corrected."""
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{over}, {alpha:.2g})."
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the scores of each part and run with their intervals and letters."""
+    """Return the table of the scores of each part and run, with intervals and letters."""
     several = len(compared.names) > 1
     columns, scored = dict[str, Column](), dict[str, dict[str, str]]()
     for score in scores:
@@ -127,7 +133,7 @@ OVER_PARTS = " over the pairs and parts of each score"
 
 
 def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Table:
-    """Each run's scores with their intervals and letters."""
+    """Return the table of the scores of each run, with intervals and letters."""
     several = len(compared.names) > 1
     fields = {score: score_field(score, alone) for score in scores}
     columns = {fields[score].key: named.column for score in scores if (named := score_name(score))}

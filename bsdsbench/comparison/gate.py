@@ -351,19 +351,19 @@ def _checks_by_slice(
     With statistics a drop has to be significant at 1 - level over all groups (Bonferroni).
     """
     column, slices = runs_by_slice([run, before], by)
-    share = 1 - (1 - level) / len(slices)
+    slice_level = 1 - (1 - level) / len(slices)
     checks = {}
-    for name, (now, was) in slices.items():
-        scores = flat_scores(was)
-        named = [score for score in gated if score in scores]
-        limits = {score: tolerances[score] for score in named}
-        if named:
+    for name, (run_in_slice, baseline_run) in slices.items():
+        scores = flat_scores(baseline_run)
+        scores_in_slice = [score for score in gated if score in scores]
+        limits = {score: tolerances[score] for score in scores_in_slice}
+        if scores_in_slice:
             checks[f"{column}={name}"] = check(
-                now,
-                Baseline(was, scores, {}),
+                run_in_slice,
+                Baseline(baseline_run, scores, {}),
                 tolerance=limits,
-                scores=named,
-                level=share,
+                scores=scores_in_slice,
+                level=slice_level,
                 **sampling,
             )
     return checks

@@ -1,4 +1,4 @@
-"""Where the ODS of runs is lost: the classes of their missed and false pixels, with intervals."""
+"""Show where the ODS of runs is lost: classes of missed and false pixels, with intervals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ERROR_SIDES = {
 
 
 def metric_with_errors(run: Evaluation) -> Metric | None:
-    """Return the first metric of a run that counted its errors by class."""
+    """Return the first metric of a run that counted its errors by class, or None."""
     counts = run.records[0].counts if run.records else {}
     return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
 
@@ -46,10 +46,10 @@ def metric_with_errors(run: Evaluation) -> Metric | None:
 def with_errors(
     run: Evaluation, workers: int | None = None, progress: Progress | None = None
 ) -> Evaluation:
-    """Return the run with the classes of its errors, counted again from its files if need be.
+    """Return the run with every false and missed pixel assigned an error class.
 
-    Raises DataError for a run without maps, for one whose metrics match no pixels, and if the files
-    are not those that were counted.
+    Images are counted again from the files if the run does not store the classes. Raises DataError
+    if the run has no maps, no metric matches pixels, or the files have changed since.
     """
     if metric_with_errors(run) is not None:
         return run
@@ -71,7 +71,7 @@ def with_errors(
 def _record_with_errors(
     run: Evaluation, metric: Metric, sources: Sources, record: ImageRecord
 ) -> ImageRecord:
-    """Return the record of an image with the classes of its errors beside its counts."""
+    """Count an image again with error classes. Raises DataError if other counts have changed."""
     pred, gt = sources.load(record.image_id, run.protocol)
     counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
     matches = {name: counts[name] for name in ("thresholds", "matches")}
@@ -80,11 +80,13 @@ def _record_with_errors(
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
-    """Return the classes of a run's errors as plain values: side -> class -> share, low, high.
+    """Return the error classes of a run as plain values: side -> class -> share, low, high,
+    delta_ods.
 
-    `share` is of the missed or the false pixels at the ODS threshold; of the agreement it is the
-    share of what so many annotators drew that is matched. `delta_ods` is by how much ODS rises
-    where that class is repaired.
+    `share` is a share of the missed or the false pixels at the ODS threshold. On the side
+    "agreement" it is the share of matched pixels among those that one, some or all annotators drew.
+    `delta_ods` is the rise of ODS if the class is repaired. Raises DataError if the classes were
+    not counted.
     """
     metric = metric_with_errors(run)
     if metric is None:
@@ -106,9 +108,9 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 
 
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
-    """Return a row for each run, slice and class of errors, with jackknife intervals.
+    """Return a table with a row for each run, slice and error class, with jackknife intervals.
 
-    Raises DataError as `slices_of`.
+    Raises DataError if the classes were not counted, or under the conditions of `slices_of`.
     """
     rows: list[list[Any]] = []
     for run in runs:
@@ -129,7 +131,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
-    """Return a row for each run and class of errors, of what `lost_scores` returns of each run."""
+    """Return a table with a row for each run and error class. `losses` are from `lost_scores`."""
     rows: list[list[Any]] = []
     for lost in losses:
         for side in ERROR_SIDES:

@@ -58,12 +58,14 @@ class Method:
 
     @property
     def n_runs(self) -> int:
-        """The number of runs."""
+        """Return the number of runs."""
         return len(self.runs)
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Image -> why it is in no score, in the first of the runs that lack it."""
+        """Return image id -> reason for images without counts, from the first run that lacks the
+        image.
+        """
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
             reasons |= run.left_out
@@ -71,11 +73,13 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """True if every run has its own name, by which runs of two methods are paired."""
+        """Return True if the runs have different names, so that methods can be paired by run."""
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
-        """Return the method with its runs in the natural order of distinct names."""
+        """Return the method with its runs sorted by name in natural order, if the names are
+        distinct.
+        """
         runs, seeds = self.runs, self.seeds
         if self.distinct:
             order = sorted(range(self.n_runs), key=lambda k: natural(seeds[k]))
@@ -90,13 +94,15 @@ class Method:
 
     @property
     def labels(self) -> list[str]:
-        """The label of each run: the method's name, with the run's own where there are several."""
+        """Return the label of each run: the method's name, and the run's name if there are several
+        runs.
+        """
         several = self.n_runs > 1
         return [f"{self.name}/{seed}" if several else self.name for seed in self.seeds]
 
 
 class Spread(Enum):
-    """What stands beside the mean over runs."""
+    """The spread that is shown beside a mean over runs."""
 
     SD = "sd"
     RANGE = "range"
@@ -104,7 +110,7 @@ class Spread(Enum):
 
     @property
     def words(self) -> str:
-        """Return what a cell with the mean holds."""
+        """Describe the content of a cell with a mean."""
         if self is Spread.RANGE:
             return "mean over runs [smallest, largest]"
         deviation = "deviation" if self is Spread.SD else "error"
@@ -112,29 +118,29 @@ class Spread(Enum):
 
     @property
     def note(self) -> str:
-        """Return the same as a sentence."""
+        """Return the description as a sentence."""
         return f"{self.words[0].upper()}{self.words[1:]}."
 
 
 class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method. Equal scores have exactly their value as mean."""
+    """One score of the runs of a method. The mean of equal scores is exact."""
 
     values: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """The mean; NaN where one is undefined."""
+        """Return the mean, NaN if a score is undefined."""
         return statistics.mean(self.values)
 
     @property
     def sd(self) -> float:
-        """The standard deviation between runs (n - 1); NaN for one run."""
+        """Return the standard deviation between runs (n - 1), NaN for a single run."""
         known = len(self.values) > 1 and self.mean == self.mean
         return statistics.stdev(self.values) if known else nan
 
     @property
     def se(self) -> float:
-        """The standard error of the mean, of runs alone."""
+        """Return the standard error of the mean over runs."""
         return self.sd / len(self.values) ** 0.5
 
     def cell(self, spread: Spread) -> Estimate:
@@ -148,9 +154,10 @@ class ScoresOfRuns(NamedTuple):
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the parts of paths that are not the same in all: seed0 of out/seed0/ours.
+    """Return the parts of paths that are not the same in all paths, such as seed0 of
+    out/seed0/ours.
 
-    Of paths of several depths, and of equal ones, it is the last part.
+    If the depths of the paths differ, or all paths are equal, the last part is returned.
     """
     paths = [Path(name).parts or (name,) for name in names]
     if len({*map(len, paths)}) == 1:
@@ -161,27 +168,27 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Return the methods with these runs, all in one list, in place of their own."""
+    """Replace the runs of the methods. `runs` has the runs of all methods, in order."""
     rest = iter(runs)
     return [method._changed(islice(rest, method.n_runs), method.seeds) for method in methods]
 
 
 def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
-    """Return the runs of all methods, each by its label."""
+    """Return the runs of all methods, each named by its label."""
     labels = [label for method in methods for label in method.labels]
     return as_runs([run for method in methods for run in method.runs], labels)
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Return the methods that NAME=RUNS,RUNS texts name, see `folders_of`. Raises DataError."""
+    """Load the methods of NAME=RUNS,RUNS texts, see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs)]
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the name of each method and the folders of its runs, of NAME=RUNS,RUNS texts.
+    """Parse NAME=RUNS,RUNS texts to the name of each method and the folders of its runs.
 
-    RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, an address or
-    ref:NAME. Raises DataError for a text of another form, and a pattern that no folder fits.
+    RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, a URL or ref:NAME.
+    Raises DataError if a text has another form, a pattern matches no folder, or a name is repeated.
     """
     methods = []
     for spec in specs:
@@ -196,10 +203,10 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
-    """Return what the patterns match, in natural order; others are names already.
+    """Return the folders and shared runs that match the patterns, in natural order.
 
-    Files that are no shared run are left out of what a pattern matches. Raises DataError for a
-    pattern that no folder fits, which names the option.
+    A text without wildcards is returned as it is. Raises DataError, which names `option`, if a
+    pattern matches nothing.
     """
     folders = list[str]()
     for pattern in patterns:

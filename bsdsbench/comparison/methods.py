@@ -59,9 +59,9 @@ LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 
 
 def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
-    """Return the scores that all runs have, by method and METRIC.SCORE.
+    """Return the scores that all runs have, by (method, METRIC.SCORE).
 
-    Raises DataError where runs of one method have other images than its first; it says which.
+    Raises DataError if the runs of a method are not comparable.
     """
     for method in methods:
         comparable(as_runs(method.runs, method.labels))
@@ -127,12 +127,12 @@ class MethodComparison(ComparedScores):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the methods."""
+        """Return the names of the methods."""
         return tuple(method.name for method in self.methods)
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """The pairs of the same seeds that are too few for a significant p."""
+        """Return the pairs of methods with the same seeds, but too few for a significant p."""
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
 
@@ -145,7 +145,10 @@ class MethodComparison(ComparedScores):
         return _method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
-        """Return the comparison with these scores alone in its tables. Raises DataError."""
+        """Return the comparison with only these scores in its tables.
+
+        Raises DataError for unknown scores.
+        """
         return evolve(self, shown=chosen_scores(scores, self.scores))
 
     def to_mapping(self) -> dict[str, object]:
@@ -285,7 +288,9 @@ def compare_methods(
 
 
 class _Draws(NamedTuple):
-    """Bootstrap draws of a method's score, and how many images they are worth in an interval."""
+    """Bootstrap draws of a method's score, (B,), and the effective number of images for an
+    interval.
+    """
 
     values: F8
     n_effective: float
@@ -296,9 +301,10 @@ class _Draws(NamedTuple):
 
 
 class _SampledMethod(NamedTuple):
-    """The scores of each run of a method: of all images (`once`), and of draws of images.
+    """The scores of each run of a method.
 
-    `drawn_runs` (B, R) is how often each run is drawn, equal for methods of as many runs.
+    once : on all images; draws : in each bootstrap sample, (B,)
+    drawn_runs : how often each sample draws each run, (B, R); equal for methods with as many runs
     """
 
     name: str
@@ -307,11 +313,11 @@ class _SampledMethod(NamedTuple):
     drawn_runs: I8
 
     def values(self, score: str) -> ScoresOfRuns:
-        """Return a score of the runs."""
+        """Return one score of all runs."""
         return ScoresOfRuns(tuple(float(of_run[score][0]) for of_run in self.once))
 
     def by_run(self, score: str) -> F8:
-        """Return the draws of each run, (R, B)."""
+        """Return the draws of one score for each run, (R, B)."""
         return np.array([of_run[score] for of_run in self.draws])
 
 
@@ -322,7 +328,10 @@ def _sampled(
     sampling: Sampling,
     progress: Progress | None,
 ) -> list[_SampledMethod]:
-    """Return the scores of the runs of all methods, `kept`, under draws of images or clusters."""
+    """Compute the scores of the runs of all methods on all images and in every bootstrap sample.
+
+    `kept` are the runs of all methods in order.
+    """
     n_boot, n_images = sampling.n_boot, len(kept[0].records)
     weighted = [WeightedRun(run, metrics) for run in kept]
     weights = bootstrap_weights(n_images, n_boot, sampling.seed, sampling.clusters)
@@ -338,37 +347,41 @@ def _sampled(
 
 
 def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Return how often each of `n_runs` runs is drawn, (B, R)."""
+    """Draw how often each bootstrap sample contains each of `n_runs` runs, (B, R)."""
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
 def _paired(methods: Sequence[Method]) -> list[tuple[Method, Method]]:
-    """Return the pairs of methods whose runs are the same seeds."""
+    """Return the pairs of methods whose runs have the same seeds."""
     pairs = combinations(methods, 2)
     return [(a, b) for a, b in pairs if a.seeds == b.seeds and a.distinct and a.n_runs > 1]
 
 
 def _crossed(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
-    """Return bootstrap means over runs, (R, B), where runs and images are drawn together.
+    """Return bootstrap draws of the mean over runs, where images and runs are drawn together.
 
-    `drawn_runs` (B, R) is how often each run is drawn; `n_units` images, or clusters, are. The
-    draws of one run are those of its images, unchanged.
+    by_run : score of each run in each sample of images, (R, B)
+    drawn_runs : how often each sample draws each run, (B, R)
+    n_units : number of images, or clusters
+
+    The draws of a single run are returned unchanged.
     """
     n_runs = len(by_run)
     if n_runs == 1:
         return _Draws(by_run[0], n_units)
-    first, beyond = by_run[0], by_run - by_run[0]  # of equal runs the mean is exactly theirs
-    mean_beyond = beyond.mean(axis=0)
-    means = first + mean_beyond
-    deviations = np.einsum("rb,br->b", beyond, drawn_runs) / n_runs - mean_beyond
+    offsets = by_run - by_run[0]  # relative to a run, so that the mean of equal runs is exact
+    mean_offset = offsets.mean(axis=0)
+    means = by_run[0] + mean_offset
+    deviations = np.einsum("rb,br->b", offsets, drawn_runs) / n_runs - mean_offset
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
-    of_images, of_runs = np.nanvar(means), np.nanvar(deviations)
-    freedom = of_images**2 / max(n_units - 1, 1) + of_runs**2 / (n_runs - 1)
-    equivalent = (of_images + of_runs) ** 2 / freedom if freedom > 0 else n_units - 1
-    return _Draws(means + deviations, 1 + float(equivalent))
+    # Satterthwaite's degrees of freedom of a sum of two variances
+    image_variance, run_variance = np.nanvar(means), np.nanvar(deviations)
+    terms = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
+    freedom = (image_variance + run_variance) ** 2 / terms if terms > 0 else n_units - 1
+    return _Draws(means + deviations, 1 + float(freedom))
 
 
 def _difference(
@@ -378,10 +391,10 @@ def _difference(
     means: Mapping[str, _Draws] | None,
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Return the difference of two methods in one score, before Holm's correction.
+    """Return the difference between two methods in one score, before Holm's correction.
 
-    `means` are the draws of each method's mean; None for methods of the same seeds, whose runs are
-    drawn in pairs.
+    `means` are the draws of each method's mean, or None for methods with the same seeds, whose runs
+    are drawn in pairs. p is NaN if a method has fewer than LEAST_RUNS runs.
     """
     left, right = a.values(score), b.values(score)
     gap, p = left.mean - right.mean, nan
@@ -438,7 +451,7 @@ def _mean_rows(
     of_runs: Mapping[tuple[str, str], ScoresOfRuns],
     spread: Spread,
 ) -> list[list[Cell]]:
-    """Return the name and the mean scores of each method."""
+    """Return a row for each method: its name and its mean scores."""
     return [
         [method.name, *(of_runs[method.name, score].cell(spread) for score in scores)]
         for method in methods
@@ -481,7 +494,7 @@ def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
-    """Say which variance the intervals have, and why there is no p."""
+    """Return notes on which variance the intervals contain, and why a p-value is missing."""
     alone = [m.name for m in methods if m.n_runs == 1]
     several = any(m.n_runs > 1 for m in methods)
     few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]

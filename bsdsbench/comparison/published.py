@@ -1,4 +1,4 @@
-"""Published results with their sources, AP rules and confidence: for tables and plots.
+"""Published results with their sources, AP rules and confidence, for tables and plots.
 
 AP values by different rules differ by up to 0.04 for the same counts, so each result names its
 rule: one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
@@ -48,7 +48,7 @@ class PublishedCurve:
     source: str
 
     def describe(self) -> str:
-        """Its source, whether it has thresholds, and how its ODS was found."""
+        """Describe the source of the curve, its thresholds, and how its ODS was found."""
         grid = "with its thresholds" if self.thresholds is not None else "without thresholds"
         return f"curve of {self.source}, {grid}; ODS {_ODS_IS[self.ods_rule]}"
 
@@ -78,18 +78,20 @@ class PublishedResult:
     shown_as: str = ""  # the user's name for it, in place of `label`
 
     def scores(self) -> dict[str, Mapping[str, object]]:
-        """Metric -> scores, as the `scores` object of result.json."""
+        """Return metric -> scores, as in the `scores` object of result.json."""
         by_metric = {"boundary": self.boundary, "region": self.region}
         return {metric: scores for metric, scores in by_metric.items() if scores}
 
     @property
     def curve(self) -> PublishedCurve | None:
-        """Its precision-recall curve, None where none is stored."""
+        """Return the precision-recall curve, or None if no curve is stored."""
         return published_curves().get(self.key)
 
     @property
     def label(self) -> str:
-        """The name with year, input, variant, and the key where the name does not say it."""
+        """Return the name with year, input and variant, and with the key if it differs from the
+        name.
+        """
         if self.shown_as:
             return self.shown_as
         variant = "" if self.variant == "single-scale" else self.variant
@@ -100,12 +102,15 @@ class PublishedResult:
 
 @cache
 def published_results() -> dict[str, PublishedResult]:
-    """Key -> result, in the order of the shipped table (published.json)."""
+    """Return the results by key, in the order of the shipped table (published.json)."""
     return {row["key"]: PublishedResult(**row) for row in _shipped("published.json")["methods"]}
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
-    """Return the published results that have all of the targets to their digits, in a few words."""
+    """Return a short description of each published result that has all of the target values.
+
+    Values are compared to the digits of the targets.
+    """
     rows = []
     for key, row in published_results().items():
         scores = row.scores().get(metric, {})
@@ -118,7 +123,7 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """True for a score that is the target to the digits given."""
+    """Return True if a score equals the target to the digits given."""
     half = max(0.5 * 10.0 ** -len(str(target).partition(".")[2]), 1e-6)
     return isinstance(value, int | float) and abs(value - float(target)) <= half * (1 + 1e-9)
 
@@ -130,7 +135,7 @@ def _shipped(name: str) -> dict[str, Any]:
 
 @cache
 def published_curves() -> dict[str, PublishedCurve]:
-    """Key -> the curve of that published result (curves.json)."""
+    """Return the stored curves of published results by key (curves.json)."""
     out = {}
     for key, stored in _shipped("curves.json").items():
         recall, precision, f = stored["ods"]
@@ -173,8 +178,8 @@ def labelled_runs(
 ) -> list[Evaluation]:
     """Return the runs renamed by `labels`.
 
-    A key is a run's name, its folder as `given`, or one of `published`, whose rows
-    `find_published` renames. Raises DataError that names the keys that are none of these.
+    A key of `labels` is the name of a run, its folder in `given`, or one of `published`, which
+    `find_published` renames. Raises DataError if a key is none of these.
     """
     keys, named = {word.strip().lower() for word in published}, []
     for place, run in zip(given, runs, strict=True):
@@ -191,14 +196,14 @@ def labelled_runs(
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Say why published results of a task are not comparable with a run; "" if they are."""
+    """Return why published results of a task are not comparable with a run, or "" if they are."""
     for difference in comparability(run, tasks()[task]):
         return f"{difference.ours}, but published results are of {difference.theirs}"
     return ""
 
 
 class PublishedRows(NamedTuple):
-    """Rows of published results for `score_tables`, and notes on those that do not fit the runs."""
+    """Rows of published results for `score_tables`, and notes on rows that do not fit the runs."""
 
     rows: list[Row]
     notes: list[str]
@@ -210,9 +215,12 @@ def published_beside(
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> PublishedRows:
-    """Rows for `score_tables` beside `runs`, and by `force` a note for each run they do not fit. An
-    AP of another rule than theirs carries its rule, and every score of a task that does not belong
-    beside all runs its set: none is the best. Raises DataError for such runs without `force`."""
+    """Return rows of published results for `score_tables`, to show beside `runs`.
+
+    A value that is not comparable has a mark and is never the best: an AP of a different rule than
+    that of the runs, and every score of a task that does not fit all runs. Raises DataError for
+    such a task unless `force` is set, which gives a note instead.
+    """
     chosen, whose = find_published(keys, labels), dict[str, list[str]]()
     rules, rows = {run.protocol.ap_rule for run in runs}, list[Row]()
     for row in chosen:

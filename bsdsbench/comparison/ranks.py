@@ -1,9 +1,9 @@
-"""Ranks of methods over bootstrap samples: how often each has each rank, and which beats which.
+"""Rank methods in every bootstrap sample, and count how often one beats another.
 
-Methods are ranked in each sample by their score over all its images (aggregate, then rank); equal
-scores share the smallest rank, and a score that is undefined in a sample has the last one. Medians
-and intervals are quantiles of the ranks over the samples. P(A beats B) is the share of samples in
-which A is better, half of those with equal scores included.
+Methods are ranked in each sample by their score over all its images (aggregate, then rank). Equal
+scores share the smallest rank, and an undefined score has the last rank. Medians and intervals are
+quantiles of the ranks over the samples. P(A beats B) is the share of samples in which A is better,
+plus half of those with equal scores.
 
 Sources: Wiesenfarth et al., Methods and open-source toolkit for analyzing and visualizing challenge
 results, Scientific Reports 11 (2021), whose program is challengeR; for P, Agarwal et al. (NeurIPS
@@ -58,9 +58,10 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Return the ranks of methods by METRIC.SCORE, with intervals of a level.
+    """Return the ranks of methods by METRIC.SCORE, with intervals of this level.
 
-    `scores` has the score of each method over all images, and over those of each sample, f8 (B,).
+    `scores` has for each method the score over all images and the scores of the samples, f8 (B,).
+    Methods with an undefined score over all images are left out.
     """
     sign = 1 if lower_is_better(score) else -1
     costs = {name: sign * value for name, (value, _) in scores.items() if value == value}
@@ -91,10 +92,10 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 
 
 def joined(compared: Comparison | MethodComparison, score: str) -> list[tuple[int, int]]:
-    """Return (first, last) places of groups of methods, best first, that no test can separate.
+    """Return groups of methods that no test separates, as (first, last) positions in the ranking.
 
-    Two methods are separated by a p that is significant; where there is none, or their seeds are
-    too few for one that is, by an interval of their difference without 0.
+    Two methods are separated by a significant p. If p is undefined or cannot be significant because
+    there are too few seeds, they are separated by an interval of their difference without 0.
     """
     ranks, apart = compared.ranks[score], set[frozenset[str]]()
     untestable = getattr(compared, "untestable", ())
@@ -121,7 +122,8 @@ def rank_tables(
 ) -> list[Table]:
     """Return the table of ranks and the table of pairwise wins.
 
-    They are of the comparison on all images, or of those on each group of a column `by` its name.
+    comparisons : {"": comparison on all images}, or the comparison on each slice by its name
+    by : the column of the slices, or "" for all images
     """
     first: Comparison | MethodComparison = next(iter(comparisons.values()))
     column, names = by.partition("=")[0], first.names

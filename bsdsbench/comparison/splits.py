@@ -1,7 +1,7 @@
-"""Splits and folds of a data set, each a run with its own images: mean of the scores, and pooled.
+"""Score the splits or folds of a data set, each a run with its own images.
 
-Papers with random splits (Multicue, cross-validation) report the mean over the splits; the pooled
-score sums the counts of all images. The two differ, so that each has its name.
+Papers with random splits (Multicue, cross-validation) report the mean over the splits. The pooled
+score sums the counts of all images. The two scores differ.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ class Splits(NamedTuple):
 
 
 def _counted(run: Evaluation) -> dict[str, set[str]]:
-    """Return the names of the counts of each metric, which differ by tolerances and errors."""
+    """Return the names of the counts of each metric; tolerances and error classes add names."""
     return {metric: {*counts} for metric, counts in run.records[0].counts.items()}
 
 
 def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
-    """Return the mean of the splits' scores and the pooled score, each by its name.
+    """Return the mean of the splits' scores and the pooled score.
 
-    There is a run of each split; an image may be in several. The method's name is by default that
-    of the first run. Raises DataError for no runs, runs without counts, and different protocols,
-    metrics or counts.
+    An image may be in several splits. `name` is by default the name of the first run. Raises
+    DataError if there are no runs, or if protocols, metrics or kinds of counts differ.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")

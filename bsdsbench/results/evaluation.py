@@ -129,17 +129,17 @@ class Evaluation(TabularResult):
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of the records, in the order of tables."""
+        """Return the metrics of the run, in the order of tables."""
         return registry.in_order(self.records[0].counts if self.records else self.reported)
 
     @property
     def image_ids(self) -> list[str]:
-        """The ids of its images, in order."""
+        """Return the ids of the images, in order."""
         return list(map(attrgetter("image_id"), self.records))
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Images of the ground truth that have no counts -> why, in order."""
+        """Return image id -> reason for images of the ground truth without counts, in order."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
         return dict(sorted({**reasons, **self.failed}.items()))
@@ -200,13 +200,13 @@ class Evaluation(TabularResult):
 
     @cached_property
     def identity(self) -> Identity | None:
-        """The ground-truth set of the run; None where the records do not tell."""
+        """Return the ground-truth set of the run, or None if the records do not tell."""
         truths = dict(map(attrgetter("image_id", "truth"), self.records))
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
     def set_line(self) -> str:
-        """The ground-truth set in words, "" where it is not known."""
+        """Return the ground-truth set in words, or "" if the set is unknown."""
         return self.identity.describe() if self.identity else ""
 
     @cached_property
@@ -236,7 +236,7 @@ class Evaluation(TabularResult):
 
     @property
     def readings(self) -> Readings | None:
-        """The meaning of the values of its files, on both sides; None without records."""
+        """Return how the values of predictions and ground truth are read; None without records."""
         return next(iter(self._readings_of_metrics()), None)
 
     def _readings_of_metrics(self) -> list[Readings]:
@@ -270,27 +270,27 @@ class Evaluation(TabularResult):
 
     @cached_property
     def reference(self) -> Reference | None:
-        """The description of a reference run; None for any other run."""
+        """Return the description of a reference run, or None for any other run."""
         return references().get(self.provenance.reference or "")
 
     @property
     def by_official_solver(self) -> bool:
-        """True if the counts come from the official program, whose matching is random."""
+        """Return True if the counts come from the official program, whose matching is random."""
         return self.reference is not None or self.provenance.official is not None
 
     @property
     def described(self) -> str:
-        """The protocol and the rules of its scores, in words."""
+        """Return the protocol and the rules of the scores in words."""
         return registry.describe(self.metrics, self.protocol)
 
     @property
     def with_curve(self) -> tuple[str, ...]:
-        """The metrics that have a precision-recall curve."""
+        """Return the metrics that have a precision-recall curve."""
         return registry.with_curve(self.metrics, self.protocol)
 
     @cached_property
     def signature(self) -> Signature:
-        """The signature: in one line all that the scores depend on; it can be read back."""
+        """Return the signature, a line with everything that the scores depend on."""
         identity, n = self.identity, len(self.records)
         detector = self.provenance.detector or {}
         taken, scales = detector.get("taken_over"), detector.get("scales")
@@ -314,11 +314,11 @@ class Evaluation(TabularResult):
 
     @property
     def signature_line(self) -> str:
-        """The signature as printed; "" for official tables without further information."""
+        """Return the signature as it is printed, or "" for official tables without counts."""
         return str(self.signature) if self.records else ""
 
     def __repr__(self) -> str:
-        """One line: name, images, the main scores."""
+        """Return one line: name, number of images and the main scores."""
         parts = []
         for metric in self.metrics:
             columns, named = registry.get(metric).columns, []
@@ -332,7 +332,7 @@ class Evaluation(TabularResult):
         return f"<Evaluation {self.name!r}, {len(self.records)} images{failed}: {scores}>"
 
     def tables(self) -> list[Table]:
-        """A table of scores per metric, and one of all images ("images") last."""
+        """Return a table of scores per metric, and last a table of all images ("images")."""
         from bsdsbench.results.score_tables import image_table, score_tables
 
         return [*score_tables([self]), image_table(self)] if self.records else []
@@ -350,9 +350,9 @@ class Evaluation(TabularResult):
         return BoundaryScore(self.score("boundary"))
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
-        """Image id -> its own scores under a metric, {key of a column: value}, in id order.
+        """Return image id -> {key of a score: value} under a metric, in the order of ids.
 
-        Undefined ones are NaN. Raises DataError if the run does not have the metric.
+        Undefined values are NaN. Raises DataError if the run does not have the metric.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -362,7 +362,7 @@ class Evaluation(TabularResult):
         return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
-        """Return part -> column -> value of each image of all that is measured; "" is the whole."""
+        """Return part -> key of a score -> values of all images. The overall part is ""."""
         if metric in self._images:
             return self._images[metric]
         scorer = registry.get(metric)
@@ -401,9 +401,9 @@ class Evaluation(TabularResult):
         return per_image(self, metric)
 
     def stack(self, metric: str) -> Counts:
-        """The counts of all images, name -> (N, ...), read-only.
+        """Return the counts of all images as read-only arrays, name -> (N, ...).
 
-        Raises DataError if the run has none of the metric.
+        Raises DataError if the run does not have the metric.
         """
         if not self.records or metric not in self.metrics:
             had = ", ".join(self.metrics * bool(self.records)) or "none"
@@ -414,19 +414,19 @@ class Evaluation(TabularResult):
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
-        """True if protocol and all records are the same, bit for bit; times and names aside."""
+        """Return True if protocol and all records are equal, bit for bit, except for times."""
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
         pairs = zip_longest(self.records, other.records)
         return all(a is not None and a.equals(b) for a, b in pairs)
 
     def numbers(self) -> dict[str, float]:
-        """Every number of its scores: METRIC.SCORE -> number, such as "boundary.ods.f"."""
+        """Return all numbers of the scores by METRIC.SCORE, such as "boundary.ods.f"."""
         scores = {metric: self.score(metric).numbers() for metric in self.metrics}
         return {f"{m}.{key}": number for m in scores for key, number in scores[m].items()}
 
     def scores(self) -> dict[str, dict[str, object]]:
-        """The `scores` object of result.json: metric -> plain values."""
+        """Return metric -> plain values, the `scores` object of result.json."""
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
@@ -522,7 +522,7 @@ class Evaluation(TabularResult):
         return named_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:
-        """The content of result.json as plain values, ready for JSON."""
+        """Return the content of result.json as plain values, ready for JSON."""
         images = list[dict[str, Any]]()
         for r in self.records:
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))

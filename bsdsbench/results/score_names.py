@@ -1,4 +1,4 @@
-"""Names of scores, METRIC.SCORE and METRIC.PART.SCORE, and scores as one flat list of them.
+"""Parse names of scores, METRIC.SCORE and METRIC.PART.SCORE, and list all scores of a run.
 
 A part is a class, or another part of a metric's score that has a table of its own.
 """
@@ -33,7 +33,7 @@ class ScoreName(NamedTuple):
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Return what METRIC.SCORE or METRIC.PART.SCORE names, None where no metric has it.
+    """Parse METRIC.SCORE or METRIC.PART.SCORE. Returns None if no metric has this score.
 
     Examples
     --------
@@ -41,30 +41,30 @@ def score_name(score: str) -> ScoreName | None:
     >>> named.metric, named.part, named.column.key
     ('contour', 'left lung', 'pooled.iou')
     """
-    name, *words = score.split(".")
+    name, *pieces = score.split(".")
     if name not in registry.names():
         return None
     metric = registry.get(name)
-    for k in range(len(words)):  # keys and names of parts have points too
-        key = ".".join(words[k:])
-        of_parts = metric.part_columns * (k > 0)
-        for column in (*metric.columns_of([key]), *of_parts, *metric.image_columns):
+    for k in range(len(pieces)):  # keys and names of parts may contain dots, so try every split
+        key = ".".join(pieces[k:])
+        part_columns = metric.part_columns if k else ()
+        for column in (*metric.columns_of([key]), *part_columns, *metric.image_columns):
             if column.key == key:
-                return ScoreName(name, ".".join(words[:k]), column)
+                return ScoreName(name, ".".join(pieces[:k]), column)
     return None
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if a smaller value of METRIC.SCORE is the better one."""
+    """Return True if smaller values of METRIC.SCORE are better."""
     named = score_name(score)
     return named is not None and named.column.lower
 
 
 def flat_scores(run: Evaluation) -> dict[str, float]:
-    """Return {"boundary.ods": F, "contour.liver.dice": ...}, the defined scores of a run.
+    """Return the defined scores of a run by name: {"boundary.ods": F, "contour.liver.dice": ...}.
 
-    A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
-    left out, and classes of errors: a class repaired raises the shares of the others.
+    A point of a PR curve is represented by its F. Thresholds and counts of images are left out. So
+    are classes of errors, because repairing one class raises the shares of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -79,45 +79,61 @@ def flat_scores(run: Evaluation) -> dict[str, float]:
 def named_scores(
     run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
 ) -> dict[str, float]:
-    """Return the scores as PREFIX + METRIC/SCORE; see `Evaluation.flat`.
+    """Flatten a run's scores to {PREFIX + METRIC/SCORE: value} for an experiment logger.
 
-    With `undefined` they are there too, as NaN, also all those of a class that no image has.
+    per_class : also include METRIC/CLASS/SCORE
+    undefined : keep undefined scores as NaN; classes that occur in no image then get NaN for every
+        score
     """
-    named: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for metric in run.metrics:
         scorer, score = registry.get(metric), run.score(metric)
         for column in scorer.columns_of(score):
-            if column.score and column not in ERROR_COLUMNS:
-                named[f"{metric}/{column.key}"] = value_at(score, column.key)
-        parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if per_class else {}
-        columns = [c for c in (*scorer.part_columns, *scorer.columns) if c.score]
-        of_parts = {name: part_of(score, path) or {} for name, path in parts.items()}
-        keys = dict.fromkeys(c.key for c in columns)
-        measured = [
-            k for k in keys if any(value_at(part, k) is not None for part in of_parts.values())
-        ]
-        for name, of_part in of_parts.items():
-            for key in measured:
-                if not of_part or key.partition(".")[0] in of_part:
-                    value = value_at(of_part, key)
-                    named[f"{metric}/{name}/{key}"] = math.nan if value is None else value
-    shown = {name: value for name, value in named.items() if value is not None}
-    named = {k: float(v) for k, v in shown.items() if undefined or math.isfinite(v)}
+            value = value_at(score, column.key)
+            if column.score and column not in ERROR_COLUMNS and value is not None:
+                scores[f"{metric}/{column.key}"] = float(value)
+        if per_class:
+            scores |= _class_scores(run, metric)
+    if not undefined:
+        scores = {name: value for name, value in scores.items() if math.isfinite(value)}
     logged: dict[str, float] = {}
-    for name, value in named.items():
+    for name, value in scores.items():
         steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
-        # A path with empty steps or dots alone is refused too
-        plain = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
-        while plain in logged:
-            plain += "_"
-        logged[plain] = value
+        # MLflow also refuses empty steps and steps of dots alone
+        loggable_name = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
+        while loggable_name in logged:
+            loggable_name += "_"
+        logged[loggable_name] = value
     return logged
+
+
+def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
+    """Return the scores of a metric's classes and other parts by METRIC/PART/SCORE.
+
+    Scores that are undefined for all parts are left out. Other undefined scores are NaN.
+    """
+    scorer, score = registry.get(metric), run.score(metric)
+    paths = scorer.parts(run.protocol, scorer.options_of(run.protocol))
+    scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
+    columns = [c for c in (*scorer.part_columns, *scorer.columns) if c.score]
+    keys_with_values = [
+        key
+        for key in dict.fromkeys(c.key for c in columns)
+        if any(value_at(part_scores, key) is not None for part_scores in scores_of_part.values())
+    ]
+    scores = {}
+    for part, part_scores in scores_of_part.items():
+        for key in keys_with_values:
+            if not part_scores or key.partition(".")[0] in part_scores:
+                value = value_at(part_scores, key)
+                scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
+    return scores
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the scores of `known` that tables show by default.
 
-    Those of classes and other parts, which have tables of their own, are there with `parts`.
+    With `parts`, scores of classes and other parts, which have tables of their own, are included.
     """
     shown = []
     for score in known:
@@ -160,7 +176,7 @@ def full_name(
 
 
 def _without_group(word: str) -> str:
-    """Return METRIC.CLASS.SCORE of METRIC.per_class.CLASS.SCORE, as result.json has it.
+    """Drop the level "per_class" or "by_size", which result.json puts into the name of a score.
 
     Examples
     --------
@@ -171,7 +187,9 @@ def _without_group(word: str) -> str:
 
 
 def _key_meant(word: str, keys: Iterable[str]) -> str:
-    """The word, or the first key that is of its kind: hd95-pooled of hd95, nsd-area@1 of nsd."""
+    """Return the word, or the first key that begins with it: hd95-pooled for hd95, nsd-area@1 for
+    nsd.
+    """
     kinds = [key for key in keys if re.match(rf"{re.escape(word)}(?![^@-])", key)]
     return word if word in kinds or not kinds else kinds[0]
 
@@ -179,7 +197,7 @@ def _key_meant(word: str, keys: Iterable[str]) -> str:
 def _alike(
     score: str, known: Collection[str], named: Callable[[str], ScoreName | None]
 ) -> list[str]:
-    """Return the known scores, one of each metric that has it, whose key or heading is given."""
+    """Return the known scores whose key or heading is `score`."""
     keyed = [name for name in known if name.partition(".")[2] == score]
     if keyed:
         return keyed
@@ -192,9 +210,9 @@ def _alike(
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that words mean, see `_scores_meant`; "all" is every one.
+    """Return the known scores that the words mean. "all" means every score.
 
-    Raises DataError for another word.
+    Raises DataError if a word means no score.
     """
     if "all" in words:
         return tuple(known)
@@ -213,7 +231,7 @@ def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
 
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
-    """Return the error of a word that means no known score."""
+    """Return the error for a word that means no known score."""
     return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
 
 
@@ -254,10 +272,10 @@ def _scores_meant(
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
-    """Return the tables with the columns of numbers that are wanted, after those of text.
+    """Return the tables with their columns of text and the wanted columns of numbers.
 
-    `_scores_meant` decides which a word means in each table; "contour.liver.dice" and "liver.dice"
-    also choose the rows of a part. Raises DataError for a word that means none.
+    A word is a key or heading of a score. "contour.liver.dice" and "liver.dice" also choose the
+    rows of a part. Raises DataError if a word means no score in any table.
     """
     selected: list[Table] = []
     met, every = set[str](), dict[str, None]()
