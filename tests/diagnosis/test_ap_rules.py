@@ -105,7 +105,7 @@ def test_compare_and_doctor_say_where_any_curve_starts(name, tmp_path):
     case = case_of(name)
     compared = bb.compare([case.run, replace(case.run, name="other")], n_boot=100)
     lines = {line for line in compared.tables()[0].note_lines if "start at recall" in line}
-    assert set(compared.describe_late_starts) == {f"{name}.{score}" for score in LATE.get(name, ())}
+    assert set(compared.late_starts) == {f"{name}.{score}" for score in LATE.get(name, ())}
     assert len(lines) == (name in LATE)
     folders = case.write(tmp_path)
     note = bb.doctor(*folders, case.run.protocol, metrics=name).note
