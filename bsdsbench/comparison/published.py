@@ -221,19 +221,24 @@ def published_beside(
     that of the runs, and every score of a task that does not fit all runs. Raises DataError for
     such a task unless `force` is set, which gives a note instead.
     """
-    chosen, whose = find_published(keys, labels), dict[str, list[str]]()
-    rules, rows = {run.protocol.ap_rule for run in runs}, list[Row]()
-    for row in chosen:
-        task, label, marks = row.tasks[0], row.label, {}
-        if row.ap_rule is not None and rules != {row.ap_rule}:
-            marks = {"ap": row.ap_rule}
+    ap_rules = {run.protocol.ap_rule for run in runs}
+    names_by_reason: dict[str, list[str]] = {}
+    rows: list[Row] = []
+    for published in find_published(keys, labels):
+        task = published.tasks[0]
+        label = published.label
+        marks = {}
+        if published.ap_rule is not None and ap_rules != {published.ap_rule}:
+            marks = {"ap": published.ap_rule}
         for run in runs:
-            if why := why_not_beside(run, task):
-                whose.setdefault(why, []).append(run.name)
-                columns = [c for metric in row.scores() for c in registry.get(metric).columns]
+            if reason := why_not_beside(run, task):
+                names_by_reason.setdefault(reason, []).append(run.name)
+                columns = [c for metric in published.scores() for c in registry.get(metric).columns]
                 marks = dict.fromkeys([c.key for c in columns if c.score], "")
-                label = f"{row.label} [{task.partition('/')[0]}]"
-        rows.append((label, row.scores(), marks))
-    odd = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in whose.items()]
-    refuse_unless_forced(odd, force, "such rows are not comparable", "shows them")
-    return PublishedRows(rows, [f"{line}; they are not comparable." for line in odd])
+                label = f"{published.label} [{task.partition('/')[0]}]"
+        rows.append((label, published.scores(), marks))
+    problems = [
+        f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in names_by_reason.items()
+    ]
+    refuse_unless_forced(problems, force, "such rows are not comparable", "shows them")
+    return PublishedRows(rows, [f"{problem}; they are not comparable." for problem in problems])

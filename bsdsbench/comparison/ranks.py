@@ -70,10 +70,13 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
         return Ranks((), (), (), (), (), (), ())
     drawn = np.array([sign * scores[name][1] for name in names])
     drawn[np.isnan(drawn)] = np.inf
-    shares, beats = np.empty((len(names),) * 2), np.empty((len(names),) * 2)
-    ranks = np.empty(drawn.shape, np.int64)
-    for k, of_one in enumerate(drawn):
-        better, equal = drawn < of_one, drawn == of_one
+    n = len(names)
+    shares = np.empty((n, n))  # (method, rank)
+    beats = np.empty((n, n))  # (method, beaten method)
+    ranks = np.empty(drawn.shape, np.int64)  # (method, sample)
+    for k, costs_of_method in enumerate(drawn):
+        better = drawn < costs_of_method
+        equal = drawn == costs_of_method
         ranks[k] = 1 + better.sum(axis=0)
         beats[k] = 1 - better.mean(axis=1) - equal.mean(axis=1) / 2
         shares[k] = np.bincount(ranks[k] - 1, minlength=len(names)) / drawn[0].size

@@ -267,48 +267,67 @@ def _slice_table(
     `of_classes` chooses the scores of classes and other parts, otherwise the overall scores.
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
-    asked = known if wanted and "all" in wanted else names_meant(wanted or (), known)
-    asked = usual_scores(runs[0], known, parts=True) if wanted is None else asked
-    columns, scores = dict[str, Column](), dict[str, dict[str, str]]()  # part -> key -> score
-    for score in filter(set(asked).__contains__, known):
-        meant = score_name(score)
-        if meant is None or bool(meant.part) != of_classes:
+    if wanted is None:
+        chosen = usual_scores(runs[0], known, parts=True)
+    else:
+        chosen = known if "all" in wanted else names_meant(wanted, known)
+    columns: dict[str, Column] = {}
+    score_of: dict[str, dict[str, str]] = {}  # part -> key of a column -> score
+    for score in filter(set(chosen).__contains__, known):
+        parsed = score_name(score)
+        if parsed is None or bool(parsed.part) != of_classes:
             continue
-        if wanted is not None or meant.column.shown in ("always", "several"):
-            columns[meant.column.key] = meant.column
-            scores.setdefault(meant.part, {})[meant.column.key] = score
+        if wanted is not None or parsed.column.shown in ("always", "several"):
+            columns[parsed.column.key] = parsed.column
+            score_of.setdefault(parsed.part, {})[parsed.column.key] = score
     if not columns:
         return None
     column = slices[0].parts.column
-    fields = [METHOD, Field("slice", column), *[PART] * of_classes]
-    fields.append(Field("images", "images", "n", "d"))
+    labels = [METHOD, Field("slice", column)]
+    if of_classes:
+        labels.append(PART)
+    fields = [*labels, Field("images", "images", "n", "d")]
     for c in columns.values():
         field = table_column(c, 3)
-        gap = Field(f"{field.key}_difference", f"{c.heading} - all", "- all", "+.3f")
-        fields += [field, gap]
+        difference = Field(f"{field.key}_difference", f"{c.heading} - all", "- all", "+.3f")
+        fields += [field, difference]
+    undefined = SliceScore(_UNDEFINED, _UNDEFINED)
     rows = []
-    nothing = ValueInterval(np.nan, np.nan, np.nan)
-    for of_run in slices:
-        n_images = len(of_run.parts.members)
-        whole = {s: SliceScore(nothing._replace(value=v), nothing) for s, v in of_run.whole.items()}
-        named = [(ALL, n_images, whole)]
-        for number, name in enumerate(of_run.parts.names):
-            of_slice = {score: values[number] for score, values in of_run.scores.items()}
-            named.append((name, of_run.sizes[number], of_slice))
-        named.append((MACRO, n_images, {**of_run.macro}))
-        for name, size, values in named:
-            for part, by_key in scores.items():
-                cells: list[Cell] = [of_run.name, name, *[part] * of_classes, size]
+    for run_slices in slices:
+        for name, n_images, values in _rows_of(run_slices):
+            for part, score_by_key in score_of.items():
+                cells: list[Cell] = [run_slices.name, name, part, n_images]
+                if not of_classes:
+                    del cells[2]
                 for key in columns:
-                    one = values.get(by_key.get(key, ""), SliceScore(nothing, nothing))
-                    cells += [one.score.cell(), one.difference.cell()]
+                    value = values.get(score_by_key.get(key, ""), undefined)
+                    cells += [value.score.cell(), value.difference.cell()]
                 rows.append(cells)
-    words = made_how(runs)
-    words["notes"] = [*_notes(slices), *words["notes"]]
-    title = f"{metric.title} by {column}{', part by part' * of_classes}"
-    key = f"{metric.name}{'-parts' * of_classes}-by-"
+    texts = made_how(runs)
+    texts["notes"] = [*_notes(slices), *texts["notes"]]
+    key = f"{metric.name}-parts-by-" if of_classes else f"{metric.name}-by-"
     key += "".join(c if c.isalnum() else "_" for c in column)
-    return Table(key, title, fields, rows, n_labels=2 + of_classes, **words)
+    title = f"{metric.title} by {column}"
+    if of_classes:
+        title += ", part by part"
+    return Table(key, title, fields, rows, n_labels=len(labels), **texts)
+
+
+_UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
+
+
+def _rows_of(slices: Slices) -> list[tuple[str, int, Mapping[str, SliceScore]]]:
+    """Return name, number of images and scores of all images, of each slice, and of the mean."""
+    n_images = len(slices.parts.members)
+    on_all = {
+        score: SliceScore(_UNDEFINED._replace(value=value), _UNDEFINED)
+        for score, value in slices.whole.items()
+    }
+    rows: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
+    for k, name in enumerate(slices.parts.names):
+        on_slice = {score: values[k] for score, values in slices.scores.items()}
+        rows.append((name, slices.sizes[k], on_slice))
+    return [*rows, (MACRO, n_images, slices.macro)]
 
 
 def _notes(slices: Sequence[Slices]) -> list[str]:

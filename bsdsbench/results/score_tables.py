@@ -70,18 +70,17 @@ class TableWords(TypedDict):
 
 def made_how(runs: Sequence[Evaluation]) -> TableWords:
     """Return the texts below a table: how the scores were made, and in what the runs differ."""
-    ways, signatures, lines = dict[str, list[str]](), list[str](), list[str]()
+    names_by_protocol: dict[str, list[str]] = {}
+    lines = _differences_of(runs) if len(runs) > 1 else []
     for run in runs:
-        ways.setdefault(f"protocol {run.described}", []).append(run.name)
-        signatures.append(run.signature_line)
+        names_by_protocol.setdefault(f"protocol {run.described}", []).append(run.name)
         if scales := run.signature.ms:
             lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
-    caption = "; ".join(ways)
-    if len(runs) > 1:
-        lines = [*_differences_of(runs), *lines]
-    if len(ways) > 1:
-        lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]
+    caption = "; ".join(names_by_protocol)
+    if len(names_by_protocol) > 1:
+        lines += [f"{', '.join(names)}: {text}." for text, names in names_by_protocol.items()]
         caption = ""
+    signatures = [run.signature_line for run in runs]
     return {
         "caption": caption,
         "reading": reading_line(runs),
@@ -95,7 +94,8 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
     Different protocols share one line, the first.
     """
-    protocols_differ, lines = False, list[str]()
+    protocols_differ = False
+    lines = list[str]()
     for pair in pair_differences(runs):
         forbids = pair.difference.severity is Severity.FORBIDS
         if pair.difference.of_protocol:
@@ -104,7 +104,9 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
             lines.append(f"{pair.line()}; such scores are not comparable.")
         elif pair.difference.field == "images":
             lines.append(f"{pair.line()}.")
-    return ["Protocols differ; such scores are not comparable."] * protocols_differ + lines
+    if protocols_differ:
+        lines.insert(0, "Protocols differ; such scores are not comparable.")
+    return lines
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
@@ -245,22 +247,25 @@ def _with_times(table: Table, runs: Sequence[Evaluation]) -> Table:
 
     Times on different machines are not ranked. Without times the table is returned unchanged.
     """
-    machines, rows = dict[str, list[str]](), [[*row, None] for row in table.rows]
+    rows = [[*row, None] for row in table.rows]
+    names_by_machine: dict[str, list[str]] = {}
     for run, row in zip(runs, rows, strict=False):
         speed = run.provenance.detector or {}
         value = speed.get("ms_per_image")
         if isinstance(value, int | float) and 0 <= value < math.inf:
             row[-1] = float(value)
             machine = str(speed.get("machine") or "machine not named")
-            machines.setdefault(machine, []).append(run.name)
-    if not machines:
+            names_by_machine.setdefault(machine, []).append(run.name)
+    if not names_by_machine:
         return table
-    where, rank = [*machines], None if len(machines) > 1 else False
+    machines = list(names_by_machine)
+    higher_is_better: bool | None = False
     if len(machines) > 1:
-        where = [f"{', '.join(who)} on {what}" for what, who in machines.items()]
+        machines = [f"{', '.join(names)} on {m}" for m, names in names_by_machine.items()]
+        higher_is_better = None
     note = "ms per image: median time of the detector on one image, warm-up left out"
-    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
-    notes = [Note(f"{note}; {'; '.join(where)}.", (column.key,)), *table.notes]
+    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
+    notes = [Note(f"{note}; {'; '.join(machines)}.", (column.key,)), *table.notes]
     return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
 
 
@@ -409,22 +414,25 @@ class _Filled(NamedTuple):
 
 def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
     """Return the cells, scores and notes of rows. `columns` are by their keys in the table."""
-    cells, by_row, fewer = list[list[Cell]](), list[dict[str, Any]](), list[list[Note]]()
-    for name, scores, words in rows:
-        scored, row, notes = {}, list[Cell]([name]), list[Note]()
+    filled = _Filled([], [], [])
+    for name, scores, marks in rows:
+        values: dict[str, Any] = {}
+        cells: list[Cell] = [name]
+        notes: list[Note] = []
         for key, column in columns.items():
-            value, mark = value_at(scores, column.key), words.get(column.key)
-            scored[key] = value
+            value = value_at(scores, column.key)
+            values[key] = value
+            mark = marks.get(column.key)
             if mark is not None and value is not None:
-                value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
-            row.append(value)
+                value = Estimate(value, mark=f"[{mark}]" if mark else "", comparable=False)
+            cells.append(value)
             for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
                 line = f"means over {n:,} of {n_all:,} {unit} of {name}."
                 notes.append(Note(line, (key,), headed=True))
-        cells.append(row)
-        by_row.append(scored)
-        fewer.append(notes)
-    return _Filled(cells, by_row, fewer)
+        filled.cells.append(cells)
+        filled.scores.append(values)
+        filled.fewer.append(notes)
+    return filled
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
