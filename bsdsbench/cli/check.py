@@ -193,9 +193,9 @@ def check_set(
 ) -> int:
     """Name the set; list missing, altered and extra images.
 
-    A ground-truth set and split is recognised by its content, in any format or folder. Exit status
-    0 for a complete known set; 1 for anything else. Without PATH, the public sets in the cache are
-    listed.
+    A ground-truth set and split is recognised by its content, in any format or folder. The exit
+    status is 0 for a complete known set and 1 for anything else. Without PATH, the public sets in
+    the cache are listed; the exit status is 1 if the cache has none.
     """
     from bsdsbench.loaders.sets import public_sets
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -215,30 +215,42 @@ def published_beside(
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> PublishedRows:
-    """Return rows of published results for `score_tables`, to show beside `runs`.
+    """Build table rows of the published results `keys`, to show beside `runs`.
 
-    A value that is not comparable has a mark and is never the best: an AP of a different rule than
-    that of the runs, and every score of a task that does not fit all runs. Raises DataError for
-    such a task unless `force` is set, which gives a note instead.
+    An AP by another rule than that of the runs is marked with its rule. If the task of a result is
+    not comparable with a run, DataError is raised. With `force` the row is shown all the same: its
+    label names its data set, all of its scores are marked, and a note gives the reason. A marked
+    score is never the best of its column.
     """
-    ap_rules = {run.protocol.ap_rule for run in runs}
-    names_by_reason: dict[str, list[str]] = {}
+    run_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []
+    run_names_by_reason: dict[str, list[str]] = {}
     for published in find_published(keys, labels):
         task = published.tasks[0]
-        label = published.label
-        marks = {}
-        if published.ap_rule is not None and ap_rules != {published.ap_rule}:
-            marks = {"ap": published.ap_rule}
-        for run in runs:
-            if reason := why_not_beside(run, task):
-                names_by_reason.setdefault(reason, []).append(run.name)
-                columns = [c for metric in published.scores() for c in registry.get(metric).columns]
-                marks = dict.fromkeys([c.key for c in columns if c.score], "")
-                label = f"{published.label} [{task.partition('/')[0]}]"
-        rows.append((label, published.scores(), marks))
+        reasons = {run.name: why_not_beside(run, task) for run in runs}
+        for run_name, reason in reasons.items():
+            if reason:
+                run_names_by_reason.setdefault(reason, []).append(run_name)
+        rows.append(_row_of(published, run_rules, comparable=not any(reasons.values())))
     problems = [
-        f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in names_by_reason.items()
+        f"{', '.join(dict.fromkeys(names))}: {reason}"
+        for reason, names in run_names_by_reason.items()
     ]
     refuse_unless_forced(problems, force, "such rows are not comparable", "shows them")
     return PublishedRows(rows, [f"{problem}; they are not comparable." for problem in problems])
+
+
+def _row_of(published: PublishedResult, run_rules: Collection[str], comparable: bool) -> Row:
+    """Build the table row of a published result, with a mark for each score that is no match.
+
+    `run_rules` are the AP rules of the runs. `comparable` is False if the task differs from a run.
+    """
+    marks: dict[str, str] = {}
+    label = published.label
+    if not comparable:
+        columns = [c for metric in published.scores() for c in registry.get(metric).columns]
+        marks = dict.fromkeys([c.key for c in columns if c.score], "")
+        label += f" [{published.tasks[0].partition('/')[0]}]"
+    if published.ap_rule is not None and set(run_rules) != {published.ap_rule}:
+        marks["ap"] = published.ap_rule
+    return label, published.scores(), marks

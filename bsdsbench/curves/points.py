@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import typing
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -190,10 +189,7 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
         return curve
     if isinstance(curve, PRPoints):
-        order = np.argsort(curve.recall, kind="stable")
-        precision, recall = curve.precision[order], curve.recall[order]
-        unknown = np.full(recall.size, np.nan)
-        return CurvePoints(precision, recall, unknown, unknown, math.nan, math.nan)
+        return _from_pr_points(curve)
     points = _points(curve)
     if points.tpr.size and math.isnan(points.positives + points.negatives):
         raise _missing_totals()
@@ -212,7 +208,11 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 
 
 class Meeting(NamedTuple):
-    """Which of two curves dominates the other, and the points where they cross, left to right."""
+    """Which of two curves lies above the other, and where they cross.
+
+    `relation` is "first" or "second" for the curve that is nowhere below the other, "equal", or
+    "neither" if they cross. `places` are the crossing points from left to right.
+    """
 
     relation: Relation
     places: CurvePoints
@@ -242,8 +242,8 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     for curve in (a, b):
         is_defined = ~np.isnan(curve.precision)
         pr_curves.append((curve.precision[is_defined], curve.recall[is_defined]))
-    places = to_pr_form(PRPoints(*crossings(*pr_curves, space="pr")))
-    return Meeting(relation(*pr_curves, space="pr"), typing.cast(CurvePoints, places))
+    places = _from_pr_points(PRPoints(*crossings(*pr_curves, space="pr")))
+    return Meeting(relation(*pr_curves, space="pr"), places)
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:
@@ -253,6 +253,15 @@ def points_of(curve: AnyCurve) -> CurvePoints:
         return roc
     precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
     return CurvePoints(precision, roc.tpr, roc.fpr, roc.thresholds, roc.positives, roc.negatives)
+
+
+def _from_pr_points(points: PRPoints) -> CurvePoints:
+    """Convert points of PR space to CurvePoints by rising recall. FPR and totals are NaN."""
+    order = np.argsort(points.recall, kind="stable")
+    unknown = np.full(points.recall.size, np.nan)
+    return CurvePoints(
+        points.precision[order], points.recall[order], unknown, unknown, math.nan, math.nan
+    )
 
 
 def _points(curve: object) -> CurvePoints:

@@ -181,8 +181,11 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
 
 @kernel(_nrt=False)
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
-    """Add the values below and from each bucket's threshold on to `hist`, by ground truth. `values`
-    are float32 or float64 (N,), `gt` is uint8 (N,), 0 or 1. `hist` is int64 (lanes, 4 * buckets).
+    """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
+
+    `values` are float32 or float64 (N,), `gt` is uint8 (N,), 0 or 1. `threshold_of_bucket` is
+    (n_buckets + 1,): the value 1 has a bucket of its own. `hist` is int64, (lanes, 4 * (n_buckets
+    + 1)), with column 4 * bucket + 2 * reached + gt. Its lanes have to be summed.
     """
     for p in range(values.size):
         value = np.float64(values[p])

@@ -72,7 +72,7 @@ def flat_scores(run: Evaluation) -> dict[str, float]:
         protocol = run.protocol if run.records else None
         for key, column, value in metric.score_columns(tree, protocol):
             if value is not None and column not in ERROR_COLUMNS:
-                flat.setdefault(f"{name}.{key}", float(value))
+                flat[f"{name}.{key}"] = float(value)
     return flat
 
 

@@ -74,3 +74,12 @@ def test_published_rows_beside_other_images_are_never_the_best():
         assert best == (["HED (2015, published)"] if beside else ["mine"])
         assert table.rows[2][0] == "HED (2015, published)" + " [bsds500-test]" * (not beside)
         assert all(of.mark == "" for of in table.printed_cells[2])
+
+
+def test_a_row_of_other_images_keeps_the_mark_of_its_ap_rule():
+    """Two differences are two marks: every score is no match, and the AP is by another rule."""
+    protocol = bb.Protocol.preset("bsds500").replace(ap_rule="edter")
+    run = simulated_run("mine", 5, protocol=protocol)
+    ((_, _, marks),), _ = published_beside(["hed"], [run], force=True)
+    assert marks["ap"] == "bsds"
+    assert marks["ods"] == ""
