@@ -12,6 +12,7 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import in_short, reference_notes
+from bsdsbench.text import counted
 
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
@@ -75,8 +76,8 @@ def comparable(
         if run.provenance.official is not None:
             zero = run.protocol.whole_image and run.protocol.ap_rule != "edter"
             notes.append(
-                f"{run.name}: from official files, which do not state the protocol; AP by the rule "
-                f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
+                f"{run.name}: read from official files, which do not state the protocol; AP by the "
+                f"rule {run.protocol.ap_rule}{' without the row of threshold 0' if zero else ''}"
             )
     return ComparableRuns(kept, [*notes, *reference_notes(kept), *faults])
 
@@ -105,9 +106,9 @@ def _restrict_to_shared_images(
                 lines.append(f"{run.name} lacks {in_short(lacking)}")
         message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
         if shared and can_be_fixed:
-            raise DataError(message, fix=Setting("common", True, "compares those that all have"))
+            raise DataError(message, fix=Setting("common", True, "compares the shared images"))
         if shared:
-            message += " (`compare` can take those that all have)"
+            message += " (`compare` can use the shared images)"
         raise DataError(message)
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
@@ -119,7 +120,8 @@ def _restrict_to_shared_images(
         newly_failed = dict.fromkeys(sorted(ids - shared), f"not in {', '.join(lacking_runs)}")
         records = [record for record in run.records if record.image_id in shared]
         restricted.append(replace(run, records=records, failed={**run.failed, **newly_failed}))
-    return ComparableRuns(restricted, [f"{problem}; compared on the {len(shared)} in all"])
+    n_shared = counted(len(shared), "shared image")
+    return ComparableRuns(restricted, [f"{problem}; compared on the {n_shared}"])
 
 
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:

@@ -263,8 +263,8 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
         return []
     drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
     return [
-        f"nothing can be significant here: from {drawn} and {n_pairs} pair(s) of runs p is "
-        f"{least_p:.3f} or more"
+        f"nothing can be significant here: with {drawn} and {n_pairs} pair(s) of runs, p is at "
+        f"least {least_p:.3f}"
     ]
 
 

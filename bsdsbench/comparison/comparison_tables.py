@@ -35,7 +35,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     (name,) = metrics if len(metrics) == 1 else ("",)
     alone = registry.get(name).title if name and name not in registry.DEFAULT_METRICS else ""
     unit = compared.cluster or "image"
-    swapped = f"; p by permutation of the two results of each {unit}"
+    swapped = f"; p-values from exchanging the two results of each {unit}"
     clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
     caption = (
         f"{compared.n_images} images{clustered}, {compared.n_boot} bootstrap samples, "
@@ -82,7 +82,7 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
     headings: dict[str, list[str]] = {}
     for score in filter(coverage.__contains__, scores):
         headings.setdefault(coverage[score], []).append(heading(score))
-    rest = "what is undefined is left out, so they are not of the same objects"
+    rest = "undefined values are left out, so the means are over different objects"
     return [f"{', '.join(h)}: means over {counts}; {rest}" for counts, h in headings.items()]
 
 
@@ -221,22 +221,22 @@ def _difference_notes(
     if texts := sorted(short(gap, 3 if gap >= 0.001 else 4) for gap in detectable):
         span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
         yield (
-            f"With these images a difference in {heading(first[0].score, alone)} of {span} is "
-            f"found four times of five (p below {alpha:.2g} before Holm's correction), a smaller "
-            "one less often."
+            f"With these images, a difference in {heading(first[0].score, alone)} of {span} is "
+            f"detected four times out of five (p below {alpha:.2g} before Holm's correction); "
+            "smaller differences are detected less often."
         )
     if reach := sorted(short(d.solver_moves, 4) for d in shown if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
         yield (
-            f"~ below {span}, what the official matching can move: it is random and loses about "
-            f"{PAIRS_LOST} pairs in a map. Such a difference is not starred."
+            f"~ below {span}, by which the official matching itself can move a score: it is "
+            f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
     beside_0 = [(d.low > 0 or d.high < 0) != (d.p < alpha) for d in shown]
     if compared.test == "bootstrap" and any(beside_0):
         yield (
-            f"Near p = {alpha:.2g}, or of few images, an interval and its p may disagree about 0: "
-            "the interval is read between samples; p counts those beyond 0, and one more. The p "
-            "decides."
+            f"Near p = {alpha:.2g}, or with few images, an interval and its p-value may disagree "
+            "about 0: the interval is interpolated between samples, while p counts the samples "
+            "beyond 0 plus one. The p-value decides."
         )
 
 

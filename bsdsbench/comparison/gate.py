@@ -293,7 +293,7 @@ def check(
         run, before = kept
         was = flat_scores(before)
         if undefined := [score for score in gated if score not in was]:
-            notes.append(f"undefined on these images, and not checked: {', '.join(undefined)}")
+            notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
         gated = [score for score in gated if score in was]
     tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
     notes += coverage_lines(fewer_values(tables, labels, gated), gated)
@@ -309,8 +309,8 @@ def check(
     if tests and least >= 1 - level:  # no drop could be significant: all would pass
         p = p_holm = {}
         notes.append(
-            f"no drop can be significant: {tests} scores of {n_images} images with "
-            f"{n_boot} samples have p of {least:.3f} or more; the tolerance alone decides"
+            f"no drop can be significant: with {tests} scores, {n_images} images and {n_boot} "
+            f"samples, p is at least {least:.3f}; only the tolerance decides"
         )
     now, checks = flat_scores(run), []
     for score in gated:

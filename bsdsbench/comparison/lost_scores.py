@@ -139,9 +139,9 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
     notes = [
-        "share: of the missed, of the false pixels at the ODS threshold; of the agreement, of what "
-        "one, some or all annotators drew, what is matched.",
-        "dODS: by how much ODS rises where that class alone is repaired.",
+        "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
+        "agreement: the matched fraction of the pixels that one, some or all annotators drew.",
+        "dODS: how much ODS would rise if only this class were repaired.",
     ]
     captions = made_how(runs)
     captions["notes"] = [*notes, *captions["notes"]]

@@ -500,16 +500,16 @@ def _variance_notes(
     few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]
     notes = []
     if several:
-        notes.append(f"Intervals have the variance of {units} and of runs (crossed bootstrap)")
+        notes.append(f"Intervals cover the variance of {units} and of runs (crossed bootstrap)")
     if alone:
-        notes.append(f"{', '.join(alone)}: the interval has that of {units} only: one run each")
+        notes.append(f"{', '.join(alone)}: one run each, so the interval covers {units} only")
     if few:
-        notes.append(f"No p with {', '.join(few)}: fewer than {LEAST_RUNS} runs")
+        notes.append(f"No p-value for {', '.join(few)}: fewer than {LEAST_RUNS} runs")
     for a, b in sorted(paired):
         n = next(m.n_runs for m in methods if m.name == a)
         if n >= LEAST_RUNS:
             notes.append(
-                f"{a}, {b}: the same seeds, so that p is that of exchanging the runs of each pair "
-                f"(with {n} pairs {2 / 2**n:.3g} or more)"
+                f"{a}, {b}: same seeds, so the p-value comes from exchanging the two runs of each "
+                f"seed (with {n} seeds it is at least {2 / 2**n:.3g})"
             )
     return notes

@@ -149,9 +149,8 @@ def rank_tables(
         Field("next", "P(beats the next)", "P(next)", ".3f"),
     ]
     notes = [
-        f"Ranks over {first.n_boot:,} bootstrap samples, by the score of each sample; equal scores "
-        "share the smaller rank. P(A beats B): share of samples, half of those with equal scores "
-        "included."
+        f"Ranks in {first.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
+        "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
     title, n_labels = f" by {column}" * bool(by), len(labels)
     beaten = [Field(f"beats_{k}", name, "", ".3f") for k, name in enumerate(names)]

@@ -334,8 +334,8 @@ def _notes(slices: Sequence[Slices]) -> list[str]:
     """Return notes on the intervals, the macro mean, and groups without images."""
     unit, column = slices[0].unit, slices[0].parts.column
     notes = [
-        f"[95 % interval]: of each slice, by leaving out each {unit} of it, with Student's t; none "
-        f"of one {unit} alone. The macro mean counts every {column} the same."
+        f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
+        f"none for a single {unit}. The macro mean weights every {column} equally."
     ]
     empty = dict.fromkeys(name for s in slices for name in s.parts.empty)
     if empty:

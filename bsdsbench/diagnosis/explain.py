@@ -447,7 +447,7 @@ class Explanation:
         if not n_partly:
             return ""
         partly = counted(n_partly, "more setting")
-        return f"{partly} counted on some images only, and further off there: one may fit too"
+        return f"{partly} counted on some images only, without a match there; one may still fit"
 
     @property
     def late_line(self) -> str:
@@ -455,7 +455,7 @@ class Explanation:
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
             left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")
-        reason = "within the limit" if self.files else "for want of the files"
+        reason = "within the time limit" if self.files else "because the files are not given"
         return f"not counted {reason}: {', '.join(left_out)}" if left_out else ""
 
     @property
@@ -476,29 +476,29 @@ class Explanation:
         asked = ", ".join(f"{in_capitals(m)} {v}" for m, v in self.targets.items())
         present = ", ".join(f"{in_capitals(m)} {v:.4f}" for m, v in self.base.items())
         if trial is None:
-            late = " in the time given" if self.files else " from their counts alone"
+            late = " in the given time" if self.files else " from their counts alone"
             late = "" if self.complete else late
             near = next(t for t in self.trials if t.exact)
             return (
-                f"{rows}The target ({asked}) is not reachable by any known reading of these "
-                f"{self.n_images} images{late}; the nearest that was counted on all of them is "
-                f"{near.label}, off by {near.gap:.4f}."
+                f"{rows}No known reading of these {self.n_images} images{late} reaches the target "
+                f"({asked}); the nearest one counted on all images is {near.label}, off by "
+                f"{near.gap:.4f}."
             )
         if not trial.n_causes:
             return f"{rows}The run already has the target ({asked}): {present}."
         if len(self.fitting) > 1:
             return (
-                f"{rows}{len(self.fitting)} readings fit the target ({asked}), so none is "
-                f"identified: {', '.join(map(_named, self.fitting))}. This run has {present}. More "
-                "measures or digits in the target may tell them apart."
+                f"{rows}{len(self.fitting)} readings fit the target ({asked}), so the right one is "
+                f"not identified: {', '.join(map(_named, self.fitting))}. This run has {present}. "
+                "More measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
             f"{in_capitals(m)} from {v:.4f} to {trial.scores[m]:.4f}" for m, v in self.base.items()
         )
         if not trial.in_use:
             return (
-                f"{rows}No setting that a known program uses gives the target ({asked}); "
-                f"{trial.label!r} agrees with it: {moved}."
+                f"{rows}No setting of a known program gives the target ({asked}), but "
+                f"{trial.label!r} does: {moved}."
             )
         by = f"; used by {trial.who}" if trial.who else ""
         return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."

@@ -116,11 +116,11 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
     if isinstance(comparison, MethodComparison):
         units += " and runs"
-        criterion += ", or by an interval without 0 where runs are too few for it"
+        criterion += ", or by an interval that excludes 0 if there are too few runs"
     return (
-        f"Blobs: share of {comparison.n_boot:,} samples of {units} with that rank; cross: median; "
-        f"line: {100 * comparison.level:g} % interval. Lines at the right join methods that cannot "
-        f"be separated by {criterion}."
+        f"Dots: fraction of {comparison.n_boot:,} samples of {units} with that rank; cross: "
+        f"median; line: {100 * comparison.level:g} % interval. Lines on the right join methods "
+        f"that cannot be separated by {criterion}."
     )
 
 

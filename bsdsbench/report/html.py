@@ -343,11 +343,11 @@ def _verdict_of(comparison: Comparison) -> list[str]:
         basis = f"{percent} interval {span}, {p} after Holm's correction"
         if np.isnan(d.p_holm):
             basis = "no p-value"
-            conclusion = "whether this is real is not known"
+            conclusion = "it is unknown whether this is real"
         elif d.significant(comparison.level):
             conclusion = "this is real"
         else:
-            conclusion = "this may be chance"
+            conclusion = "this may be due to chance"
         lines.append(f"{abs(d.value):.3f} better than {interval.run} ({basis}): {conclusion}.")
     if len(worse) > _MAX_COMPARED:
         lines.append(f"{len(worse) - _MAX_COMPARED} more are lower.")

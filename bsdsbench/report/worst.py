@@ -261,21 +261,21 @@ def _image_scores(
 def _overlay_notes(runs: Sequence[Evaluation], all_drawn: bool) -> list[str]:
     """Return a caption that explains the overlays, or how to draw them if any is missing."""
     if not all_drawn:
-        return ["No overlays yet: --overlays draws them for these images."]
+        return ["No overlays yet: draw them with --overlays."]
     note = "Overlays: green is matched, orange false, blue missed."
     metric = drawn_metric(runs[0])
     if metric is not None and metric.reads == "classes":
         note += (
-            " A ring marks where the outlines are farthest apart, if distances are measured; "
-            "each of several classes has a file of its own, _pixels_CLASS.png. Pink is of another "
-            "class or object: false and missed alike."
+            " If distances are measured, a ring marks where the outlines are farthest apart. "
+            "Several classes have one file each, _pixels_CLASS.png. Pink pixels belong to another "
+            "class or object, and are both false and missed."
         )
     if any(run.place("valid") or void_values(run) for run in runs):
         note += " Striped is void."
     if any(map(metric_with_errors, runs)):
         note += (
-            " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "
-            "duplicate, near an annotated pixel, background."
+            " From light to dark, blue is suppressed, near a false pixel, or absent; orange is a "
+            "duplicate, near an annotated pixel, or background."
         )
     return [note]
 

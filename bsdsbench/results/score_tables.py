@@ -31,8 +31,8 @@ _LONG_REASON = 50  # characters; what was expected is dropped from a longer one
 _OF_MAPS = {"pred", "reading"}  # differences of what the predictions' files hold
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 AT_GRID_END = (
-    f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
-    "method."
+    f"[{GRID_END}] no threshold is better than the first or the last one: this ODS says nothing "
+    "about the method."
 )
 # A row: name, scores as in result.json, and a word for scores of another kind than their column
 Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
@@ -54,7 +54,7 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
             cited = " ".join((run.provenance.citation or "").split())
             lines.append(f"{run.name}: shared counts, {licence}{cited and f'; cite: {cited}'}.")
     if odd and len(rules) > 1:
-        what = "ODS is the best of the combinations; that of other runs is interpolated."
+        what = "ODS is the best of all combinations; for other runs it is interpolated."
         lines.append(f"{', '.join(odd)}: {what}")
     return lines
 
@@ -460,15 +460,17 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         difference = pair.difference
         decides = difference.of_protocol or difference.field in _OF_MAPS
         if decides and difference.severity is not Severity.IGNORED:
-            raise DataError(f"{pair.line()}; a threshold is of one protocol and one kind of maps")
+            raise DataError(f"{pair.line()}; a threshold holds for one protocol and kind of maps")
     columns = [METHOD, model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
     columns += [model.Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
     columns.append(model.Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
-    text = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
+    text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
     if both := {*run.image_ids} & {*other.image_ids}:
-        odd = f"{len(both)} images are in {other.name} too"
-        notes.append(f"{odd}, so its threshold is not chosen apart.")
+        notes.append(
+            f"{len(both)} images are also in {other.name}, so its threshold was not chosen "
+            "independently."
+        )
     words: Any = {"notes": notes, "reading": reading_line([run, other])}
     words["signatures"] = [f"Signature of {other.name}: {other.signature}"]
     tables = []
@@ -478,7 +480,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         if grids[0] != grids[1]:  # of segmentations, whose thresholds are their levels
             spans = " / ".join("{:g} to {:g}".format(*grid) for grid in grids)
             differing = f"{other.name}, {run.name}: thresholds from {spans}"
-            raise DataError(f"{differing}; a threshold is of one protocol and one kind of maps")
+            raise DataError(f"{differing}; a threshold holds for one protocol and kind of maps")
         point = score.curve.at(best.ods.threshold)
         row = [run.name, point.threshold, point.precision, point.recall, point.f]
         title = f"{registry.get(metric).title}, at the threshold that was best on {other.name}"

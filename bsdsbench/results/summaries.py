@@ -106,9 +106,10 @@ def summary_tables(
         sorted_rows = [rows[k] for k in sorted(rows, key=lambda k: (order[k[0]], scores[k[1]]))]
         fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _SHOWN[summary]]]
         title = f"{scorer.title}, values of the images"
-        note = "n: images with a value; undefined: those without; SD: standard deviation (n - 1)."
-        note += " Quartiles are interpolated linearly." * (summary is Summary.IQR)
-        note += " The mean is over images, a score may be over classes or of all pixels together."
+        note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
+        if summary is Summary.IQR:
+            note += " Quartiles are interpolated linearly."
+        note += " The mean is over images; a score may be a mean over classes or over all pixels."
         words: Any = {**made_how(of_metric), "aside": aside, "n_labels": 3}
         words["notes"] = [note, *words["notes"]]
         shown_rows = [row[: len(fields)] for row in sorted_rows]

@@ -229,7 +229,7 @@ def test_the_verdict_comes_first_and_is_what_compare_says(open_page, report, run
     d = compared.difference_of(best.name, other, "ods")
     assert first.startswith(f"{best.name} is best: ODS {best.boundary_score().ods.f:.3f} (95 %")
     assert second.startswith(f"{abs(d.value):.3f} better than {other} (95 % interval ")
-    assert second.endswith("this is real." if d.significant(0.95) else "this may be chance.")
+    assert second.endswith("this is real." if d.significant(0.95) else "this may be due to chance.")
     assert page.locator("h2").first.inner_text() == "Worst and best images"
     assert page.locator("caption:text('intervals')").count() == 0
     assert "[" in page.locator("figure.bsdsbench tbody tr").first.inner_text()

@@ -80,7 +80,7 @@ def test_scores_at_the_threshold_of_another_run(tiny, tmp_path):
         assert told == pytest.approx([at, p, r, 2 * p * r / (p + r)])
         own = found["mine"].score(metric).ods
         assert curve.at(own.threshold).f == pytest.approx(own.f)
-    assert "in pred too" in command(*words[:-1], tmp_path / "mine").stdout
+    assert "also in pred" in command(*words[:-1], tmp_path / "mine").stdout
     odd = command(*words, "--max-dist", "0.02")
     assert (odd.returncode, "protocols differ in max_dist" in odd.stderr) == (2, True)
 

@@ -53,7 +53,7 @@ def test_what_these_images_can_tell_of_the_first_score(found, least, said):
     notes = comparison_tables(replace(found, differences=tuple(made)))[1].notes
     told = [note for note in notes if "With these images" in note]
     assert len(told) == bool(said)
-    sentence = f"With these images a difference in ODS {said} found four times of five (p below 0.1"
+    sentence = f"With these images, a difference in ODS {said} detected four times out of five ("
     assert all(note.startswith(sentence) for note in told)
 
 
@@ -62,7 +62,7 @@ def test_one_difference_that_a_solver_can_make_is_explained(found):
     made = replace(found, differences=(differing(**reach), differing(p_holm=0.01)))
     table = comparison_tables(made)[1]
     assert [(row[3].mark, row[5].mark) for row in table.rows] == [("~", ""), ("", "*")]
-    assert any(note.startswith("~ below 0.0003, what the official") for note in table.notes)
+    assert any(note.startswith("~ below 0.0003, by which the official") for note in table.notes)
 
 
 def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):

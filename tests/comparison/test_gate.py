@@ -79,7 +79,7 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     found = check(changed(few, 0.4), Baseline.of(few), statistical=True, n_boot=n_boot)
     assert not found.passed
     (note,) = found.notes
-    assert f"of {n} images with {n_boot} samples" in note
+    assert f"{n} images and {n_boot} samples" in note
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
 

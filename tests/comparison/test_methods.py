@@ -139,7 +139,7 @@ def test_what_a_method_of_few_runs_is_told():
     both = compare_methods(sides, n_boot=20)
     assert np.isnan(both.difference_of("m", "o", "boundary.ods").p)
     assert any("fewer than 3 runs" in note for note in both.notes)
-    assert any("images only: one run each" in note for note in both.notes)
+    assert any("one run each, so the interval covers images only" in note for note in both.notes)
 
 
 @pytest.mark.parametrize(

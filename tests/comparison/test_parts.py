@@ -273,10 +273,10 @@ def test_evaluate_and_report_take_clusters_for_slices(folders):
     given = ("evaluate", folders / "pred", "--gt", folders / "gt", *WORDS, "-o", folders / "out")
     by = ("--by", "side", "--cluster", "patient")
     printed = call(*given, *by)
-    assert "by leaving out each patient of it" in printed
+    assert "leaves out one patient at a time" in printed
     assert "Contours of masks by side, part by part" in printed
     saved = call("report", folders / "out", *by, "--columns", "contour.kidney.dice")
-    assert "by leaving out each patient of it" in saved
+    assert "leaves out one patient at a time" in saved
     call("report", folders / "out", *by, "-o", folders / "r.html", "--n-boot", 50, "--quiet")
     assert "by leaving out each patient" in (folders / "r.html").read_text("utf-8")
     assert "--by" in command(*given, "--cluster", "patient").stderr

@@ -183,8 +183,8 @@ def test_what_no_reading_reaches_is_said(many, seconds):
     told = explained(many, {"ods": 0.123456}, seconds=seconds)
     assert told.answer is None
     assert told.complete == bool(seconds)
-    assert "not reachable by any known reading of these 4 images" in told.sentence()
-    assert ("in the time given" in told.sentence()) != told.complete
+    assert "No known reading of these 4 images" in told.sentence()
+    assert ("in the given time" in told.sentence()) != told.complete
     gaps = [t.gap for t in told.trials]
     assert gaps == sorted(gaps)
 
@@ -208,15 +208,15 @@ def test_settings_that_the_time_did_not_suffice_for_are_named(many, monkeypatch,
     assert not told.complete
     assert told.not_counted
     assert set(told.not_counted) == every - whole
-    assert told.late_line.startswith(f"not counted within the limit: {told.not_counted[0]}, ")
+    assert told.late_line.startswith(f"not counted within the time limit: {told.not_counted[0]}, ")
     assert all(label in told.late_line for label in told.not_counted)
 
 
 def test_a_run_without_files_names_the_kinds_of_settings_that_it_cannot_count():
     told = explain(bb.Evaluation.load("ref:hed"), {"ods": "0.79"}, workers=1)
-    assert told.late_line.startswith("not counted for want of the files: ")
+    assert told.late_line.startswith("not counted because the files are not given: ")
     assert {"thresholds", "max_dist", "thin", "matching"} <= set(told.not_counted)
-    assert "these 200 images from their counts alone; the nearest" in told.sentence()
+    assert "these 200 images from their counts alone reaches" in told.sentence()
 
 
 def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):

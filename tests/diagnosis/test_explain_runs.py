@@ -43,5 +43,5 @@ def test_what_nobody_uses_is_not_said_to_reach_a_target():
     ]
     told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(ranked(trials)), 1.0, 9)
     assert "reaches" not in told.sentence()
-    assert "No setting that a known program uses" in told.sentence()
+    assert "No setting of a known program" in told.sentence()
     assert "guessed" not in told.sentence()

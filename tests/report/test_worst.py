@@ -48,7 +48,7 @@ def test_overlays_of_the_listed_images_are_drawn_and_named(outs):
     drawn = sorted((outs[0] / "overlays").glob("*_best.png"))
     assert sorted(row["overlay_1"] for row in found) == [str(path) for path in drawn]
     assert len(drawn) == 2
-    assert "--overlays draws them" in call("worst", outs[1])
+    assert "draw them with --overlays" in call("worst", outs[1])
 
 
 @pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")

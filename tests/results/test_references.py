@@ -178,7 +178,7 @@ def test_rules_are_those_of_the_run_beside():
     assert (cob.protocol.ods_rule, egb.protocol.ods_rule) == ("interpolated", "maximum")
     assert not forbidden([mine, cob])
     notes = bb.compare([mine, cob, egb], n_boot=20).notes
-    assert any(note.startswith("ref:egb: ODS is the best of the combinations") for note in notes)
+    assert any(note.startswith("ref:egb: ODS is the best of all combinations") for note in notes)
 
 
 def test_another_tolerance_or_set_is_refused(tmp_path):

@@ -112,7 +112,8 @@ def test_a_comparison_names_who_is_not_in_both_and_who_is_in_none(two_runs):
     assert "is not a picture" in compared.left_out["second"]["e"]
     assert "4 images are not in every run" not in compared.notes[0]
     assert (
-        "3 images are not in every run, such as 'a'; compared on the 1 in all" in compared.notes[0]
+        "3 images are not in every run, such as 'a'; compared on the 1 shared image"
+        in compared.notes[0]
     )
     first, second = compared.tables()[0].note_lines[1:3]
     assert first == ("first: 1 of 5 images; left out: a, c (no prediction), d, e (not in second).")
