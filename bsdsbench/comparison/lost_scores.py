@@ -16,7 +16,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.score_tables import METHOD, made_how
+from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
@@ -127,7 +127,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     column = by.partition("=")[0]
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
-    return Table("errors-by", title, fields, rows, n_labels=4, **made_how(runs))
+    return Table("errors-by", title, fields, rows, n_labels=4, **table_footer(runs))
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
@@ -143,7 +143,7 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",
         "dODS: how much ODS would rise if only this class were repaired.",
     ]
-    captions = made_how(runs)
+    captions = table_footer(runs)
     captions["notes"] = [*notes, *captions["notes"]]
     fields = [METHOD, *_CLASS_FIELDS]
     return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **captions)

@@ -50,7 +50,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row, made_how, reading_line
+from bsdsbench.results.score_tables import METHOD, Row, reading_line, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted
@@ -438,7 +438,7 @@ def means_table(
             if mark is not None and value is not None:
                 value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
             rows[-1].append(value)
-    words: Any = made_how(runs_of(methods))
+    words: Any = table_footer(runs_of(methods))
     words["notes"] = [spread.note, *words["notes"], *notes]
     words["sentence"] = f"Scores on {counted(len(first.records), 'image')}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]

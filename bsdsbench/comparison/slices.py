@@ -44,7 +44,7 @@ from bsdsbench.results.score_names import (
     score_name,
     usual_scores,
 )
-from bsdsbench.results.score_tables import METHOD, PART, made_how, table_column
+from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -303,7 +303,7 @@ def _slice_table(
                     value = values.get(score_by_key.get(key, ""), undefined)
                     cells += [value.score.cell(), value.difference.cell()]
                 rows.append(cells)
-    texts = made_how(runs)
+    texts = table_footer(runs)
     texts["notes"] = [*_notes(slices), *texts["notes"]]
     key = f"{metric.name}-parts-by-" if of_classes else f"{metric.name}-by-"
     key += "".join(c if c.isalnum() else "_" for c in column)
@@ -387,7 +387,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
                         row.append(float(defined_mean(np.array(values)[weights[number]])))
             rows.append(row)
     title = f"{scorer.title}, {parts.column} by {parts.column}"
-    return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
+    return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
 
 
 # ---- runs within each slice ----------------------------------------------------------------------

@@ -15,7 +15,7 @@ from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, made_how
+from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = No
         day = (run.provenance.date or "")[:10] or None
         rows.append([run.name, day, *(scores.get(name) for name in names)])
     fields = [METHOD, Field("date", "Date"), *map(score_field, names)]
-    return Table("history", "Scores over runs", fields, rows, **made_how(runs))
+    return Table("history", "Scores over runs", fields, rows, **table_footer(runs))
 
 
 def plot_history(

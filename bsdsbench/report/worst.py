@@ -28,7 +28,7 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
 from bsdsbench.results.score_names import select
-from bsdsbench.results.score_tables import made_how
+from bsdsbench.results.score_tables import table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
@@ -181,7 +181,7 @@ def worst_table(
     title = f"Worst images of {names[0]}"
     if is_pair:
         title = f"Where {' and '.join(names)} differ most"
-    table_texts = made_how(runs)
+    table_texts = table_footer(runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
     return Table("worst", title, fields, rows, **table_texts)
 

@@ -24,7 +24,7 @@ from bsdsbench.metrics.optional import ChecksSet, ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.results.groups import group_rows, records_with
+from bsdsbench.results.groups import group_rows, records_with_groups
 from bsdsbench.results.references import (
     NOT_STATED,
     PREFIX,
@@ -33,7 +33,12 @@ from bsdsbench.results.references import (
     reference_run,
     references,
 )
-from bsdsbench.results.sharing import fetched, is_address, shared_bytes, shared_run
+from bsdsbench.results.sharing import (
+    download_shared_run,
+    is_address,
+    pack_shared_run,
+    read_shared_run,
+)
 from bsdsbench.results.storage import (
     RESULT,
     SCHEMA,
@@ -181,7 +186,7 @@ class Evaluation(TabularResult):
         known = None if others is None or origin.shard or origin.split or origin.task else {*others}
         known = None if known is None else known | self.left_out.keys()
         rows = group_rows(self.image_ids, groups, group_by, known)
-        return replace(self, records=records_with(rows, self.records, self.name))
+        return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def require_records(self) -> None:
         """Raise DataError for a run of which nothing is known but official tables."""
@@ -497,7 +502,7 @@ class Evaluation(TabularResult):
         if target.suffix != ".npz":
             raise DataError(f"{show(target)}: expected a name that ends in .npz")
         arrays = columns_of(self.records, {m: self.stack(m) for m in self.metrics})
-        write_atomic(target, shared_bytes(self.to_mapping(), arrays, licence, citation))
+        write_atomic(target, pack_shared_run(self.to_mapping(), arrays, licence, citation))
         return target
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
@@ -562,11 +567,13 @@ class Evaluation(TabularResult):
             The folder; or a file of `share`, its address (https://...), or `ref:NAME`, a reference
             run.
         """
-        path = fetched(str(folder)) if is_address(folder) else given_path(folder, "folder")
+        path = (
+            download_shared_run(str(folder)) if is_address(folder) else given_path(folder, "folder")
+        )
         if str(folder).startswith(PREFIX):
             return cls(**reference_run(str(folder)))
         if path.is_file():
-            return cls(**shared_run(path))
+            return cls(**read_shared_run(path))
         if not is_run(path):
             if not path.is_dir():
                 raise FileFormatError(

@@ -44,7 +44,12 @@ FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
 
 class _GroupTable(NamedTuple):
-    """A table of groups: its source for errors, the image id of each row, and its columns."""
+    """A table of groups with a row for each image, before the values are converted.
+
+    source : the file or the argument, for error messages
+    ids : the image of each row, as the table writes it
+    columns : column name -> the value of each row
+    """
 
     source: str
     ids: list[str]
@@ -57,77 +62,103 @@ def group_rows(
     group_by: str | None = None,
     others: Collection[str] | None = (),
 ) -> Rows:
-    """Return the values of every image by column.
+    """Return the groups of every image as {image id: {column: value}}.
+
+    If all values of a column are numbers, they are floats, else they are text. A missing value is
+    None. An id in the table may have a folder or a suffix that the image's id does not have.
 
     Parameters
     ----------
     ids : sequence of str
         The images.
     groups : path, mapping or data frame, optional
-        The table: a CSV file whose column image (image_id, id), or else the first, has the ids; a
-        data frame with such a column or with the ids as index; a mapping of ids to a value or to
-        {column: value}, of columns to {id: value}, or of columns to lists, with one of ids.
+        A table with a row for each image, as one of
+
+        - a CSV file with the ids in a column image, image_id or id, or else in the first column
+        - a data frame with the ids in a column of these names, or else in the index
+        - {id: group}, {id: {column: value}} or {column: {id: value}}
+        - {column: [value, ...]}, where image, image_id or id is the column of the ids
     group_by : str, optional
-        A regular expression with named groups, found in each id.
+        A regular expression, which is searched in each id. Each named group becomes a column.
     others : collection of str or None
-        Images beside these that rows may name; None: any.
+        Further images that rows of the table may name. None allows any.
+
+    Returns
+    -------
+    dict of str to dict
+        The values of each image of `ids` by column.
 
     Raises
     ------
     DataError
-        For an image without a row, a row without an image, a column or an image twice.
+        If an image has no row or several rows, if a row names an unknown image, or if a column
+        occurs twice.
 
     Examples
     --------
     >>> group_rows(["s1_01", "s2_01"], group_by="(?P<scene>s.)_")
     {'s1_01': {'scene': 's1'}, 's2_01': {'scene': 's2'}}
     """
-    tables = [] if groups is None else [_table_of(groups, ids)]
-    tables += [] if group_by is None else [_table_by(group_by, ids)]
     rows: Rows = {image_id: {} for image_id in ids}
+    tables = []
+    if groups is not None:
+        tables.append(_read_groups(groups, rows))
+    if group_by is not None:
+        tables.append(_match_pattern(group_by, ids))
     for table in tables:
-        places = _places(table, rows, others)
-        for column, given in table.columns.items():
-            values = _values(given, f"{table.source}: column {column!r}")
+        row_numbers = _find_rows(table, rows, others)
+        for column, raw_values in table.columns.items():
+            values = _convert_column(raw_values, f"{table.source}: column {column!r}")
             if any(column in row for row in rows.values()):
                 raise DataError(f"{table.source}: column {column!r} is there twice, expected once")
-            for image_id, place in places.items():
-                rows[image_id][column] = values[place]
+            for image_id, number in row_numbers.items():
+                rows[image_id][column] = values[number]
     return rows
 
 
-def _places(table: _GroupTable, rows: Rows, others: Collection[str] | None) -> dict[str, int]:
-    """Return the row number of each image.
+def _resolve_id(name: str, known: Collection[str]) -> str:
+    """Return the known image id that an id in a table means, or `name` itself if none is known.
 
-    Raises DataError if an image has no row or several rows, or if a row names an unknown image.
+    In order of preference: `name`, `name` with "/" for "\\", without its suffix, and without folder
+    and suffix.
     """
-    places: dict[str, int] = {}
-    faults = []
-    known = None if others is None else {*rows, *others}
-    ids = []
-    for name in table.ids:
-        plain = name.replace("\\", "/")
-        stem = f"{os.path.dirname(plain)}/{id_of(plain)}".removeprefix("/")
-        candidates = (name, plain, stem, id_of(plain))
-        ids.append(next((c for c in candidates if c in (known or rows)), name))
-    if twice := [name for name, n in Counter(ids).items() if n > 1]:
-        faults.append(f"{table.source}: {len(twice)} images have several rows: {listed(twice)}")
-    places = {image_id: place for place, image_id in enumerate(ids) if image_id in rows}
-    if lacking := [image_id for image_id in rows if image_id not in places]:
-        faults.append(
-            f"{table.source}: no row for {len(lacking)} of {len(rows)} images: {listed(lacking)}"
-        )
-    if known is not None and (odd := [name for name in ids if name not in known]):
-        faults.append(f"{table.source}: {len(odd)} rows have no image: {listed(odd)}")
-    if faults:
-        raise DataError(problems=[f"{fault}; expected a row for each image" for fault in faults])
-    return places
+    path = name.replace("\\", "/")
+    file_id = id_of(path)
+    without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
+    candidates = (name, path, without_suffix, file_id)
+    return next((candidate for candidate in candidates if candidate in known), name)
 
 
-def _table_by(pattern: str, ids: Sequence[str]) -> _GroupTable:
-    """Return a table with a column for each named group of a regular expression on the ids.
+def _find_rows(
+    table: _GroupTable, images: Collection[str], others: Collection[str] | None
+) -> dict[str, int]:
+    """Return the number of the row of each image in a table.
 
-    Raises DataError if the expression is bad, has no named group, or does not match an id.
+    Rows of the images `others` are skipped; None allows rows of any other image. Raises DataError
+    that lists every image with several rows, every image without a row, and every row of an unknown
+    image.
+    """
+    known = None if others is None else {*images, *others}
+    ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
+    row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
+    problems = []
+    if repeated := [image_id for image_id, n in Counter(ids).items() if n > 1]:
+        problems.append(f"{len(repeated)} images have several rows: {listed(repeated)}")
+    if lacking := [image_id for image_id in images if image_id not in row_numbers]:
+        problems.append(f"no row for {len(lacking)} of {len(images)} images: {listed(lacking)}")
+    if known is not None and (unknown := [name for name in ids if name not in known]):
+        problems.append(f"{len(unknown)} rows have no image: {listed(unknown)}")
+    if problems:
+        expected = "expected a row for each image"
+        raise DataError(problems=[f"{table.source}: {line}; {expected}" for line in problems])
+    return row_numbers
+
+
+def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
+    """Make a table with a column for each named group of a regular expression in the image ids.
+
+    A group that takes no part in a match has the value None. Raises DataError if the expression is
+    malformed, has no named group, or is not found in an id.
     """
     source = f"group_by {pattern!r}"
     try:
@@ -137,73 +168,104 @@ def _table_by(pattern: str, ids: Sequence[str]) -> _GroupTable:
     if not compiled.groupindex:
         raise DataError(f"{source}: names no group, expected some, such as (?P<scene>.+)_[0-9]+")
     matches = {image_id: compiled.search(image_id) for image_id in ids}
-    if odd := [image_id for image_id, match in matches.items() if match is None]:
-        raise DataError(f"{source}: is not found in {listed(odd)}, expected it in every image's id")
+    if unmatched := [image_id for image_id, match in matches.items() if match is None]:
+        raise DataError(
+            f"{source}: is not found in {listed(unmatched)}, expected it in every image's id"
+        )
     columns = {}
     for column in compiled.groupindex:
         columns[column] = [match and match[column] for match in matches.values()]
     return _GroupTable(source, list(ids), columns)
 
 
-def _table_of(groups: Any, ids: Collection[str]) -> _GroupTable:
-    """Convert a CSV file, a data frame or a mapping to a table.
+def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
+    """Convert groups in any accepted form to a table. The forms, in the order in which they are
+    tried, are
 
-    Raises DataError for other types.
+    - a path: a CSV file
+    - a data frame: ids in a column of ID_COLUMNS, or else in the index
+    - {id: {column: value}}: assumed if any key means one of the `images`
+    - {column: {id: value}}: any other mapping of mappings
+    - {column: [value, ...]}: a column of ID_COLUMNS has the ids
+    - {id: group}: one column, "group"
+
+    Raises DataError for anything else.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # of pandas, or like it
-        names = list(map(str, groups.columns))
-        _once(names, "groups")
-        columns = {name: list(groups.iloc[:, k]) for k, name in enumerate(names)}
-        if not {*ID_COLUMNS} & {*names}:
-            return _GroupTable("groups", list(map(str, groups.index)), columns)
-        return _with_ids("groups", columns)
+        return _convert_frame(groups)
     if not isinstance(groups, Mapping):
         kind = kind_of_value(groups)
         raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
     values = list(groups.values())
+    keys = list(map(str, groups))
     if all(isinstance(value, Mapping) for value in values):
-        if not any(key in ids for key in groups):  # by column
-            images = dict.fromkeys(str(i) for of_images in values for i in of_images)
-            named = [{str(i): v for i, v in of_images.items()} for of_images in values]
-            columns = {str(c): list(map(v.get, images)) for c, v in zip(groups, named, strict=True)}
-            return _GroupTable("groups", list(images), columns)
-        keys = dict.fromkeys(column for row in values for column in row)
-        columns = {str(column): [row.get(column) for row in values] for column in keys}
-        return _GroupTable("groups", list(map(str, groups)), columns)
+        if any(_resolve_id(key, images) in images for key in keys):
+            names = dict.fromkeys(name for row in values for name in row)
+            columns = {str(name): [row.get(name) for row in values] for name in names}
+            return _GroupTable("groups", keys, columns)
+        by_id = [{str(image_id): value for image_id, value in c.items()} for c in values]
+        ids = list(dict.fromkeys(image_id for column in by_id for image_id in column))
+        columns = {key: list(map(c.get, ids)) for key, c in zip(keys, by_id, strict=True)}
+        return _GroupTable("groups", ids, columns)
     if all(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values):
-        return _with_ids("groups", {str(column): list(v) for column, v in groups.items()})
-    return _GroupTable("groups", list(map(str, groups)), {"group": values})
+        return _split_off_ids("groups", dict(zip(keys, map(list, values), strict=True)))
+    return _GroupTable("groups", keys, {"group": values})
 
 
-def _with_ids(source: str, columns: dict[str, list[Any]], first: bool = False) -> _GroupTable:
-    """Take the column of ids out of the columns. With `first` it may be the first column.
+def _convert_frame(frame: Any) -> _GroupTable:
+    """Convert a data frame to a table. The ids are in a column of ID_COLUMNS, or in the index.
 
-    Raises DataError if there is no column of ids, or if the columns have different lengths.
+    Raises DataError if a column name is repeated.
     """
-    named = next((name for name in ID_COLUMNS if name in columns), None)
-    if named is None and not first:
+    names = list(map(str, frame.columns))
+    _check_distinct(names, "groups")
+    columns = {name: list(frame.iloc[:, k]) for k, name in enumerate(names)}
+    if {*ID_COLUMNS} & {*names}:
+        return _split_off_ids("groups", columns)
+    return _GroupTable("groups", list(map(str, frame.index)), columns)
+
+
+def _split_off_ids(
+    source: str, columns: dict[str, list[Any]], default_to_first: bool = False
+) -> _GroupTable:
+    """Make a table of columns, one of which has the image ids.
+
+    The ids are in the first of ID_COLUMNS that exists. If none exists, they are in the first column
+    with `default_to_first`; otherwise DataError is raised. It is also raised if the columns differ
+    in length.
+    """
+    id_column = next((name for name in ID_COLUMNS if name in columns), None)
+    if id_column is None and not default_to_first:
         expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
         raise DataError(f"{source}: columns {listed(list(columns))}, {expected}")
     if len({len(values) for values in columns.values()}) > 1:
         raise DataError(f"{source}: columns of different lengths, expected a value an image")
-    named = named or next(iter(columns))
-    ids = [str(image_id) for image_id in columns[named]]
-    return _GroupTable(source, ids, {c: v for c, v in columns.items() if c != named})
+    id_column = id_column or next(iter(columns))
+    ids = list(map(str, columns[id_column]))
+    return _GroupTable(source, ids, {c: v for c, v in columns.items() if c != id_column})
 
 
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
-    """Read a CSV file with a header. The separator is a comma, a semicolon or a tab."""
+    """Read a table of groups from a CSV file in UTF-8 with a header.
+
+    The separator is a comma, a semicolon or a tab: the first of these that the header contains.
+    Spaces around cells and blank lines are ignored. Without a column of ID_COLUMNS, the first
+    column has the ids. Raises FileFormatError if a row is shorter or longer than the header, or if
+    the header has fewer than two columns, an empty name or a repeated name.
+    """
     expected = "expected a header of an id column and others"
     with reading(path, "a table of groups"):
         try:
             text = read_bytes(path, _MAX_BYTES).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
-        head = text.lstrip().partition("\n")[0]
-        mark = next((m for m in ",;\t" if m in head), ",")
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, skipinitialspace=True)
+        header = text.lstrip().partition("\n")[0]
+        separator = next((mark for mark in ",;\t" if mark in header), ",")
+        lines = csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True
+        )
         rows = []
         for row in lines:
             cells = list(map(str.strip, row))
@@ -215,38 +277,42 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
                     )
         if not rows or len(rows[0]) < 2 or "" in rows[0]:
             raise FaultError(f"first line {listed(rows[0]) if rows else 'missing'}, {expected}")
-        _once(rows[0], "")
+        _check_distinct(rows[0], "")
         columns = {name: [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
-        return _with_ids(show(path), columns, first=True)
+        return _split_off_ids(show(path), columns, default_to_first=True)
 
 
-def _once(names: Sequence[str], source: str) -> None:
-    """Raise FaultError if a column name is repeated."""
-    if twice := [name for name, n in Counter(names).items() if n > 1]:
-        line = f"column {twice[0]!r} is there twice, expected once"
+def _check_distinct(names: Sequence[str], source: str) -> None:
+    """Raise FaultError if a column name is repeated. The message begins with `source`, if any."""
+    if repeated := [name for name, n in Counter(names).items() if n > 1]:
+        line = f"column {repeated[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
 
 
-def value_of(given: object, what: str) -> Value:
-    """Convert a value to a float or to text.
+def group_value(raw_value: object, what: str) -> Value:
+    """Convert a value to a float if it is a number, else to text.
 
-    An empty value is None. Raises DataError for infinity.
+    None, NaN and blank text become None. Raises DataError, which names `what`, for infinity.
     """
-    if isinstance(given, Real) and not isinstance(given, bool):
-        number = float(given)
+    if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
+        number = float(raw_value)
         if math.isinf(number):
             raise DataError(f"{what}: {number}, expected finite numbers")
         return None if math.isnan(number) else number
-    text = "" if given is None else show(given).strip()
+    text = "" if raw_value is None else show(raw_value).strip()
     return text or None
 
 
-def _values(given: Sequence[object], what: str) -> list[Value]:
-    """Convert the values of a column: all to numbers if possible, else all to text."""
-    values = [value_of(value, what) for value in given]
+def _convert_column(raw_values: Sequence[object], what: str) -> list[Value]:
+    """Convert the values of a column: all to floats if all are numbers, else all to text.
+
+    Text such as "1e3" is a number, text with leading zeros such as "007" is not. Missing values are
+    None. Raises DataError, which names `what`, if a number is infinite.
+    """
+    values = [group_value(value, what) for value in raw_values]
     known = [value for value in values if value is not None]
     if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
-        return [value if value is None else value_of(float(value), what) for value in values]
+        return [value if value is None else group_value(float(value), what) for value in values]
     return [value if value is None else text_of(value) for value in values]
 
 
@@ -257,18 +323,19 @@ def text_of(value: Value) -> str:
     return f"{value:.12g}" if isinstance(value, float) else value
 
 
-def records_with(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Add columns of groups to the records of the run `name`.
+def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
+    """Return copies of the records with the groups in `rows` added to the groups that they have.
 
-    Raises DataError if a record has a different value in one of the columns.
+    Raises DataError, which names the run `name`, if a record has a different value in one of the
+    columns.
     """
     grouped = []
     for record in records:
         row = rows[record.image_id]
-        if odd := [c for c in row if c in record.groups and record.groups[c] != row[c]]:
+        if differing := [c for c in row if c in record.groups and record.groups[c] != row[c]]:
             raise DataError(
-                f"{name}: {record.image_id} has another value in its column {odd[0]!r} "
-                f"({record.groups[odd[0]]}), expected each column once"
+                f"{name}: {record.image_id} has another value in its column {differing[0]!r} "
+                f"({record.groups[differing[0]]}), expected each column once"
             )
         grouped.append(replace(record, groups={**record.groups, **row}))
     return grouped
@@ -279,43 +346,63 @@ def records_with(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[
 
 @attrs.frozen(eq=False)
 class Partition:
-    """The images of a run, divided by a column of their groups."""
+    """The images of a run, divided by a column of their groups.
+
+    column : the name of the column
+    names (G,): the groups, in the order of their values
+    members (N,): the number of each image's group, which is an index into `names`
+    empty : the ranges that were asked for and contain no image
+    """
 
     column: str
-    names: tuple[str, ...]  # of the groups, in the order of their values
-    members: I8  # (N,), the number of each image's group
-    empty: tuple[str, ...] = ()  # groups that were asked for and have no image
+    names: tuple[str, ...]
+    members: I8
+    empty: tuple[str, ...] = ()
 
     def weights(self) -> I8:
-        """Return an array (G, N) that is 1 if the image is in the group, else 0."""
+        """Return an array (G, N): 1 if image n is in group g, else 0."""
         return (self.members == np.arange(len(self.names))[:, None]).astype(np.int64)
 
     def images_of(self, group: int) -> I8:
-        """Return the numbers of the images of a group."""
+        """Return the positions of a group's images in the run, in ascending order."""
         return np.flatnonzero(self.members == group)
 
 
 def group_columns(records: Sequence[ImageRecord]) -> list[str]:
-    """Return the columns of the groups of images, in order of occurrence."""
+    """List the columns of the images' groups, in order of occurrence."""
     return list(dict.fromkeys(column for record in records for column in record.groups))
 
 
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
-    """Divide images by a column.
+    """Divide images by a column of their groups.
+
+    - With limits (COLUMN=0,1024,9216), a group is a range of numbers that includes its lower limit.
+    - A column of more than four different numbers is divided at its quartiles, unless `uncut` is
+      True or `by` is COLUMN=each.
+    - Otherwise each different value is a group: numbers in ascending order, then texts in natural
+      order.
+
+    Images without a value are the last group, "no value".
 
     Parameters
     ----------
     records : sequence of ImageRecord
         The images.
     by : str
-        The column; COLUMN=0,1024,9216 cuts its numbers there, COLUMN=each does not cut them.
+        COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each.
     uncut : bool
-        True if numbers are cut only where `by` says so.
+        True if numbers are divided at limits in `by` only, never at quartiles.
+
+    Returns
+    -------
+    Partition
+        The groups, and the group of each image.
 
     Raises
     ------
     DataError
-        For a column that is not there, and cuts of text.
+        If no image has the column, the limits are not ascending numbers, or limits are given for a
+        column of text.
 
     Examples
     --------
@@ -325,69 +412,88 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     (('[0, 300)', '[300, inf)'), [0, 0, 0, 1, 1, 1])
     """
     known = group_columns(records)
-    column, _, cuts = (by, "", "") if by in known else by.partition("=")
+    column, limits = by, ""
+    if by not in known:  # the name of a column may contain "="
+        column, _, limits = by.partition("=")
     if column not in known:
-        had = f"expected one of {listed(known)}" if known else "these images have no groups"
+        expected = f"expected one of {listed(known)}" if known else "these images have no groups"
         raise DataError(
-            f"column {column!r}: {had}",
+            f"column {column!r}: {expected}",
             fix=() if known else (Setting("groups", "FILE.csv"), Setting("group_by", "REGEX")),
         )
     values = [record.groups.get(column) for record in records]
-    numbers = {v for v in values if isinstance(v, float)}
-    if cuts and cuts != EACH:
-        edges = _edges(cuts, column)
-        return _cut(column, [_as_number(v, column) for v in values], edges, given=True)
-    is_number = all(v is None or isinstance(v, float) for v in values)
-    if is_number and len(numbers) > _FEW and not uncut and cuts != EACH:
-        quartiles = np.unique(np.quantile([v for v in values if v is not None], (0.25, 0.5, 0.75)))
-        return _cut(column, values, quartiles.tolist(), given=False)  # type: ignore[arg-type]
+    if limits and limits != EACH:
+        edges = _parse_limits(limits, column)
+        return _divide(column, [_as_number(v, column) for v in values], edges, open_ended=True)
+    numbers = [v for v in values if isinstance(v, float)]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural)
-    names: list[Value] = [*sorted(numbers), *texts, *[None] * (None in values)]
-    places = {name: k for k, name in enumerate(names)}
-    members = np.array([places[v] for v in values], np.int64)
-    return Partition(column, tuple(map(text_of, names)), members)
+    if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
+        quartiles = np.unique(np.quantile(numbers, (0.25, 0.5, 0.75))).tolist()
+        return _divide(column, [_as_number(v, column) for v in values], quartiles, open_ended=False)
+    different: list[Value] = [*sorted({*numbers}), *texts]
+    if None in values:
+        different.append(None)
+    number_of_value = {value: k for k, value in enumerate(different)}
+    members = np.array([number_of_value[v] for v in values], np.int64)
+    return Partition(column, tuple(map(text_of, different)), members)
 
 
-def _edges(cuts: str, column: str) -> list[float]:
-    """Parse limits such as "0,1024,9216". Raises DataError if they are not increasing numbers."""
-    words = [word.strip() for word in cuts.split(",") if word.strip()]
-    edges = [float(word) for word in words if _NUMBER.fullmatch(word)]
-    if not edges or len(edges) < len(words) or edges != sorted({*edges}):
+def _parse_limits(text: str, column: str) -> list[float]:
+    """Parse limits such as "0,1024,9216". Raises DataError if they are not ascending numbers.
+
+    `column` is named in the message.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    limits = [float(word) for word in words if _NUMBER.fullmatch(word)]
+    if not limits or len(limits) < len(words) or limits != sorted({*limits}):
         expected = f"expected numbers that rise, as {column}=0,1024, or {column}={EACH}"
-        raise DataError(f"{column}={cuts}: {expected}")
-    return edges
+        raise DataError(f"{column}={text}: {expected}")
+    return limits
 
 
 def _as_number(value: Value, column: str) -> float | None:
-    """Convert a value to a number. Raises DataError if it is text."""
+    """Convert a value to a float, with leading zeros allowed. None stays None.
+
+    Raises DataError, which names `column`, if the value is other text.
+    """
     if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
         raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
     return value if value is None else float(value)
 
 
-def _cut(
-    column: str, values: Sequence[float | None], edges: Sequence[float], *, given: bool
+def _divide(
+    column: str, values: Sequence[float | None], edges: Sequence[float], *, open_ended: bool
 ) -> Partition:
-    """Divide the images by a column of numbers at `edges`. Each range includes its lower limit.
+    """Divide images into ranges of a column of numbers.
 
-    given : the user chose the edges, so that there is a range below the first one and no upper
-        limit; otherwise the ranges begin and end with the smallest and the largest value
+    values (N,): the number of each image, or None
+    edges : the limits in ascending order; a range includes its lower limit
+    open_ended : True for limits that the user gave: the first range is below the first limit, and
+        the last range has no upper limit. False for quartiles: the ranges begin with the smallest
+        value and end with the largest value, which is included.
+
+    Only ranges with an image become groups. The others are listed in `Partition.empty`, except for
+    the range below the first limit. Images without a number are the last group.
     """
     known = [v for v in values if v is not None]
-    low, high = (-math.inf, math.inf) if given else (min(known), max(known))
-    inner = [edge for edge in edges if edge > low]
-    places = [-1 if v is None else int(np.searchsorted(inner, v, side="right")) for v in values]
-    ends = [low, *inner, high]
-    last = ")" if given else "]"
-    names = [f"[{text_of(a)}, {text_of(b)})" for a, b in pairwise(ends)]
-    names[-1] = names[-1][:-1] + last
-    if given:
-        names[0] = f"below {text_of(inner[0])}"
-    names += [NO_VALUE]
-    places = [len(names) - 1 if place < 0 else place for place in places]
-    used = sorted({*places})
-    empty = [names[k] for k in range(int(given), len(names) - 1) if k not in used]
-    members = np.searchsorted(used, places).astype(np.int64)
+    low, high = (-math.inf, math.inf) if open_ended else (min(known), max(known))
+    inner_edges = [edge for edge in edges if edge > low]
+    all_edges = [low, *inner_edges, high]
+    names = [f"[{text_of(a)}, {text_of(b)})" for a, b in pairwise(all_edges)]
+    if open_ended:
+        names[0] = f"below {text_of(inner_edges[0])}"
+    else:
+        names[-1] = f"{names[-1].removesuffix(')')}]"
+    no_value = len(names)
+    names.append(NO_VALUE)
+    ranges = [
+        no_value if v is None else int(np.searchsorted(inner_edges, v, side="right"))
+        for v in values
+    ]
+    used = sorted({*ranges})
+    first_asked = 1 if open_ended else 0
+    empty = [names[k] for k in range(first_asked, no_value) if k not in used]
+    members = np.searchsorted(used, ranges).astype(np.int64)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 
 
@@ -395,38 +501,38 @@ def _cut(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Return the clusters of images by a column, in the order in which they occur.
+    """Divide images into clusters, one for each different value of a column.
 
-    Raises DataError if the column is unknown or an image has no value.
+    Unlike the groups of `partition`, the clusters are in order of occurrence. Raises DataError if
+    no image has the column, or if an image has no value.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
         raise DataError(
             f"column {groups.column!r}: no value for {listed(lacking)}, expected one for each image"
         )
-    _, first, members = np.unique(groups.members, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.argsort(order)
-    names = tuple(groups.names[k] for k in np.unique(groups.members)[order])
-    return Partition(groups.column, names, rank[members])
+    order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
+    members = np.argsort(order)[np.searchsorted(np.sort(order), groups.members)]
+    return Partition(groups.column, tuple(groups.names[k] for k in order), members)
 
 
 def frames_note(records: Sequence[ImageRecord]) -> str:
-    """Return a line of advice if most ids look like frames of videos, else "".
+    """Return a line that advises clusters if most images look like frames of videos, else "".
 
-    Frames have ids that are equal but for a number. At least two sequences of three frames are
-    needed.
+    Ids that are equal except for their last number form a sequence. A line is returned if more than
+    half of the images are in sequences of three or more frames, and there are at least two of these
+    sequences.
     """
     stems = Counter(m.groups() for r in records if (m := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}
-    frames = sum(sequences.values())
-    if len(sequences) < 2 or 2 * frames <= len(records):
+    n_frames = sum(sequences.values())
+    if len(sequences) < 2 or 2 * n_frames <= len(records):
         return ""
-    before, after = next(iter(sequences))
+    before, after = next(iter(sequences))  # the text around the number
     known = group_columns(records)
-    way = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
+    option = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
     return (
-        f"{frames} of {len(records)} images look like frames of {len(sequences)} sequences "
+        f"{n_frames} of {len(records)} images look like frames of {len(sequences)} sequences "
         f"({show(before)}NUMBER{show(after)} ...), which are not independent: a cluster for each "
-        f"({way}) makes the intervals right"
+        f"({option}) makes the intervals right"
     )

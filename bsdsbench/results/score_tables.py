@@ -59,7 +59,7 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     return lines
 
 
-class TableWords(TypedDict):
+class TableFooter(TypedDict):
     """The texts below a table of scores, as keyword arguments of `Table`."""
 
     caption: str
@@ -68,7 +68,7 @@ class TableWords(TypedDict):
     signatures: list[str]
 
 
-def made_how(runs: Sequence[Evaluation]) -> TableWords:
+def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """Return the texts below a table: how the scores were made, and in what the runs differ."""
     names_by_protocol: dict[str, list[str]] = {}
     lines = _differences_of(runs) if len(runs) > 1 else []
@@ -300,7 +300,7 @@ def score_tables(
     if first.records:
         sentence += f" on {_images_words(runs)}"
     sentence += f", protocol {first.protocol.name}"
-    style = _Style(alone, columns is not None, sentence, made_how(runs), notes)
+    style = _Style(alone, columns is not None, sentence, table_footer(runs), notes)
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
         scorer, with_metric = registry.get(metric), [run for run in runs if metric in run.metrics]
         rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in with_metric]
@@ -327,7 +327,7 @@ class _Style(NamedTuple):
     alone: bool
     chosen: bool
     sentence: str
-    made: TableWords
+    made: TableFooter
     notes: Sequence[str]
 
 
@@ -513,7 +513,7 @@ def image_table(run: Evaluation) -> Table:
     columns += grouped
     _add_left_out(run, columns, rows)
     title = f"{run.name}, image by image"
-    return Table("images", title, columns, rows, aside=True, **made_how([run]))
+    return Table("images", title, columns, rows, aside=True, **table_footer([run]))
 
 
 def _group_fields(
@@ -587,4 +587,4 @@ def per_image(run: Evaluation, metric: str) -> Table:
             rows.append([*(record.image_id, part or None)[: len(labels)], *of_groups, *cells])
     _add_left_out(run, fields, rows)
     title = f"{scorer.title}, image by image"
-    return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
+    return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))

@@ -46,68 +46,100 @@ _MARK = b"bsdsbench:"  # before the hash, in the comment at the end of the archi
 _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
-def _packed_steps(values: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return whole numbers as the bytes of their steps, (bytes, N, T, ...).
+def _difference_axes(n_axes: int) -> range:
+    """Return the axes along which counts (N, T) or (N, ..., T, 4) are stored as differences.
 
-    Steps are between the rows of an image's table, (N, T) or (N, ..., T, 4), and between tables.
+    These are the axes after the first (images) and before the last; with two axes, the second.
     """
-    steps = values
-    for axis in range(1, max(2, values.ndim - 1)):
-        steps = np.diff(steps, axis=axis, prepend=0)
-    folded = np.where(steps < 0, -2 * steps - 1, 2 * steps)
-    size = -(-int(folded.max(initial=1)).bit_length() // 8)
-    return np.stack([folded >> 8 * k & 255 for k in range(size)]).astype(np.uint8)
+    return range(1, max(2, n_axes - 1))
 
 
-def _unpacked_steps(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the whole numbers that `_packed_steps` made bytes of."""
+def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Encode counts (N, T) or (N, ..., T, 4) as byte planes (B, N, ...), which compress well.
+
+    The differences between neighbours along each of `_difference_axes` are zigzag-encoded
+    (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k has byte k of all values, the least
+    significant byte first. There are as many planes as the largest value needs bytes.
+    """
+    differences = counts
+    for axis in _difference_axes(counts.ndim):
+        differences = np.diff(differences, axis=axis, prepend=0)
+    zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
+    n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up
+    return np.stack([zigzag >> 8 * k & 255 for k in range(n_bytes)]).astype(np.uint8)
+
+
+def _unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Decode the byte planes (B, N, ...) of `_pack_counts` to counts (N, ...).
+
+    Raises FaultError if `planes` is not uint8, has fewer than three axes, or has no planes or more
+    than eight.
+    """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
-    folded = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
-    steps: NDArray[np.int64] = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
-    for axis in range(1, max(2, steps.ndim - 1)):
-        steps = steps.cumsum(axis=axis)
-    return steps
+    zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
+    counts: NDArray[np.int64] = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
+    for axis in _difference_axes(counts.ndim):
+        counts = counts.cumsum(axis=axis)
+    return counts
 
 
-def _without_folders(reason: str, content: dict[str, Any]) -> str:
-    """Return a reason that names files without the author's folders."""
-    for folder in filter(None, map(content["provenance"].get, _LOCAL)):
+def _remove_folders(reason: str, provenance: dict[str, Any]) -> str:
+    """Remove the author's folders, which are fields of `provenance`, from the text of a reason."""
+    for folder in filter(None, map(provenance.get, _LOCAL)):
         reason = reason.replace(f"{folder}/", "")
     return reason
 
 
-def shared_bytes(
+def pack_shared_run(
     content: dict[str, Any], arrays: dict[str, NDArray[Any]], licence: str, citation: str
 ) -> bytes:
-    """Return a run's file: `content` as in result.json, `arrays` as in counts.npz."""
-    provenance = {k: v for k, v in content["provenance"].items() if k not in _LOCAL}
-    provenance |= {k: v for k, v in (("licence", licence), ("citation", citation)) if v}
-    kept = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images", "failed")
-    steps = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
-    text = {
+    """Return the bytes of the file that shares a run.
+
+    content : the content of result.json; scores and the author's folders are left out
+    arrays : the arrays of counts.npz by name
+    licence, citation : the terms of use and the text to cite; "" if there are none
+
+    The file is an .npz of the arrays and of "about", the text in JSON. Arrays of counts, named in
+    "steps", are packed by `_pack_counts`. The comment at the end of the archive is a mark and the
+    hash of all bytes before it.
+    """
+    origin = content["provenance"]
+    provenance = {key: value for key, value in origin.items() if key not in _LOCAL}
+    if licence:
+        provenance["licence"] = licence
+    if citation:
+        provenance["citation"] = citation
+    copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
+    packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
+    failed = content["failed"].items()
+    header = {
         "schema": _SCHEMA,
-        **{key: content[key] for key in kept},
-        "failed": {name: _without_folders(why, content) for name, why in content["failed"].items()},
+        **{key: content[key] for key in copied},
+        "failed": {image_id: _remove_folders(reason, origin) for image_id, reason in failed},
         "provenance": provenance,
-        "steps": steps,
+        "steps": packed,
     }
-    coded = json.dumps(text, ensure_ascii=False, allow_nan=False).encode()
-    stored = {"about": np.frombuffer(coded, np.uint8), **arrays}
-    stored |= {name: _packed_steps(arrays[name]) for name in steps}
-    comment = _MARK + b"0" * 32
-    data = npz_bytes(stored, level=9, comment=comment)[: -len(comment)]
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
+    stored |= {name: _pack_counts(arrays[name]) for name in packed}
+    placeholder = _MARK + b"0" * 32  # as long as the mark and the hash, which replace it
+    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
     return data + _MARK + digest(data).encode()
 
 
-def shared_run(path: Path) -> RunArguments:
-    """Return the run in a file as the arguments of an Evaluation. Raises FileFormatError."""
+def read_shared_run(path: Path) -> RunArguments:
+    """Read the file of `pack_shared_run`, and return the arguments of an Evaluation.
+
+    Raises FileFormatError if the file is no shared run, if its hash differs, or if counts are
+    missing or damaged.
+    """
     data = read_bytes(path)
     with reading(path, "a run shared by bsdsbench"):
-        body, mark, stated = data.rpartition(_MARK)
+        body, mark, stored_hash = data.rpartition(_MARK)
         if not mark:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")
-        if stated != digest(body).encode():
+        if stored_hash != digest(body).encode():
             raise FaultError("is altered or cut short: its hash is another than the one in it")
         arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
@@ -116,7 +148,7 @@ def shared_run(path: Path) -> RunArguments:
         for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
-            arrays[name] = _unpacked_steps(arrays[name])
+            arrays[name] = _unpack_counts(arrays[name])
         records = records_of(arrays)
         if entry(content, "n_images", int) != len(records):
             raise FaultError(f"n_images is not the {len(records)} of the counts")
@@ -131,43 +163,53 @@ def shared_run(path: Path) -> RunArguments:
 
 
 def is_address(run: object) -> bool:
-    """Return whether a run is named by an address, not by a folder or a file."""
+    """Return True if a run is named by a URL, False if by a folder or file."""
     return isinstance(run, str) and run.startswith(ADDRESSES)
 
 
-def fetched(address: str) -> Path:
-    """Return the file of an address in the user's cache, downloaded the first time.
+def download_shared_run(address: str) -> Path:
+    """Return the cached file of a shared run, and download it if it is not in the cache.
 
-    Raises DataError if it cannot be had, or is another file than that whose hash is known.
+    `address` is an https URL, which may end in #SHA256. The file's sha256 is stored beside it, and
+    later calls with the same URL must get the same file.
+
+    Raises DataError
+
+    - if the address is no https URL of a file
+    - if #SHA256 differs from the stored hash
+    - if the file has another hash than the stored or given one, or cannot be downloaded
+    - if the file is no shared run; it is then deleted from the cache
     """
     import pooch
 
-    url, stated = urldefrag(address)
+    url, fragment = urldefrag(address)
     name = Path(urlsplit(url).path).name
     if not url.startswith("https://") or not name:
         raise DataError(f"{show(address)}: expected the address of a file, https://...")
     folder = cache_folder().parent / "shared" / hashlib.sha256(url.encode()).hexdigest()[:16]
-    kept = folder / "sha256"
-    known = read_bytes(kept).decode("ascii", "replace").strip() if kept.is_file() else None
-    stated = stated.lower().removeprefix("sha256:").removeprefix("sha256=")
-    if stated and known not in (None, stated):
+    hash_file = folder / "sha256"
+    stored_hash = None
+    if hash_file.is_file():
+        stored_hash = read_bytes(hash_file).decode("ascii", "replace").strip()
+    given_hash = fragment.lower().removeprefix("sha256:").removeprefix("sha256=")
+    if given_hash and stored_hash not in (None, given_hash):
         raise DataError(
-            f"{show(url)}: sha256 {stated}, expected {known}, which is that of the file that was "
-            f"read there before: delete {show(folder)} if the author has replaced it"
+            f"{show(url)}: sha256 {given_hash}, expected {stored_hash}, which is that of the file "
+            f"that was read there before: delete {show(folder)} if the author has replaced it"
         )
     pooch.get_logger().setLevel("WARNING")
     try:
-        path = Path(pooch.retrieve(url, known or stated or None, name, folder))
+        path = Path(pooch.retrieve(url, stored_hash or given_hash or None, name, folder))
     except ValueError as error:  # another hash
         raise DataError(f"{show(url)}: {' '.join(str(error).split())}") from None
     except OSError as error:  # requests' errors are of this kind
         status = getattr(getattr(error, "response", None), "status_code", type(error).__name__)
         raise DataError(f"{show(url)}: cannot be read ({status}), expected a shared run") from None
     try:
-        shared_run(path)
+        read_shared_run(path)
     except FileFormatError as error:
         path.unlink()
         raise DataError(f"{show(url)}: {str(error).partition(': ')[2]}") from None
-    if known is None:
-        write_atomic(kept, hashlib.sha256(path.read_bytes()).hexdigest())
+    if stored_hash is None:
+        write_atomic(hash_file, hashlib.sha256(path.read_bytes()).hexdigest())
     return path

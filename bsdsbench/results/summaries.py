@@ -17,7 +17,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.score_names import chosen_scores
-from bsdsbench.results.score_tables import METHOD, PART, made_how
+from bsdsbench.results.score_tables import METHOD, PART, table_footer
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.tables.table import Cell, Field, Table
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Summary(Enum):
-    """What of the images' own values is shown, each with what stands before it."""
+    """The last statistic of the images' values that is shown; the statistics before it are too."""
 
     MEAN = "mean"
     MEDIAN = "median"
@@ -34,7 +34,13 @@ class Summary(Enum):
 
 
 class SpreadOfImages(NamedTuple):
-    """How the values of images are spread."""
+    """Statistics of the images' values of one score.
+
+    n : number of images with a value
+    undefined : number of images without a value
+    sd : standard deviation (n - 1)
+    q1, q3 : lower and upper quartile
+    """
 
     n: int
     undefined: int
@@ -45,29 +51,43 @@ class SpreadOfImages(NamedTuple):
     q3: float
 
 
-def _spread_of(values: F8) -> SpreadOfImages:
-    """Return the spread of values, leaving out NaN, which are undefined.
+def _compute_spread(values: F8) -> SpreadOfImages:
+    """Compute the statistics of the values of images (N,), in which NaN is an undefined value.
+
+    - Without a defined value all statistics are NaN.
+    - With an infinite value the mean is infinite and the deviation NaN.
+    - With a single value the deviation is NaN.
 
     Examples
     --------
-    >>> _spread_of(np.array([1.0, 2.0, 4.0, np.nan]))[:2]
+    >>> _compute_spread(np.array([1.0, 2.0, 4.0, np.nan]))[:2]
     (3, 1)
-    >>> _spread_of(np.array([1.0, 2.0, 4.0, np.nan])).median
+    >>> _compute_spread(np.array([1.0, 2.0, 4.0, np.nan])).median
     2.0
     """
     known = np.sort(values[~np.isnan(values)])
-    n, undefined = known.size, int(np.isnan(values).sum())
+    n = known.size
+    undefined = int(np.isnan(values).sum())
     if not n:
         return SpreadOfImages(0, undefined, *[np.nan] * 5)
-    quartiles = []
-    for share in (0.5, 0.25, 0.75):
-        place, rest = divmod(share * (n - 1), 1)
-        low, high = known[int(place)], known[min(int(place) + 1, n - 1)]
-        quartiles.append(float(low + rest * (high - low)) if rest and low != high else float(low))
+    median, q1, q3 = (_interpolate_quantile(known, share) for share in (0.5, 0.25, 0.75))
     is_finite = bool(np.isfinite(known).all())
     mean = float(ratio(known.sum(), n)) if is_finite else np.inf
     sd = float(known.std(ddof=1)) if is_finite and n > 1 else np.nan
-    return SpreadOfImages(n, undefined, mean, sd, *quartiles)
+    return SpreadOfImages(n, undefined, mean, sd, median, q1, q3)
+
+
+def _interpolate_quantile(ascending: F8, share: float) -> float:
+    """Return the quantile of values in ascending order, interpolated linearly between neighbours.
+
+    Equal neighbours are not interpolated, because the difference of two infinities is NaN.
+    """
+    position, fraction = divmod(share * (ascending.size - 1), 1)
+    low = ascending[int(position)]
+    high = ascending[min(int(position) + 1, ascending.size - 1)]
+    if not fraction or low == high:
+        return float(low)
+    return float(low + fraction * (high - low))
 
 
 def summary_tables(
@@ -76,47 +96,100 @@ def summary_tables(
     columns: Sequence[str] | None = None,
     aside: bool = False,
 ) -> list[Table]:
-    """Return a table for each metric: a row a score, of each class and run.
+    """Summarize the images' own values in a table per metric, with a row per part, score and run.
 
-    `summary` is the last statistic to show, `columns` are the scores by key, heading, METRIC.SCORE
-    or PART.SCORE, "all" for every one, by default those of tables. Tables that are `aside` are left
-    out where a person reads all tables at once. Raises DataError for a score that no image has.
+    A part is a class, or another part of a metric's score. Runs without counts per image are left
+    out, and so are metrics without a row.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        The runs.
+    summary : Summary
+        The last statistic to show.
+    columns : sequence of str or None
+        The scores to show, by key, heading, METRIC.SCORE or PART.SCORE; "all" for every score.
+        Default: the scores in tables that at least one image has.
+    aside : bool
+        Leave the tables out where a person reads all tables at once.
+
+    Raises
+    ------
+    DataError
+        If a score in `columns` is unknown.
     """
-    with_images = [run for run in runs if run.records]
-    known = dict[str, None]()
-    for run in with_images if columns is not None else ():
-        for metric in run.metrics:
-            for part, by_key in run.image_values(metric).items():
-                known |= dict.fromkeys(".".join(filter(None, (metric, part, k))) for k in by_key)
-    tables, asked = list[Table](), set(chosen_scores(columns or (), list(known)))
-    for metric in dict.fromkeys(m for run in with_images for m in run.metrics):
-        scorer, rows = registry.get(metric), dict[tuple[str, ...], list[Cell]]()
-        of_metric = [run for run in with_images if metric in run.metrics]
-        for run in of_metric:
-            for part, column, values in _values_shown(run, metric, columns, asked):
-                of_images = _spread_of(np.array(values, np.float64))
-                labels = part, column.heading, run.name
-                if of_images.n or columns is not None:
-                    rows.setdefault(labels, [part or None, run.name, column.heading, *of_images])
-        if not rows:
-            continue
-        several, has_parts = len(of_metric) > 1, any(part for part, *_ in rows)
-        order = {part: k for k, part in enumerate(dict.fromkeys(part for part, *_ in rows))}
-        scores = {name: k for k, name in enumerate(dict.fromkeys(name for _, name, _ in rows))}
-        sorted_rows = [rows[k] for k in sorted(rows, key=lambda k: (order[k[0]], scores[k[1]]))]
-        fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _SHOWN[summary]]]
-        title = f"{scorer.title}, values of the images"
-        note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
-        if summary is Summary.IQR:
-            note += " Quartiles are interpolated linearly."
-        note += " The mean is over images; a score may be a mean over classes or over all pixels."
-        words: Any = {**made_how(of_metric), "aside": aside, "n_labels": 3}
-        words["notes"] = [note, *words["notes"]]
-        shown_rows = [row[: len(fields)] for row in sorted_rows]
-        table = Table(f"{metric}-images", title, fields, shown_rows, **words)
-        kept = [k for k in range(len(fields)) if (k or has_parts) and (k != 1 or several)]
-        tables.append(table.only(kept))
+    runs_with_images = [run for run in runs if run.records]
+    asked = None
+    if columns is not None:
+        asked = chosen_scores(columns, _scores_of_images(runs_with_images))
+    tables = []
+    for metric in dict.fromkeys(m for run in runs_with_images for m in run.metrics):
+        with_metric = [run for run in runs_with_images if metric in run.metrics]
+        if rows := _summary_rows(with_metric, metric, asked):
+            tables.append(_summary_table(with_metric, metric, rows, summary, aside))
     return tables
+
+
+def _scores_of_images(runs: Sequence[Evaluation]) -> list[str]:
+    """List the scores that images have of their own, as METRIC.SCORE and METRIC.PART.SCORE."""
+    names = dict[str, None]()
+    for run in runs:
+        for metric in run.metrics:
+            for part, values_by_key in run.image_values(metric).items():
+                prefix = f"{metric}.{part}." if part else f"{metric}."
+                names |= dict.fromkeys(prefix + key for key in values_by_key)
+    return list(names)
+
+
+def _summary_rows(
+    runs: Sequence[Evaluation], metric: str, asked: Collection[str] | None
+) -> list[list[Cell]]:
+    """Return the rows of a metric's summary, sorted by part, then by score, then by run.
+
+    A row has the part (None for the overall score), the run's name, the score's heading, and the
+    fields of SpreadOfImages. `asked` are the scores to show; None means the usual ones, as far as
+    an image has a value.
+    """
+    rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
+    for run in runs:
+        for part, column, values in _values_to_show(run, metric, asked):
+            spread = _compute_spread(np.array(values, np.float64))
+            if spread.n or asked is not None:
+                row: list[Cell] = [part or None, run.name, column.heading, *spread]
+                rows.setdefault((part, column.heading, run.name), row)
+    parts = list(dict.fromkeys(part for part, _, _ in rows))
+    headings = list(dict.fromkeys(heading for _, heading, _ in rows))
+    order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
+    return [rows[labels] for labels in order]
+
+
+def _summary_table(
+    runs: Sequence[Evaluation],
+    metric: str,
+    rows: Sequence[list[Cell]],
+    summary: Summary,
+    aside: bool,
+) -> Table:
+    """Make the table of a metric's summary from `_summary_rows`.
+
+    The column of parts is left out if no row has a part, and the column of runs if there is one
+    run. Statistics after `summary` are left out.
+    """
+    fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
+    note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
+    if summary is Summary.IQR:
+        note += " Quartiles are interpolated linearly."
+    note += " The mean is over images; a score may be a mean over classes or over all pixels."
+    footer: Any = {**table_footer(runs), "aside": aside, "n_labels": 3}
+    footer["notes"] = [note, *footer["notes"]]
+    title = f"{registry.get(metric).title}, values of the images"
+    shown_rows = [row[: len(fields)] for row in rows]
+    table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
+    has_parts = any(part is not None for part, *_ in rows)
+    dropped = {0} if not has_parts else set[int]()
+    if len(runs) == 1:
+        dropped.add(1)
+    return table.only([k for k in range(len(fields)) if k not in dropped])
 
 
 _FIELDS = (
@@ -128,24 +201,33 @@ _FIELDS = (
     Field("q1", "lower quartile", "Q1", ".4f"),
     Field("q3", "upper quartile", "Q3", ".4f"),
 )
-_SHOWN = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}
+_N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # the first of _FIELDS
 
 
-def _values_shown(
-    run: Evaluation, metric: str, wanted: Sequence[str] | None, asked: Collection[str]
+def _values_to_show(
+    run: Evaluation, metric: str, asked: Collection[str] | None
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
-    """Yield part, column and the values of the scores to show, those `asked` for if any."""
+    """Yield (part, column, values of the images) for each score to show. The overall part is "".
+
+    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the usual scores of the
+        metric, which are the columns of its table of images, or of its parts
+    """
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))
-    for part, by_key in run.image_values(metric).items():
-        of_whole = scorer.columns_of(by_key) if usual is not None else scorer.image_columns
-        possible = [*(scorer.part_columns if part else of_whole)]
-        if wanted is not None:
-            possible += [*scorer.columns_of(by_key), *scorer.image_columns]
+    for part, values_by_key in run.image_values(metric).items():
+        overall_columns = scorer.image_columns
+        if usual is not None:
+            overall_columns = scorer.columns_of(values_by_key)
+        possible = [*(scorer.part_columns if part else overall_columns)]
+        if asked is not None:
+            possible += [*scorer.columns_of(values_by_key), *scorer.image_columns]
+        prefix = f"{metric}.{part}." if part else f"{metric}."
         for column in {c.key: c for c in possible}.values():
-            if column.key not in by_key or not column.score:
+            if column.key not in values_by_key or not column.score:
                 continue
-            before = f"{part}." if part else ""
-            shown = usual is None or column.key in usual
-            if shown if wanted is None else f"{metric}.{before}{column.key}" in asked:
-                yield part, column, by_key[column.key]
+            if asked is None:
+                is_shown = usual is None or column.key in usual
+            else:
+                is_shown = prefix + column.key in asked
+            if is_shown:
+                yield part, column, values_by_key[column.key]

@@ -33,7 +33,7 @@ from bsdsbench.images import Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.groups import value_of
+from bsdsbench.results.groups import group_value
 from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
@@ -230,7 +230,7 @@ def add_groups(
             raise ShapeError(f"groups: {len(values)} values, expected {len(records)} of {column!r}")
         for row, value in zip(rows, values, strict=True):
             plain = value.item() if hasattr(value, "item") else value  # of numpy or torch
-            row[str(column)] = value_of(plain, f"groups: column {column!r}")
+            row[str(column)] = group_value(plain, f"groups: column {column!r}")
     pairs = zip(records, rows, strict=True)
     return [record and replace(record, groups=row) for record, row in pairs]
 

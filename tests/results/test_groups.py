@@ -58,6 +58,15 @@ def test_mappings_and_data_frames_are_the_same_table():
     refused("'a' is there twice", group_rows, IDS, twice)
 
 
+@pytest.mark.parametrize("as_key", [int, "{}.png".format, "val/{}".format, "val\\{}.mat".format])
+def test_ids_that_are_numbers_or_file_names_are_not_taken_for_columns(as_key):
+    groups = {as_key(7): {"scene": "a", 2: 1}, as_key(12): {"scene": "b"}}
+    rows = {"7": {"scene": "a", "2": 1.0}, "12": {"scene": "b", "2": None}}
+    assert group_rows(["7", "12"], groups) == rows
+    by_column = {"scene": {as_key(7): "a", as_key(12): "b"}, 2: {as_key(7): 1}}
+    assert group_rows(["7", "12"], by_column) == rows
+
+
 def test_a_regular_expression_names_its_columns():
     rows = group_rows(IDS, group_by=r"(?P<scene>s\d)_(?P<frame>\d+)")
     assert rows["s1_02"] == {"scene": "s1", "frame": "02"}  # with zeros before it: text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError
-from bsdsbench.results.summaries import Summary, _spread_of, summary_tables
+from bsdsbench.results.summaries import Summary, _compute_spread, summary_tables
 from tests.helpers.runs import call, command, write_maps
 
 CLASSES = {"contour": {"classes": ("ground", "organ", "lesion")}}
@@ -41,7 +41,7 @@ def runs():
 
 @given(st.lists(st.floats(0, 1, width=32), min_size=2, max_size=40), st.integers(0, 3))
 def test_statistics_are_those_of_the_standard_library(values, n_undefined):
-    found = _spread_of(np.array([*values, *[np.nan] * n_undefined], np.float64))
+    found = _compute_spread(np.array([*values, *[np.nan] * n_undefined], np.float64))
     assert (found.n, found.undefined) == (len(values), n_undefined)
     assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-12)
     assert found.sd == pytest.approx(statistics.stdev(values), abs=1e-9)
@@ -51,11 +51,11 @@ def test_statistics_are_those_of_the_standard_library(values, n_undefined):
 
 
 def test_no_value_one_value_and_infinite_ones():
-    assert _spread_of(np.array([np.nan] * 3))[:2] == (0, 3)
-    one = _spread_of(np.array([0.25]))
+    assert _compute_spread(np.array([np.nan] * 3))[:2] == (0, 3)
+    one = _compute_spread(np.array([0.25]))
     assert one[2:3] + one[4:] == (0.25, 0.25, 0.25, 0.25)
     assert np.isnan(one.sd)
-    far = _spread_of(np.array([1.0, 2.0, np.inf]))
+    far = _compute_spread(np.array([1.0, 2.0, np.inf]))
     assert (far.mean, far.median, far.q3) == (np.inf, 2.0, np.inf)
     assert np.isnan(far.sd)
 
