@@ -43,7 +43,14 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_of
 from bsdsbench.runs.engine import evidence_of
 from bsdsbench.runs.keywords import Plan, RunKeywords, plan
-from bsdsbench.runs.sanity import Thumbnail, find_swaps, look_at, position, thickness, thumbnail
+from bsdsbench.runs.sanity import (
+    Thumbnail,
+    best_orientation,
+    find_swaps,
+    look_at,
+    thickness,
+    thumbnail,
+)
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve
@@ -304,7 +311,7 @@ class _Inputs:
         }
         if look.measured:
             small = thumbnail(soft), thumbnail(truth)
-            image.way = position(*small)
+            image.way = best_orientation(*small)
             image.thumbnails = small[0].astype(np.float32), small[1].astype(np.float32)
         if look.measured and closely:
             self.n_measured += 1

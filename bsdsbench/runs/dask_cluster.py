@@ -27,7 +27,7 @@ NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Silence the loggers that write a traceback for each lost connection."""
+    """Silence the loggers of Dask, which write a traceback for each lost connection."""
     loggers = list(map(logging.getLogger, NOISY))
     levels = [logger.level for logger in loggers]
     try:
@@ -41,51 +41,69 @@ def silent() -> Iterator[None]:
 
 @contextmanager
 def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
-    """Yield the executor of a Dask cluster and the number of its cores.
+    """Yield an executor that makes calls on a Dask cluster, and the number of the cluster's cores.
 
-    `target` is an address (dask://HOST:PORT, tcp://HOST:PORT), a Client, which stays open, or a
-    cluster. Raises DataError if there is no scheduler or no worker, or if workers have another
-    version.
+    `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client. A Client
+    stays open; the client of an address or a cluster is closed at the end. If the cluster loses all
+    workers, calls are cancelled after PATIENCE seconds.
+
+    Raises DataError if Dask is not installed, if there is no scheduler or no worker, or if a worker
+    has another version of this package.
     """
     address = target if isinstance(target, str) else f"executor {kind_of_value(target)}"
-    try:
-        from distributed import Client
-    except ImportError:
-        raise DataError(
-            f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
-        ) from None
-    cluster = target.replace("dask://", "tcp://").rstrip("/") if isinstance(target, str) else target
-    try:
-        is_open = isinstance(target, Client)
-        settings: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
-        client: Any = target if is_open else Client(cluster, **settings)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
+    client = _connect(target, address)
     is_over = threading.Event()
     try:
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-            versions = client.run(_version)
-        except Exception as error:  # a worker may raise anything
-            raise DataError(
-                f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
-                "expected the same version on every machine"
-            ) from None
-        for worker, version in versions.items():
-            if version != _version():
-                raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
+        _check_workers(client, address)
         executor = _WatchedExecutor(client)
         threading.Thread(target=executor.watch, args=(is_over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
     finally:
         is_over.set()
         with suppress(OSError):  # no scheduler any more
-            if not is_open:
+            if client is not target:
                 client.close(timeout=2)
 
 
+def _connect(target: object, address: str) -> Client:
+    """Return `target` if it is a Client, else a new client of this address or cluster.
+
+    `address` names the target in errors. Raises DataError if Dask is not installed or no scheduler
+    answers.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise DataError(
+            f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
+        ) from None
+    if isinstance(target, Client):
+        return target
+    cluster = target.replace("dask://", "tcp://").rstrip("/") if isinstance(target, str) else target
+    settings: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
+    try:
+        return Client(cluster, **settings)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
+
+
+def _check_workers(client: Client, address: str) -> None:
+    """Raise DataError unless at least one worker appears and all workers have our version."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        versions = client.run(_version)  # address of a worker -> version
+    except Exception as error:  # a worker may raise anything
+        raise DataError(
+            f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
+            "expected the same version on every machine"
+        ) from None
+    for worker, version in versions.items():
+        if version != _version():
+            raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
+
+
 class _WatchedExecutor(Executor):
-    """An executor of a Dask client whose calls fail, rather than wait, without workers."""
+    """An executor of a Dask client. Its calls fail, instead of waiting, if all workers are lost."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._inner = client, client.get_executor()
@@ -100,7 +118,10 @@ class _WatchedExecutor(Executor):
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Cancel all calls if no worker is there for PATIENCE seconds, until `is_over`."""
+        """Cancel all calls if the cluster has had no worker for PATIENCE seconds.
+
+        Checks twice a second and returns when `is_over` is set. Runs in a thread of its own.
+        """
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:
@@ -111,5 +132,5 @@ class _WatchedExecutor(Executor):
 
 
 def _version() -> str:
-    """Return the versions on which counts depend."""
+    """Return the versions of the package and its kernels, on which counts depend."""
     return f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"

@@ -46,7 +46,7 @@ _SOURCES = "source of its plug-in metrics"
 # Absent in a run without records, or in one of an earlier version
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
-_Table = Mapping[str, Mapping[str, Any]]  # image id -> counts
+_CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> counts of the metric
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
@@ -60,14 +60,14 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     Returns
     -------
     Evaluation
-        The undivided run.
+        The undivided run. Warnings about its whole set of files are issued.
 
     Raises
     ------
     MergeError
-        If the runs are not all the shards of one run.
+        If the runs are not all the shards of one run. Every problem is listed.
     DataError
-        If the files of all shards together have no single meaning.
+        If the files of all shards together cannot be interpreted in one consistent way.
 
     Examples
     --------
@@ -92,39 +92,54 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         problems.append(f"merge: shards {listed(shards)}, expected {expected}")
     if problems:
         raise MergeError("\n".join(problems), problems)
-    first_run = runs[0]
     failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
-    empty = tuple(sorted(image_id for run in runs for image_id in run.provenance.empty_gt))
-    absent = sorted(image_id for run in runs for image_id in run.provenance.no_prediction)
-    date = max((run.provenance.date or "" for run in runs), default="") or None
-    origin = attrs.evolve(first_run.provenance, shard=None, truth=None, empty_gt=empty, date=date)
-    origin = attrs.evolve(origin, no_prediction=tuple(absent))
-    if detectors := [run.provenance.detector for run in runs if run.provenance.detector]:
-        n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
-        origin = attrs.evolve(origin, detector=ReadOnlyDict(taken_over=n_taken_over))
     merged = Evaluation(
-        first_run.protocol,
-        first_run.name,
-        [record for run in runs for record in run.records],
-        origin,
-        dict(sorted(failed.items())),
-        first_run.places,
+        protocol=runs[0].protocol,
+        name=runs[0].name,
+        records=[record for run in runs for record in run.records],
+        provenance=_join_provenance([run.provenance for run in runs]),
+        failed=dict(sorted(failed.items())),
+        places=runs[0].places,
     )
     for warning in merged.verdict():
         warn(warning)
     return merged
 
 
+def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
+    """Combine the provenance of all shards of a run.
+
+    The lists of images left out are united, and the date is that of the last shard. Of a detector
+    only the number of maps taken over from earlier calls remains, summed over the shards. All other
+    fields are those of the first shard.
+    """
+    joined = attrs.evolve(
+        shards[0],
+        shard=None,
+        truth=None,
+        empty_gt=tuple(sorted(image_id for shard in shards for image_id in shard.empty_gt)),
+        no_prediction=tuple(sorted(i for shard in shards for i in shard.no_prediction)),
+        date=max(shard.date or "" for shard in shards) or None,
+    )
+    detectors = [shard.detector for shard in shards if shard.detector]
+    if detectors:
+        n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
+        joined = attrs.evolve(joined, detector=ReadOnlyDict(taken_over=n_taken_over))
+    return joined
+
+
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return one message for each property that differs from run 1. Runs that differ in such a
-    property cannot be shards of one evaluation.
+    """Return an error message for each property in which a run differs from the first run.
+
+    Runs that differ in one of `_shared_properties` cannot be shards of the same run. A property in
+    _OPTIONAL that one of the two runs does not know (it is None) is not compared.
     """
     problems = []
     expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):
         for name, value in _shared_properties(run).items():
-            is_optional = name in _OPTIONAL and None in (value, expected[name])
-            if value == expected[name] or is_optional:
+            is_unknown = name in _OPTIONAL and None in (value, expected[name])
+            if value == expected[name] or is_unknown:
                 continue
             details = ""
             if name == "protocol":
@@ -139,33 +154,43 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties, by name, that all shards of a run share."""
+    """Return the properties that are equal in all shards of a run.
+
+    The keys are the words by which an error message names the properties. A value is None if the
+    run does not know the property.
+    """
     detector = run.provenance.detector
+    count_names = None
+    if run.metrics:  # all records of a run have the same counts
+        count_names = {metric: [*run.records[0].counts[metric]] for metric in run.metrics}
     return {
         "name": run.name,
         "protocol": run.protocol,
-        _COUNTS: {metric: [*run.records[0].counts[metric]] for metric in run.metrics} or None,
+        _COUNTS: count_names,
         "ground truth": run.provenance.truth,
         _COLUMNS: group_columns(run.records) if run.records else None,
         _SOURCES: run.provenance.sources,
         "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,
-        "detector": detector and [detector.get(key) for key in ("function", "tag")],
+        "detector": [detector.get(key) for key in ("function", "tag")] if detector else None,
     }
 
 
 class BestRows(NamedTuple):
-    """The index of the run with the largest F at each threshold (T,), and its counts (T, 4)."""
+    """The best run at each of T thresholds.
+
+    chosen (T,): index of the run with the largest F. counts (T, 4): the counts of that run.
+    """
 
     chosen: I8
     counts: I8
 
 
-def _best_rows(tables: I8) -> BestRows:
-    """Choose the run with the largest F at each threshold.
+def _best_rows(matches: I8) -> BestRows:
+    """Choose, at each threshold of one image, the counts of the run with the largest F.
 
-    `tables` (M, T, 4) holds the `matches` of one image in M runs. Of equal F the first run is
-    chosen; 0/0 counts as 0.
+    matches (M, T, 4): the array `MatchCounts.matches` of M runs. Of runs with equal F the first is
+    chosen. An F of 0/0 counts as 0.
 
     Examples
     --------
@@ -174,40 +199,46 @@ def _best_rows(tables: I8) -> BestRows:
     >>> chosen.tolist(), counts.tolist()
     ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
     """
-    recall = ratio(tables[..., MATCHED_GT], tables[..., TOTAL_GT])
-    precision = ratio(tables[..., MATCHED_PRED], tables[..., TOTAL_PRED])
+    recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
+    precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
     chosen = np.argmax(f_measure(precision, recall), axis=0)
-    return BestRows(chosen, tables[chosen, np.arange(tables.shape[1])])
+    return BestRows(chosen, matches[chosen, np.arange(matches.shape[1])])
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
-    """Combine several runs into one evaluation of their best rows, chosen by the ground truth.
+    """Combine several runs into one evaluation that takes the best run at each threshold.
 
-    The name gives the number of runs and the rule. The provenance lists the runs' names and how
-    often each was chosen. Raises DataError for fewer than two runs or a run without boundary
-    counts, and MergeError if protocols, images or thresholds differ.
+    For each image and threshold the counts of the run with the largest F are taken, which needs the
+    ground truth. The name of the evaluation says so: "`name` (best of 3 by the ground truth)", with
+    the first run's name as default. The provenance lists the names of the runs and how often each
+    was chosen. The AP rule becomes "edter" if the protocol of result files of other programs is not
+    known and the first threshold is 0, the whole image.
+
+    Raises DataError for fewer than two runs or a run without boundary counts, and MergeError if
+    protocols, images, thresholds or annotated pixels differ.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
     first_run = runs[0]
-    tables = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
+    tables: list[_CountsByImage] = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
     for run, table in zip(runs, tables, strict=True):
         _check_same_images(first_run, tables[0], run, table)
     records = []
     times_chosen = np.zeros(len(runs), np.int64)
     for record in first_run.records:
-        rows_of_runs = [table[record.image_id]["matches"] for table in tables]
-        chosen, rows = _best_rows(np.stack(rows_of_runs))
-        times_chosen += np.bincount(chosen, minlength=len(runs))
-        # At each further tolerance the rows of all runs
-        further = zip(*(t[record.image_id].get(OTHER_MATCHES, ()) for t in tables), strict=True)
-        best_further = [_best_rows(np.stack(rows_of_runs)).counts for rows_of_runs in further]
+        candidates = [table[record.image_id] for table in tables]  # the image in every run
+        best = _best_rows(np.stack([counts["matches"] for counts in candidates]))
+        times_chosen += np.bincount(best.chosen, minlength=len(runs))
+        # For each further tolerance of the protocol, the matches (T, 4) of every run
+        further = zip(*(counts.get(OTHER_MATCHES, ()) for counts in candidates), strict=True)
+        best_further = [_best_rows(np.stack(matches)).counts for matches in further]
         arrays = {OTHER_MATCHES: best_further} if best_further else {}
-        best = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows, **arrays)}
+        counts = MatchCounts(record.counts[_METRIC].thresholds, best.counts, **arrays)
         form = f"best-of-{len(runs)}"
-        records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
-    title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
-    origin = Provenance(
+        records.append(
+            replace(record, counts={_METRIC: counts}, fingerprint="", seconds=0.0, form=form)
+        )
+    provenance = Provenance(
         gt=first_run.provenance.gt,
         valid=first_run.provenance.valid,
         best_of=tuple(run.name for run in runs),
@@ -216,15 +247,17 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     protocol = first_run.protocol
     if not protocol.stated and protocol.whole_image:  # the programs use the row of threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
-    return Evaluation(protocol, title, records, origin, places=first_run.places)
+    title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
+    return Evaluation(protocol, title, records, provenance, places=first_run.places)
 
 
 def _check_same_images(
-    first_run: Evaluation, first_table: _Table, run: Evaluation, table: _Table
+    first_run: Evaluation, first_table: _CountsByImage, run: Evaluation, table: _CountsByImage
 ) -> None:
-    """Raise MergeError if two runs differ in protocol, images, thresholds or annotated pixels.
+    """Raise MergeError if a run differs from the first in protocol, images or annotated pixels.
 
-    The tables map image ids to boundary counts.
+    The tables map image ids to the boundary counts of the runs. Thresholds and the numbers of
+    annotated pixels must be equal for each image.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

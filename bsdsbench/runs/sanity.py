@@ -26,7 +26,9 @@ from bsdsbench.text import listed
 
 LOOKS = 4  # the first images by name, because neighbours by name are exchanged most often
 Thumbnail = NDArray[np.floating[Any]]
-_Finding = tuple[str, Fix | None]  # a description of the maps, and a fix
+_Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
+_Finding = tuple[str, Fix | None]  # what is wrong with the maps ("are ..."), and a fix
+_IdsByFinding = dict[_Finding, list[str]]
 FILLED: _Finding = (
     "have filled areas as ground truth, not lines",
     "metric contour for masks",
@@ -55,11 +57,13 @@ FLIPS = (
 
 
 class Look(NamedTuple):
-    """The measurements of one image for the first look.
+    """The measurements of one image for `first_look`.
 
-    `soft` is the soft map in [0, 1], inverted if the protocol says so, and `truth` the number of
-    annotators that mark each pixel; both are empty if the image has none. `measured` is True if
-    both have one size and neither is constant.
+    - pred: the prediction
+    - soft (H, W): the soft map in [0, 1], inverted if the protocol says so; (0, 0) if there is none
+    - truth (H, W): the number of annotators that mark each pixel; (0, 0) if there are no boundary
+      maps, or maps of several sizes
+    - measured: True if both maps have the same size and neither is constant
     """
 
     pred: Prediction
@@ -69,7 +73,7 @@ class Look(NamedTuple):
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Measure an image for `first_look`."""
+    """Compute the soft map and the annotated pixels of an image, which `first_look` compares."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -83,93 +87,123 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(
     looks: Sequence[Look], protocol: Protocol, unused: Collection[str]
 ) -> list[InputWarning]:
-    """Return warnings about the first images of a run. Only the most serious kind is returned.
+    """Return warnings about the first images of a run.
 
-    `unused` are the fields of the protocol that no score of the run depends on.
+    Only the most serious problem is reported. In this order they are
+
+    1. inverted maps: most maps are darker on annotated boundaries than elsewhere
+    2. flipped maps: a map fits its ground truth clearly better when mirrored, rotated or transposed
+    3. swapped maps: a map fits the ground truth of another image
+    4. thick maps: most soft maps have broad edges although the protocol neither suppresses
+       non-maxima nor leaves out thinning, and a score depends on the match tolerance and on NMS
+
+    Flipped maps give a warning per orientation, any other problem a single one. `unused` are the
+    fields of the protocol on which no score of the run depends. Images that could not be measured
+    are ignored.
     """
-    needs_lines = (
-        protocol.thin and not protocol.nms and not {"nms", "max_dist"}.intersection(unused)
-    )
-    turned: dict[_Finding, list[str]] = {}
-    thick: dict[_Finding, list[str]] = {}
-    dark = []
-    thumbnails = []
-    n_soft = 0
-    for pred, soft, truth, measured in looks:
-        if not measured:
-            continue
-        image_id = pred.image_id
-        if _is_dark(Look(pred, soft, truth, measured)):
-            dark.append(image_id)
-        small_map, small_truth = thumbnail(soft), thumbnail(truth)
-        thumbnails.append((image_id, small_map, small_truth))
-        if name := position(small_map, small_truth):
-            turned.setdefault((f"fit their ground truth only {name}", None), []).append(image_id)
-        if needs_lines and pred.kind == "soft":
-            n_soft += 1
-            if thickness(soft) > _BROAD:
-                finding = FILLED if thickness(truth) > _BROAD else RAW
-                thick.setdefault(finding, []).append(image_id)
-    findings = turned
-    if 2 * len(dark) > len(thumbnails):
-        findings = {(DARKER, Setting("invert", not protocol.invert)): dark}
-    elif not findings:
-        swapped = [" looks like ".join(ids) for ids in find_swaps(thumbnails)]
-        if swapped:
-            findings = {("fit the ground truth of another image", None): swapped}
-        else:
-            most = [(finding, ids) for finding, ids in thick.items() if 2 * len(ids) > n_soft]
-            findings = dict(most[:1])
+    looks = [look for look in looks if look.measured]
+    thumbnails = [(k.pred.image_id, thumbnail(k.soft), thumbnail(k.truth)) for k in looks]
+    dark_ids = [look.pred.image_id for look in looks if _is_dark(look)]
+    findings: _IdsByFinding
+    if 2 * len(dark_ids) > len(looks):
+        findings = {(DARKER, Setting("invert", not protocol.invert)): dark_ids}
+    else:
+        findings = _find_flips(thumbnails)
+    if not findings:
+        swaps = [" looks like ".join(ids) for ids in find_swaps(thumbnails)]
+        findings = {("fit the ground truth of another image", None): swaps} if swaps else {}
+    needs_thin_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & set(unused)
+    if not findings and needs_thin_lines:
+        findings = _find_thick_maps(looks)
     warnings = []
     for (description, fix), ids in findings.items():
-        line = f"{len(ids)} of {len(thumbnails)} maps looked at {description} [{listed(ids, 3)}]"
+        line = f"{len(ids)} of {len(looks)} maps looked at {description} [{listed(ids, 3)}]"
         warnings.append(InputWarning(line, fix=fix or ()))
     return warnings
 
 
-def _is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
-    """Return True if no value reaches the lowest threshold, or all values are small integers.
-    `curve` is False for metrics without thresholds.
+def _find_flips(thumbnails: Iterable[_Thumbnails]) -> _IdsByFinding:
+    """Return the ids of flipped maps by the finding that names the orientation."""
+    findings: _IdsByFinding = {}
+    for image_id, small_map, small_truth in thumbnails:
+        orientation = best_orientation(small_map, small_truth)
+        if orientation:
+            finding = (f"fit their ground truth only {orientation}", None)
+            findings.setdefault(finding, []).append(image_id)
+    return findings
+
+
+def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
+    """Return the ids of thick soft maps, or {} unless most soft maps have the same finding.
+
+    The finding is FILLED if the ground truth is as thick as the map, and RAW if it is thinner.
+    """
+    soft_looks = [look for look in looks if look.pred.kind == "soft"]
+    ids_by_finding: _IdsByFinding = {FILLED: [], RAW: []}
+    for look in soft_looks:
+        if thickness(look.soft) > _BROAD:
+            finding = FILLED if thickness(look.truth) > _BROAD else RAW
+            ids_by_finding[finding].append(look.pred.image_id)
+    return {f: ids for f, ids in ids_by_finding.items() if 2 * len(ids) > len(soft_looks)}
+
+
+def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
+    """Return True if a soft map was probably saved on a wrong scale.
+
+    This is so if all values are integers of at most _MAX_FAINT, or if no value reaches the lowest
+    threshold above 0 (for metrics without thresholds: if all values are negative). Maps of bool,
+    and maps that the protocol normalises, are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
     max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
-    lowest = min(filter(None, protocol.thresholds)) if curve else 0
-    for lines in (few_lines(soft), soft):  # a few lines are enough for most maps
-        top = lines.max(initial=0)
-        if not (top <= max_faint or float(unit(np.asarray(top))) < lowest):
+    lowest = min(filter(None, protocol.thresholds)) if has_thresholds else 0
+    for lines in (few_lines(soft), soft):  # a sample of the rows decides for most maps
+        largest = lines.max(initial=0)
+        is_on = float(unit(np.asarray(largest))) >= lowest  # scaled to [0, 1]
+        if largest > max_faint and is_on:
             return False
     return True
 
 
-def soft_evidence(pred: Prediction, gt: GroundTruth, protocol: Protocol, curve: bool) -> Evidence:
-    """Return the evidence of a prediction: whether any value of its soft map counts, and polarity.
+def soft_evidence(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, has_thresholds: bool
+) -> Evidence:
+    """Return the evidence of a prediction. A soft map also gets two flags that describe its values.
 
-    `curve` is False for metrics without thresholds. Arrays of floats are never faint: a network in
-    training may give any numbers.
+    - FAINT or STRONG: whether the map was probably saved on a wrong scale (`_is_faint`). Arrays of
+      floats that come from no file are never faint: a network in training may give any numbers.
+    - DARK or LIGHT: the polarity of the map, or neither flag if it cannot be measured
+
+    `has_thresholds` is False for metrics without thresholds.
     """
     evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
     if pred.kind not in ("soft", "ucm2"):
         return evidence
     soft = pred.parts[pred.kind]
     shade = _polarity(pred, gt, protocol)
-    if _is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
+    may_be_faint = pred.path or soft.dtype.kind == "u"
+    if may_be_faint and _is_faint(soft, protocol, has_thresholds):
         strongest = float(soft.max(initial=0))
         return evolve(evidence, values=Values.FAINT | shade, strongest=strongest)
     return evolve(evidence, values=Values.STRONG | shade)
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return DARK or LIGHT: whether a soft map is darker on the boundaries than off them.
+    """Return whether a soft map is darker on annotated boundaries than elsewhere.
 
-    Return NOTHING if that cannot be measured. A dark mean already tells that a map is LIGHT, and
-    most maps are dark.
+    - NOTHING if the prediction is no soft map, or empty
+    - LIGHT if the map is dark as a whole, as most maps are. A sample of its rows mostly shows that.
+    - NOTHING if the map is constant, or has no ground truth of its size
+    - DARK if it is much darker on annotated boundaries than elsewhere, otherwise LIGHT
     """
     if pred.kind not in ("soft", "ucm2") or 0 in pred.shape:
         return Values.NOTHING
+    # The pixels of a ucm2 map (2 H + 1, 2 W + 1) lie between its boundaries
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
-    for lines, limit in ((few_lines(soft), 0.25), (soft, 0.5)):  # a few lines are mostly enough
+    # (values, mean up to which the map is dark): a sample must be clearly dark
+    for lines, limit in ((few_lines(soft), 0.25), (soft, 0.5)):
         mean = float(lines.mean()) / white
         if (1 - mean if protocol.invert else mean) < limit:
             return Values.LIGHT
@@ -180,7 +214,10 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 
 def _is_dark(look: Look) -> bool:
-    """Return True for a bright map that is much darker on the ground truth than off it."""
+    """Return True if a map is bright, and much darker on annotated boundaries than elsewhere.
+
+    Blocks of pixels are compared. Returns False if all blocks, or none, have annotated pixels.
+    """
     if not look.soft.mean() > 0.5:  # most maps are dark as a whole
         return False
     darkness = 1 - _block_means(look.soft)
@@ -193,7 +230,10 @@ def _is_dark(look: Look) -> bool:
 
 
 def _block_means(values: F8) -> F8:
-    """Return the means of blocks of 4 x 4 pixels, or 2 x 2 for small images."""
+    """Return the means of blocks of 4 x 4 pixels of a map (H, W), of 2 x 2 pixels if H or W < 200.
+
+    Rows and columns that do not fill a block are left out.
+    """
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
     blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
@@ -201,11 +241,11 @@ def _block_means(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """Return block means, smoothed, minus the mean of their surroundings, with norm 1.
+    """Shrink a map (H, W) to block means, smooth it, subtract local means, and scale it to norm 1.
 
-    Sums of shifted copies replace scipy's filters, whose import takes longer than the whole
-    computation.
+    The scalar product of two thumbnails is then their correlation. A constant map gives zeros.
     """
+    # Sums of shifted copies replace scipy's filters, whose import takes longer than all of this
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
     small = small - _smoothed(small, (1,) * AROUND)
     norm = float(np.sqrt((small * small).sum()))
@@ -213,8 +253,8 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Convolve both axes with the normalised weights, with edges repeated."""
-    for _ in range(2):
+    """Convolve rows and columns of a map (H, W) with the normalised weights, ends repeated."""
+    for _ in range(2):  # along the first axis, then transposed along the second
         padded = np.pad(values, ((len(weights) // 2,) * 2, (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):
@@ -223,66 +263,66 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
     return values
 
 
-def position(pred: F8, truth: F8) -> str:
-    """Name the position in which a map fits its ground truth best; "" if it is upright.
+def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
+    """Return the flip or rotation of `pred` that fits `truth` best, by its name in FLIPS.
 
-    Both arguments are thumbnails. Only square thumbnails are also transposed, because others would
-    change shape.
+    Returns "" if none fits clearly better than the upright map. Both arguments are thumbnails of
+    one shape. Only square thumbnails are also transposed, because others would change shape.
     """
-    best_fit = -math.inf
-    best_name = ""
-    for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
-        best_fit, best_name = max((best_fit, best_name), (float((turn(pred) * truth).sum()), name))
-    upright = float((pred * truth).sum())
-    return (
-        best_name
-        if best_fit > max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * upright)
-        else ""
-    )
+    is_square = pred.shape[0] == pred.shape[1]
+    flips = FLIPS if is_square else FLIPS[:-1]
+    upright_fit = float((pred * truth).sum())
+    best_fit, best_name = max((float((flip(pred) * truth).sum()), name) for name, flip in flips)
+    return best_name if best_fit > _min_convincing_fit(pred.size, upright_fit) else ""
 
 
-def find_swaps(looks: Iterable[tuple[str, Thumbnail, Thumbnail]]) -> list[tuple[str, str]]:
-    """Find maps that fit another image's ground truth. Return pairs (image, other image).
+def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
+    """Return the correlation that another orientation or image must exceed to be reported.
 
-    Each look is an image's id and the thumbnails of its map and of its ground truth. Map and ground
-    truth must fit each other best among all images of the same size.
+    `own_fit` is the correlation of the upright map with its own ground truth. The fit must be large
+    in itself, larger than chance for thumbnails of `n_pixels`, and clearly better than `own_fit`.
     """
-    looks_by_size: dict[tuple[int, ...], list[tuple[str, Thumbnail, Thumbnail]]] = {}
-    for look in looks:
-        looks_by_size.setdefault(look[1].shape, []).append(look)
+    return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
+
+
+def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
+    """Return the pairs (image, other image) of ids in which a map fits the other ground truth.
+
+    A pair is reported only if map and ground truth fit each other best among all images of the same
+    size, and clearly better than the map fits its own ground truth.
+    """
+    by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
+    for images in thumbnails:
+        by_shape.setdefault(images[1].shape, []).append(images)
     swapped = []
-    for same_size in looks_by_size.values():
-        ids, preds, truths = zip(*same_size, strict=True)
+    for same_shape in by_shape.values():
+        ids, preds, truths = zip(*same_shape, strict=True)
         # (n, n): correlation of each map with each ground truth
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
-            least = max(_ALIKE, _CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
-            if best != k and fits[:, best].argmax() == k and fits[k, best] > least:
+            is_mutual = fits[:, best].argmax() == k
+            least = _min_convincing_fit(preds[0].size, fits[k, k])
+            if best != k and is_mutual and fits[k, best] > least:
                 swapped.append((ids[k], ids[best]))
     return swapped
 
 
 def thickness(soft: F8) -> float:
-    """Return the fraction of strong pixels that lie in a full 2 x 2 square of strong pixels.
+    """Return the fraction of strong pixels that lie in a 2 x 2 square of strong pixels.
 
-    It is 0 for one-pixel lines and 1 for broad edges. Strong pixels are those above the median, the
-    upper quartile and the upper tenth of the non-zero values; the three fractions are averaged. NaN
-    for an empty map.
+    One-pixel lines have a thickness of 0, broad edges 1. Strong pixels are those of at least the
+    median, upper quartile and upper tenth of the non-zero values; the fractions of the three levels
+    are averaged. Returns NaN if no value is above 0.
     """
     values = soft[soft > 0]
-    fractions = []
     if not values.size:
         return math.nan
+    fractions = []
     for level in np.quantile(values, (0.5, 0.75, 0.9)):
         strong = soft >= level
-        is_full_square = np.pad(
-            strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:], 1
-        )
-        in_full_square = (
-            is_full_square[:-1, :-1]
-            | is_full_square[1:, :-1]
-            | is_full_square[:-1, 1:]
-            | is_full_square[1:, 1:]
-        )
-        fractions.append(in_full_square.sum() / strong.sum())
+        squares = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
+        # (H + 1, W + 1): entry (y, x) is the square whose bottom right pixel is (y, x)
+        full = np.pad(squares, 1)
+        in_square = full[:-1, :-1] | full[1:, :-1] | full[:-1, 1:] | full[1:, 1:]
+        fractions.append(in_square.sum() / strong.sum())
     return float(np.mean(fractions))

@@ -45,7 +45,9 @@ LOCK = Lock()
 
 
 class StreamingEvaluator:
-    """Collect counts image by image. Evaluators can be pickled and shared by threads.
+    """Collect the counts of images one by one or in batches, and compute scores at any time.
+
+    Evaluators can be pickled and shared by threads.
 
     Parameters
     ----------
@@ -120,40 +122,43 @@ class StreamingEvaluator:
             One image: an (H, W) soft map as for `boundary_counts`, or a Prediction. A batch:
             (B, H, W) or (B, 1, H, W), or a list of images.
         gts : list, array, GroundTruth or sequence of these
-            One image: its annotators, (H, W) each, as a list or an (A, H, W) array, or a
-            GroundTruth. A batch: a sequence of these.
+            One image: a GroundTruth, or the maps of A annotators as a list of (H, W) arrays or an
+            (A, H, W) array. A batch: a sequence of these.
         image_id : str, int or sequence of these, optional
-            A name or a number, for a batch a list or tensor of them; 3, tensor(3) and "3" are one.
-            Without ids, images are numbered; do not merge ranks without ids.
+            One id for an image, a list or tensor of ids for a batch. 3, tensor(3) and "3" are the
+            same id. Without ids, images are numbered; ranks without ids cannot be merged.
         groups : mapping of str to value, optional
-            Column -> the image's value, for a batch a list of values.
+            Column -> the image's value; for a batch a list of values, or one value for all images.
 
         Raises
         ------
         ShapeError
             If the numbers of images differ.
         DataError
-            For a repeated image, and for input that the metrics refuse. An image without
-            ground-truth boundary is left out with a warning, unless the protocol's `empty_gt`
-            counts such images. With on_error="fail" the protocol's rule applies.
+            For an image id that is already present, and for input that the metrics refuse. An image
+            without ground-truth boundaries is left out with a warning, unless the protocol's
+            `empty_gt` counts such images. With on_error="fail" the protocol's rule applies.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = add_groups([image_record(*item, self._plan) for item in items], groups)
+        records = add_groups([image_record(*item, self._plan) for item in items], groups)
         with LOCK:
-            fresh: dict[str, ImageRecord] = {}
-            for record in filter(None, counted):
+            added: dict[str, ImageRecord] = {}
+            for record in records:
+                if record is None:  # left out
+                    continue
                 name = record.image_id
                 if image_id is None:  # another thread may have added images since
-                    name = numbered_id(len(self._records) + len(fresh))
-                if name in self._records or name in fresh:
+                    name = numbered_id(len(self._records) + len(added))
+                if name in self._records or name in added:
                     raise DataError(f"{name}: this image is already there, expected each once")
-                fresh[name] = replace(record, image_id=name)
-            self._records.update(fresh)
+                added[name] = replace(record, image_id=name)
+            self._records.update(added)
 
     def compute(self) -> Evaluation:
-        """Return the evaluation of all images so far.
+        """Return the evaluation of all images so far. The evaluator keeps the images.
 
-        Raises DataError if there are none, or if their files have no single meaning.
+        Raises DataError if there are no images, or if their values cannot be interpreted in one
+        consistent way.
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
@@ -167,12 +172,15 @@ class StreamingEvaluator:
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of another evaluator, such as that of another rank, and return self.
 
-        Raises MergeError if protocol or metrics differ, or if both have the same image.
-
         Parameters
         ----------
         other : StreamingEvaluator
-            It stays as it is.
+            An evaluator with the same protocol and metrics. It is not changed.
+
+        Raises
+        ------
+        MergeError
+            If protocol, metrics or `errors` differ, or if both evaluators have the same image.
         """
         if (self.protocol, self.metrics, self._plan.errors) != (
             other.protocol,
@@ -199,10 +207,11 @@ class StreamingEvaluator:
 
 
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
-    """Count one image from arrays as `evaluate_items` does, and return its record.
+    """Count one image from arrays, as `evaluate_items` does, and return its record.
 
-    Return None if the ground truth is empty and the protocol leaves such images out. Raises
-    DataError.
+    Returns None if the ground truth is empty and the protocol leaves such images out. An image
+    whose empty ground truth is an error is left out with a warning if `plan.on_error` is "skip".
+    Raises DataError for any other fault of the arrays.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -217,12 +226,14 @@ def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageR
 def add_groups(
     records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
 ) -> list[ImageRecord | None]:
-    """Return the records of an update with the groups of their images.
+    """Return copies of the records of an update with the groups of their images.
 
-    `groups` maps a column to the value of all images, or to a list with the value of each. Raises
-    ShapeError for another number of values.
+    records: one per image of the update, None for an image that is left out.
+    groups: column -> one value for all images, or a list with a value per image.
+
+    Raises ShapeError if a list has another length than `records`.
     """
-    rows: list[dict[str, Any]] = [{} for _ in records]
+    rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
         is_single = isinstance(cells, str) or np.ndim(cells) == 0
         values = [cells] * len(records) if is_single else list(cells)
@@ -231,22 +242,28 @@ def add_groups(
         for row, value in zip(rows, values, strict=True):
             plain = value.item() if hasattr(value, "item") else value  # of numpy or torch
             row[str(column)] = group_value(plain, f"groups: column {column!r}")
-    pairs = zip(records, rows, strict=True)
-    return [record and replace(record, groups=row) for record, row in pairs]
+    return [
+        None if record is None else replace(record, groups=row)
+        for record, row in zip(records, rows, strict=True)
+    ]
 
 
 def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
-    """Split the arguments of an update into a (prediction, ground truth, id) tuple per image.
+    """Split the arguments of an update into one (prediction, ground truth, id) per image.
 
-    `pred` is one image or a batch: a list, a tuple or an array (N, H, W). Images without ids are
-    numbered from `n_seen`, the number of images so far. Raises ShapeError if the numbers of ground
-    truths or ids differ.
+    - One image: `pred` is a Prediction, or an array with two axes.
+    - A batch: `pred` is a list, a tuple, or an array with more axes. `gts` and `image_id` then have
+      an entry per image.
+
+    Images without ids are numbered from `n_seen`, the number of images added before. Raises
+    ShapeError if the numbers of predictions, ground truths and ids differ, or if an array with
+    three axes comes with a single ground truth (H, W).
     """
-    pred_axes, gt_axes = getattr(pred, "ndim", 0), getattr(gts, "ndim", 0)
+    pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
     if isinstance(pred, Prediction) or not is_batch:
         return [(pred, gts, numbered_id(n_seen) if image_id is None else named_id(image_id))]
-    if pred_axes == 3 and gt_axes == 2:
+    if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
             "argmax first? expected one value a pixel, (H, W)"
@@ -266,5 +283,5 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
 
 
 def numbered_id(k: int) -> str:
-    """Return the id of the k-th image if images have no ids."""
+    """Return the id of image number `k`, counted from 0, if the images have no ids of their own."""
     return f"image{k:06d}"

@@ -33,7 +33,7 @@ def up_to(top, kind):
 def test_faint_maps(soft, protocol, with_curve, without):
     """No more than 9 of 255 or 255 of 65535; or, of a curve, below the lowest threshold."""
     assert is_faint(soft, protocol) is with_curve
-    assert is_faint(soft, protocol, curve=False) is without
+    assert is_faint(soft, protocol, has_thresholds=False) is without
 
 
 @pytest.mark.parametrize(
