@@ -175,8 +175,8 @@ class FilesRead:
 
 IGNORE = option(
     (),
-    "Values of the ground truth's files that are void: their pixels are counted nowhere, on either "
-    "side. One or several; -1 or none: no value is.",
+    "Value, or values, of the ground-truth files that mark void pixels, which are not counted on "
+    "either side; -1 or none if there are no void pixels.",
     VOIDS,
     listed_values,
     caption=lambda o: f"void: {', '.join(map(str, o.ignore))}" if o.ignore else "",

@@ -77,13 +77,13 @@ CURVE_COLUMNS = (
     Column("ods.precision", "ODS P", "P", shown="own", score=False),
     Column("ods.recall", "ODS R", "R", shown="own", score=False),
     Column("ois", "OIS"),
-    Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
+    Column("ap", "AP", undefined="all thresholds have the same recall (binary or label maps)"),
 )
 # Of an image: its F at the ODS threshold of the run, beside its best F.
 F_AT_ODS = Column(AT_ODS, "F at the ODS threshold", "F at ODS")
 BOUNDARY_COLUMNS = (
     *CURVE_COLUMNS,
-    Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
+    Column("r50", "R50", undefined="the curve does not cross a precision of 0.5"),
     IMAGES,
 )
 AT_TOLERANCES = ("ods", "ois", "ap")  # scores that have a column for each of several tolerances

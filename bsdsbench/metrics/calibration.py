@@ -52,15 +52,15 @@ class CalibrationOptions:
     )
     closed: str = option(
         "left",
-        'A value on the edge of two bins is in the upper one ("left": a bin has its left end) or '
-        'in the lower one ("right").',
+        'The end that belongs to a bin: with "left", a value on the edge of two bins is in the '
+        'upper bin, with "right" in the lower one.',
         one_of("left", "right"),
         caption="bins closed on the {}",
     )
     of: str = option(
         "foreground",
-        '"foreground": p against the marked pixels; or "decision": max(p, 1 - p) against the '
-        "pixels where p >= 0.5 is as annotated.",
+        '"foreground" compares p with the annotated foreground; "decision" compares max(p, 1 - p) '
+        "with whether the decision p >= 0.5 agrees with the annotation.",
         one_of("foreground", "decision"),
         caption={"foreground": "p of the foreground", "decision": "max(p, 1 - p) of the decision"},
     )

@@ -79,7 +79,7 @@ class DepthOptions:
 
     measures: tuple[str, ...] = option(
         ("si",),
-        f"The measures to compute, of {', '.join(_MEASURES)}.",
+        f"Measures to compute, any of {', '.join(_MEASURES)}.",
         some_of(*_MEASURES, least=1),
         caption=lambda o: ", ".join(o.measures),
     )
@@ -96,10 +96,10 @@ class DepthOptions:
         caption={"inverse": "truth is inverse depth"},
     )
     pred_scale: float = option(
-        1.0, "Predicted values are divided by it.", POSITIVE, caption="predictions / {:g}"
+        1.0, "Predicted values are divided by this number.", POSITIVE, caption="predictions / {:g}"
     )
     gt_scale: float = option(
-        1.0, "Annotated values are divided by it.", POSITIVE, caption="truth / {:g}"
+        1.0, "Annotated values are divided by this number.", POSITIVE, caption="truth / {:g}"
     )
     align: str = option(
         "none",
@@ -118,9 +118,9 @@ class DepthOptions:
     )
     strict: bool = option(
         False,
-        "Treat empty input as the programs do: a direction or an image without "
-        "edges counts 0, instead of being left out of the means. In DBE an invalid "
-        "pixel is at distance 0 from the truth, instead of being left out.",
+        "Treat empty input as the published programs do: a direction or an image without edges "
+        "counts 0 instead of being left out of the means, and in DBE an invalid pixel has "
+        "distance 0 from the truth instead of being left out.",
         caption={
             True: "as the programs where nothing is there",
             False: "empty directions left out",
@@ -151,7 +151,8 @@ class DepthOptions:
     )
     crop: tuple[int, ...] = option(
         (),
-        "The part that counts: first row, end row, first column, end column; default: all.",
+        "Part of the image to evaluate: first row, end row, first column, end column; default: "
+        "all.",
         accepting(
             lambda v: (
                 len(v) in (0, 4)

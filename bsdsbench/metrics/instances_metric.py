@@ -73,22 +73,23 @@ class InstancesOptions:
     components: int | None = COMPONENTS
     overlap: str = option(
         "iou",
-        'Objects are found (right) that have an overlap with one of the other map: "any", or an '
-        'IoU above `iou` ("iou"); or as many of these as make pairs ("one-to-one").',
+        'Which objects are found (ground truth) or right (predictions): "any" if they overlap an '
+        'object of the other map, "iou" if their IoU with it is above `iou`, "one-to-one" if they '
+        "can also be assigned to it one to one.",
         one_of("any", "iou", "one-to-one"),
         caption={"any": "found with any overlap"},
     )
     iou: float = option(
         0.5,
-        "The IoU of a found object is above it, unless any overlap is enough.",
+        'A found object has an IoU above this number; unused if `overlap` is "any".',
         accepting(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
         caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
     )
     ignore: tuple[float, ...] = IGNORE
     sizes: tuple[int, ...] = option(
         (),
-        "Count found, missed and false objects by their size too: numbers of pixels from which on "
-        "the next class of sizes begins, as 10,100.",
+        "Also count found, missed and false objects by size: the numbers of pixels at which size "
+        "classes begin, such as 10,100.",
         [
             each(lambda v: is_int(v) and v >= 1, 0, 20, "whole numbers of pixels from 1 on"),
             accepting(lambda v: list(v) == sorted({*v}), "increasing numbers"),

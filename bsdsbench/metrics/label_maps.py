@@ -133,8 +133,9 @@ def _known_things(options: LabelOptions, _: object, with_instances: Sequence[str
 NEIGHBOURS = accepting(lambda v: v is None or (is_int(v) and v in (0, 4, 8)), "0, 8, 4 or none")
 COMPONENTS = option(
     None,
-    "0: each number of a map is an object; 8 or 4: the maps are masks, and each component is one. "
-    "none: as 0, but a set whose maps have one number each, for several pieces, is refused.",
+    "0: each number in a map is an object. 8 or 4: the maps are masks, and each 8- or 4-connected "
+    "component is an object. none: as 0, but a set is refused if each map has one number for "
+    "several pieces.",
     NEIGHBOURS,
     lambda value: None if value == "none" else value,
     caption={8: "objects: 8-connected components", 4: "objects: 4-connected components"},
@@ -158,39 +159,40 @@ class LabelOptions:
 
     classes: tuple[str, ...] = option(
         (),
-        "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
+        "Class names in the order of their labels; none for masks of 0 and 1, or 0 and 255.",
         CLASS_NAMES,
         caption=_unit_words,
     )
     first: int = option(
-        0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
+        0, "Label of the first class; the others follow without a gap, and 0 is no class.", LABEL
     )
     ignore: float | tuple[float, ...] = option(
         attrs.Factory(lambda self: 255 if self.classes else -1, takes_self=True),
-        "Label of ground-truth pixels that are cleared on both sides, also several labels, or -1 "
-        "for none. Without classes 255 is a number as any other, unless it is given here.",
+        "Label, or labels, of ground-truth pixels that are cleared in both maps; -1 for none. "
+        "Without classes, 255 is an ordinary number unless it is given here.",
         lambda options, field, value: VOIDS(options, field, listed_values(value)),
         usual="`255` with classes, else `-1`",
     )
     unit: str = option(
         "class",
-        '"class": one mask per class and image; "instance": instances, paired where their '
+        '"class": one mask per class and image; "instance": instances, paired if their '
         'intersection over union is above 0.5; "id": instances, paired by their number.',
         one_of("class", "instance", "id"),
     )
     divisor: int = option(
         0,
-        "Instance maps hold class x divisor + instance; 0: one class, what is "
-        "above 0 is the number of an instance.",
+        "Instance maps hold class x divisor + instance; 0: there is one class, and each number "
+        "above 0 is an instance.",
         [whole(0, 2**31 - 1, "a whole number from 0"), _divided],
     )
     components: int | None = COMPONENTS
     things: tuple[str, ...] | None = option(
         None,
-        "Classes with instances, of maps in which a value below `divisor` is the label of a class "
-        "(Cityscapes: 26 beside 26001): of these classes it is a crowd, which excuses predictions "
-        "of its class and is nothing in a prediction; of others the one region. []: values below "
-        "`divisor` are instances of the class 0. none: such values are refused.",
+        "Classes that have instances, for maps in which a value below `divisor` is the label of a "
+        "class (Cityscapes: 26 beside 26001). For these classes such a value is a crowd, which "
+        "excuses predictions of its class and is ignored in a prediction; for other classes it is "
+        "their one region. []: values below `divisor` are instances of class 0. none: such values "
+        "are refused.",
         _known_things,
         lambda value: (value,) if isinstance(value, str) else value and tuple(value),
         caption=lambda o: f"{len(o.things)} classes have instances" if o.things else "",

@@ -41,8 +41,8 @@ class PixelOptions(VoidOptions):
 
     ap_rule: str = option(
         "step",
-        f"How AP is read off the curve: {', '.join(AP_RULES)}. The protocol's ap_rule is that of "
-        "matched boundaries; one other than bsds holds here too.",
+        f"Rule for AP: {', '.join(AP_RULES)}. The protocol's ap_rule is for matched boundaries, "
+        "but applies here too if it is not bsds.",
         one_of(*AP_RULES),
         caption=lambda o: f"pixels' AP rule {o.ap_rule}",
         signed=True,

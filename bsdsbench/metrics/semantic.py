@@ -68,43 +68,42 @@ class SemanticOptions:
 
     classes: tuple[str, ...] = option(
         (),
-        "The names in the order of their labels.",
+        "Class names in the order of their labels.",
         CLASS_NAMES,
         caption=lambda o: f"{len(o.classes)} classes",
     )
-    first: int = option(0, "The label of the first class; the others follow without a gap.", LABEL)
+    first: int = option(0, "Label of the first class; the others follow without a gap.", LABEL)
     ids: tuple[int, ...] = option(
         (),
-        "Or the label of each class, where there are gaps; other labels up to the "
-        "largest are of no class.",
+        "Label of each class, if the labels have gaps; other labels up to the largest belong to no "
+        "class.",
         accepting(_is_labels, "labels from 0"),
     )
     ignore: int | tuple[int, ...] = option(
         255,
-        "Label of pixels that belong to nothing, or -1 for none; also several labels.",
+        "Label, or labels, of pixels that belong to no class; -1 for none.",
         accepting(
             lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"
         ),
     )
     radius: int = option(
         0,
-        "Half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule.",
+        "Half width in pixels of the boundaries drawn from label maps; 0 for the one-pixel rule.",
         whole(0, 99, "0 to 99"),
         caption="radius {}",
     )
     ignored_rule: str = option(
         "drop",
-        "With a radius, ignored pixels are never boundary and no side of one "
-        '("drop"), or a strip of them that is thin enough is boundary, as '
-        'py-edge-eval draws ("span").',
+        'Ignored pixels if `radius` is above 0. "drop": they are never boundary, and there is no '
+        'boundary between them and a class. "span": a thin strip of them is boundary, as '
+        "py-edge-eval draws it.",
         one_of("drop", "span"),
         caption="ignored labels {}",
     )
     interior: str = option(
         "keep",
-        '"keep"; or "kill": predictions inside a region of their class, further '
-        "from its boundary than the tolerance, are taken out after thinning; "
-        '"kill_first": before it.',
+        "Predictions inside a region of their class, further from its boundary than the tolerance: "
+        '"keep" them, or remove them after thinning ("kill") or before thinning ("kill_first").',
         one_of("keep", "kill", "kill_first"),
         caption=lambda o: f"interior {o.interior}",
     )
@@ -116,45 +115,45 @@ class SemanticOptions:
     )
     instances: bool = option(
         False,
-        "Boundaries between instances of one class count too (needs an instance map).",
+        "Also count the boundaries between instances of a class (needs an instance map).",
         caption="instances separated",
     )
     instance_from: int = option(
         1,
-        "The smallest value of an instance map that is an instance (Cityscapes: 1000).",
+        "Smallest value in an instance map that is an instance (Cityscapes: 1000).",
         whole(1, 2**31 - 1, "a value from 1"),
     )
     thin_gt: bool = option(
-        False, "Boundaries of the ground truth are thinned.", caption="ground truth thinned"
+        False, "Thin the boundaries of the ground truth.", caption="ground truth thinned"
     )
     border: int = option(
         0,
-        "Pixels along the border that are excluded.",
+        "Width in pixels of the image border that is excluded.",
         whole(0, 9999, "0 to 9999 pixels"),
         caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
     )
     border_rule: str = option(
         "crop",
-        '"crop" them off both sides, so that the tolerance is that of what is left;'
-        ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
-        "there; the tolerance is that of the full size.",
+        '"crop" cuts the border off both maps, and the tolerance is that of the smaller size; '
+        '"ignore" gives the border of label maps the ignored label and sets predictions there to '
+        "0, and the tolerance is that of the full size.",
         one_of("crop", "ignore"),
     )
     scale: float = option(
         1.0,
-        "The ground truth is scaled to this, by the nearest pixel as imresize.",
+        "Scale factor of the ground truth; takes the nearest pixel, as imresize does.",
         accepting(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
         caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
     scaled: str = option(
         "labels",
-        '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.',
+        'Scale the "labels" before boundaries are drawn, or the drawn "boundaries".',
         one_of("labels", "boundaries"),
     )
     resize: str = option(
         "refuse",
-        'Predictions of another size than the ground truth: "refuse", "nearest" as '
-        'Pillow, or "bicubic" as MATLAB\'s imresize.',
+        'Predictions whose size differs from the ground truth: "refuse" them, or resize them by '
+        '"nearest" as in Pillow or by "bicubic" as in MATLAB\'s imresize.',
         one_of("refuse", "nearest", "bicubic"),
         caption="resized {}",
     )

@@ -62,20 +62,20 @@ class TopologyOptions:
     threshold: float = THRESHOLD
     connectivity: int = option(
         8,
-        "Neighbours of a foreground pixel, 8 or 4; a background pixel has the other number.",
+        "Neighbours of a foreground pixel, 8 or 4; background pixels have the other number.",
         one_of(8, 4),
         caption=lambda o: f"foreground {o.connectivity}-connected",
     )
     patch: int = option(
         0,
-        "Side of the square patches in which components are counted, pixels: all that fit, from "
-        "the top left; 0 is the whole image.",
+        "Side in pixels of the square patches in which components are counted, as many as fit from "
+        "the top left corner; 0 for the whole image.",
         whole(0, 9999, "0 to 9999 pixels"),
         caption=lambda o: f"in patches of {o.patch} x {o.patch}" if o.patch else "in whole images",
     )
     stride: int = option(
         0,
-        "Pixels from one patch to the next; 0: they lie side by side.",
+        "Step in pixels from one patch to the next; 0 places them side by side.",
         whole(0, 9999, "0 to 9999 pixels"),
         caption="a patch every {} pixels",
     )
@@ -190,8 +190,8 @@ class CcqOptions:
     spacing: tuple[float, float] = SPACING
     lines: str = option(
         "skeleton",
-        'Masks are thinned to their "skeleton" by scikit-image\'s skeletonize, or they are centre '
-        'lines as they are ("given").',
+        'Thin masks to their "skeleton" by scikit-image\'s skeletonize, or take them as centre '
+        'lines that are "given".',
         one_of("skeleton", "given"),
         caption={"skeleton": "masks skeletonised", "given": "centre lines as given"},
     )

@@ -135,8 +135,9 @@ class SuperpixelOptions:
 
     components: int | None = option(
         None,
-        "0: each label is a superpixel, also in several pieces; 8 or 4: each component of a label. "
-        "none: as 0, but many labels in several pieces are warned of.",
+        "0: each label is a superpixel, even in several pieces. 8 or 4: each 8- or 4-connected "
+        "component of a label is one. none: as 0, with a warning if many labels have several "
+        "pieces.",
         NEIGHBOURS,
         lambda value: None if value == "none" else value,
         caption={

@@ -55,8 +55,8 @@ class WireframeOptions:
 
     lines_in: str = option(
         "network",
-        'Coordinates of a file that does not say its `grid`: of the "network" (128 '
-        'x 128), or of the "image".',
+        'Grid of the coordinates in files without a `grid`: of the "network" (128 x 128) or of the '
+        '"image".',
         one_of("network", "image"),
         caption={"image": "lines in pixels of the image"},
     )

@@ -230,7 +230,7 @@ class Protocol:
     ('bsds500*', 0.011)
     """
 
-    name: str = option("custom", "Its name; a changed preset carries a star.", TEXT)
+    name: str = option("custom", "Name; that of a changed preset ends in a star.", TEXT)
     version: int = option(
         1,
         "Raised whenever a constant of the preset changes.",
@@ -238,9 +238,9 @@ class Protocol:
     )
     thresholds: tuple[float, ...] = option(
         even_thresholds(99),
-        "Increasing, in [0, 1]; also an int (that many even ones), FROM..TO/N, 8bit (k/255), "
-        "seism (0.001, 0.01 .. 0.99, 0.999) or deepcrack (0, 0.01 .. 0.99). With operator >= a "
-        "threshold 0 stands for the whole image, every pixel on and not thinned.",
+        "Increasing values in [0, 1]; or their number, if they are evenly spaced; FROM..TO/N; "
+        "8bit (k/255); seism (0.001, 0.01 .. 0.99, 0.999); or deepcrack (0, 0.01 .. 0.99). With "
+        "operator >=, a threshold of 0 turns every pixel on, and the map is not thinned.",
         accepting(
             lambda v: (
                 any(x > 0 for x in v)
@@ -257,8 +257,8 @@ class Protocol:
     )
     max_dist: float | tuple[float, ...] = option(
         0.0075,
-        "Match tolerance, a fraction of the image diagonal. Of several the first gives the scores, "
-        "and each has columns of its own.",
+        "Match tolerance, as a fraction of the image diagonal. If there are several, the first "
+        "gives the scores, and each has its own columns.",
         several_of(
             lambda v: 0 < v < 1, "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px"
         ),
@@ -281,25 +281,25 @@ class Protocol:
     )
     nms: bool = option(
         False,
-        "Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as "
-        "only the user knows whether the files on disk have had it.",
+        "Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, "
+        "because only the user knows whether it was already applied to the files.",
         caption=lambda p: f"NMS {p.nms_params.describe()}" if p.nms else "no NMS",
     )
     nms_params: NMSParams = option(  # noqa: RUF009
         NMSParams(),
-        "The constants that NMS uses; also the name of a recipe.",
+        "Constants of NMS, or the name of a recipe.",
         accepting(lambda v: isinstance(v, NMSParams), "a recipe, or the entries of NMSParams"),
         nms_params,
     )
     operator: str = option(
         ">=",
-        'Which values are on at a threshold: ">=" or ">".',
+        'Whether a value equal to the threshold is on (">=") or off (">").',
         one_of(">=", ">"),
         caption="value {} threshold",
     )
     clean: bool = option(
         False,
-        "After thinning drop pixels without one of the eight neighbours.",
+        "After thinning, drop pixels that have none of their eight neighbours.",
         caption="single pixels dropped",
     )
     gt_thin: bool = option(
@@ -317,18 +317,19 @@ class Protocol:
     )
     gt_invert: bool = option(
         False,
-        "Boundaries, or objects, of the ground truth are dark on bright ground.",
+        "Boundaries, or objects, of the ground truth are dark on a bright background.",
         caption="ground truth inverted",
     )
     gt_threshold: float | None = option(
         None,
-        "Gray ground-truth pictures are boundary from this value in (0, 1] on; none refuses gray.",
+        "In gray ground-truth images, values from this one in (0, 1] on are boundary; none refuses "
+        "gray images.",
         accepting(lambda v: v is None or (is_number(v) and 0 < v <= 1), "a value in (0, 1]"),
         caption="ground truth from {:g} on",
     )
     gt_kind: str = option(
         "boundaries",
-        '"boundaries", or "labels" for ground-truth pictures and arrays of region labels.',
+        '"boundaries", or "labels" if ground-truth images and arrays hold region labels.',
         one_of("boundaries", "labels"),
         caption="ground truth from labels",
     )
@@ -355,7 +356,7 @@ class Protocol:
     )
     ap_rule: str = option(
         "bsds",
-        f"How AP is read off the curve: {', '.join(AP_RULES)}.",
+        f"Rule for AP, the area under the curve: {', '.join(AP_RULES)}.",
         one_of(*AP_RULES),
         caption=lambda p: f"AP rule {p.ap_rule}",
     )
@@ -364,8 +365,8 @@ class Protocol:
         converter=_freeze_options,
         hash=False,
         metadata={
-            "help": "Metric to its own options, those that are given, read-only. In a file each is "
-            "a table, [saliency]. The metric checks them."
+            "help": "The given options of each metric, by the name of the metric; read-only. In a "
+            "file, each metric has a table such as [saliency]. The metric checks its options."
         },
     )
 

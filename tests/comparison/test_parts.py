@@ -278,7 +278,7 @@ def test_evaluate_and_report_take_clusters_for_slices(folders):
     saved = call("report", folders / "out", *by, "--columns", "contour.kidney.dice")
     assert "leaves out one patient at a time" in saved
     call("report", folders / "out", *by, "-o", folders / "r.html", "--n-boot", 50, "--quiet")
-    assert "by leaving out each patient" in (folders / "r.html").read_text("utf-8")
+    assert "leaves out one patient at a time" in (folders / "r.html").read_text("utf-8")
     assert "--by" in command(*given, "--cluster", "patient").stderr
     assert "--by" in command("report", folders / "out", "--cluster", "patient").stderr
 

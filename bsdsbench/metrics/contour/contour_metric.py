@@ -92,48 +92,51 @@ class ContourOptions(LabelOptions):
     spacing: tuple[float, float] = SPACING
     empty: str = option(
         "skip",
-        "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
+        "Convention for empty masks, a name in bsdsbench.metrics.contour.CONVENTIONS.",
         one_of(*CONVENTIONS),
         caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty][2]})",
     )
     groups: tuple[str, ...] = option(
-        _GROUPS[:-1], f"The measures, of {', '.join(_GROUPS)}.", some_of(*_GROUPS)
+        _GROUPS[:-1], f"Measures to compute, any of {', '.join(_GROUPS)}.", some_of(*_GROUPS)
     )
     boundary_sizes: tuple[float, ...] = option(
         (0.02,),
-        "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on.",
+        "Widths of Boundary IoU: fractions of the diagonal if below 1, else pixels.",
         POSITIVES,
     )
     davis_bounds: tuple[float, ...] = option(
         (0.008, 3.0, 5.0, 9.0, 12.0),
-        "Radii of F, fractions of the diagonal, or pixels from 1 on.",
+        "Radii of the boundary F: fractions of the diagonal if below 1, else pixels.",
         POSITIVES,
     )
     bf_theta: float = option(
-        0.0075, "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.", POSITIVE
+        0.0075,
+        "Radius of the BF score: a fraction of the diagonal if below 1, else pixels.",
+        POSITIVE,
     )
     percent: float = option(
         95.0,
-        "Of the robust Hausdorff distance.",
+        "Percentile of the robust Hausdorff distance.",
         accepting(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
     )
     tolerances: tuple[float, ...] = option(
         (1.0, 2.0),
-        "Of NSD, in the unit of `spacing`.",
+        "Tolerances of NSD, in the unit of `spacing`.",
         number_list(lambda v: 0 <= v <= 1e6, "numbers from 0"),
     )
     mean: str = option(
         "images",
-        '"images": over the images or instances of each class; "sequences": over the frames of '
-        "each object of a sequence, then over all objects (`unit` id, ids SEQUENCE/FRAME).",
+        '"images" takes means over the images or instances of each class; "sequences" takes means '
+        "over the frames of each object of a sequence, then over all objects (needs `unit` id and "
+        "image ids SEQUENCE/FRAME).",
         one_of("images", "sequences"),
     )
     skip_ends: bool = option(
         False,
-        "Leave out the first and the last frame of each sequence, as DAVIS' semi-supervised task.",
+        "Leave out the first and last frame of each sequence, as in DAVIS' semi-supervised task.",
     )
-    pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
-    trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
+    pratt_alpha: float = option(1 / 9, "Scale of Pratt's figure of merit.", POSITIVE)
+    trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Trimap widths in pixels.", POSITIVES)
 
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return key -> (name in `TABLE`, size) of the chosen measures, in the order of the columns
