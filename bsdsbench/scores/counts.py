@@ -74,6 +74,7 @@ class Counts(_Named[NDArray[Any]]):
     """
 
     def __init__(self, **arrays: object) -> None:
+        """Check the arrays and store read-only copies of them in C order."""
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             numbers = given_array(value, name)
@@ -109,17 +110,16 @@ class Counts(_Named[NDArray[Any]]):
 class MatchCounts(Counts):
     """Matched and total boundary pixels of an image at every threshold, in one array.
 
-    The columns of the array are items and attributes too: `counts["matched_gt"]`,
-    `counts.matched_gt`.
+    The columns of `matches` are also items and attributes, such as `counts["matched_gt"]` and
+    `counts.matched_gt`, each int64 (..., T).
 
     Parameters
     ----------
     thresholds : array_like
         float64 (T,).
     matches : array_like
-        int64 (..., T, 4), with the columns `matched_gt`, `total_gt`, `matched_pred` and
-        `total_pred`: ground-truth pixels that are matched and all of them, predicted pixels that
-        are matched and all of them.
+        int64 (..., T, 4). The columns are numbers of pixels: `matched_gt` and `total_gt` of the
+        ground truth, `matched_pred` and `total_pred` of the prediction.
     **arrays : array_like
         Further counts.
 
@@ -143,11 +143,13 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
+        """Store the arrays as `Counts` does, then check `matches` against the thresholds."""
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         rows = self["matches"]
         if rows.shape[-2:] != (*grid.shape, len(MATCH_COLUMNS)):
             raise ShapeError(f"matches: shape {rows.shape}, expected (..., {grid.size}, 4)")
+        # Columns 0 and 2 are matched pixels, columns 1 and 3 all pixels of the same side
         if (rows[..., ::2] > rows[..., 1::2]).any():
             raise DataError("more matched than there are, expected at most the total")
 
@@ -162,16 +164,24 @@ class MatchCounts(Counts):
 
 
 def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
-    """Return True if the arrays are those of a `MatchCounts`."""
+    """Return True if `arrays` has `thresholds` (T,) and `matches` (..., T, 4)."""
     if not {"thresholds", "matches"} <= arrays.keys():
         return False
     return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(MATCH_COLUMNS))
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` from arrays by name, or `MatchCounts` if the arrays include those of a curve.
+    """Check an image's counts and return them as `Counts` or `MatchCounts`.
 
-    Runs of earlier versions have one array for each column of `matches`.
+    The cases, in order:
+    - `thresholds` and all four MATCH_COLUMNS as separate arrays (..., T), as earlier versions
+      stored
+      them: the columns are joined to `matches` (..., T, 4), and a `MatchCounts` is returned
+    - `arrays` is a `Counts` already: returned unchanged
+    - `thresholds` (T,) and `matches` (..., T, 4): returned as `MatchCounts`
+    - any other arrays: returned as `Counts`
+
+    Raises DataError or ShapeError if the numbers are no counts, see the two classes.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
@@ -182,7 +192,11 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build counts from arrays that were checked before, as in a copy or a pickle."""
+    """Build `Counts` or `MatchCounts` without checks from arrays that were checked before.
+
+    `arrays` maps names to int64 or float64 arrays, for example of a pickle. The arrays are made
+    read-only in place.
+    """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
     dict.update(counts, arrays)
@@ -194,11 +208,16 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
 def stack_counts(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Stack the counts of N >= 1 images to arrays (N, ...) by name.
+    """Stack the counts of N >= 1 images into one array per name, with the images along axis 0.
 
-    An array named in `shared` is equal in all images and is returned once, without the axis of
-    images. Arrays named in `ragged` differ in length and are padded with NaN. Raises ShapeError if
-    names, shapes or shared arrays differ.
+    images: the counts of each image, name -> array. All images have the same names.
+    shared: names of arrays that are equal in all images, such as "thresholds". They are returned
+        once, without the image axis.
+    ragged: names of arrays (length, ...) whose length differs between images. They become float64
+        (N, longest length, ...), padded with NaN at the end.
+
+    Returns name -> array. Raises ShapeError if the names differ between images, if the shapes of an
+    array differ that is not ragged, or if a shared array differs.
     """
     stack = {}
     for image in images:
@@ -282,7 +301,11 @@ class Evidence:
     file: str = ""
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Join the evidence of two sets of maps."""
+        """Join the evidence of two sets of maps.
+
+        Properties are united and numbers of maps added. Of `levels` and `strongest` the larger is
+        kept, of the file names the alphabetically first.
+        """
         return Evidence(
             self.values | other.values,
             max(self.levels, other.levels),
@@ -292,16 +315,22 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return all fields but the file as 3 + LEVELS numbers, which `of_row` converts back."""
+        """Return all fields but the file as numbers: values, strongest, maps and LEVELS levels.
+
+        Missing levels are NaN. `of_row` converts the numbers back.
+        """
         levels = [*self.levels, *[math.nan] * (LEVELS - len(self.levels))]
         return [self.values.value, self.strongest, self.maps, *levels]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from the numbers of `row`. Raises ValueError or TypeError."""
+        """Rebuild evidence from the 3 + LEVELS numbers of `row` and the name of a file.
+
+        Raises ValueError or TypeError if `row` does not consist of such numbers.
+        """
         values, strongest, maps, *levels = map(float, row)
-        not_nan = tuple(level for level in levels if level == level)
-        return cls(Values(int(values)), not_nan, strongest, int(maps), file)
+        known_levels = tuple(level for level in levels if not math.isnan(level))
+        return cls(Values(int(values)), known_levels, strongest, int(maps), file)
 
 
 NO_EVIDENCE = Evidence()
@@ -369,16 +398,22 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return the evidence of both sides for a metric."""
+        """Return the evidence of both sides for a metric: its own, or else that of the first
+        metric.
+        """
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
+        """Convert the counts to `Counts`, and make both mappings read-only."""
         checked = map(checked_counts, self.counts.values())
         object.__setattr__(self, "counts", ReadOnlyDict(zip(self.counts, checked, strict=True)))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:
-        """Return True if id, size, fingerprint and all counts are equal, bit for bit."""
+        """Return True if `other` is a record with the same id, size, fingerprint and counts.
+
+        Counts are compared bit for bit. All other fields are ignored.
+        """
         return (
             isinstance(other, ImageRecord)
             and (self.image_id, self.size, self.fingerprint)
@@ -408,6 +443,11 @@ class Score(TabularResult, _Named[Any]):
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
+        """Copy `values`, and make the arrays and mappings in it read-only.
+
+        A mapping becomes an `OperatingPoint` if it has exactly the fields of a point, and a `Score`
+        otherwise. Arrays are not copied: the score holds a read-only view.
+        """
         scores = dict(values)
         for name, value in scores.items():
             if isinstance(value, np.ndarray):
@@ -419,7 +459,10 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return every number by its path of names, such as "ods.f"."""
+        """Return every number by the path of its names, such as "ods.f" for a nested score.
+
+        NaN is included. Text, None, arrays and curves are left out.
+        """
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -429,7 +472,11 @@ class Score(TabularResult, _Named[Any]):
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON. Undefined and infinite numbers become None."""
+        """Return plain values for JSON: name -> number, text, list or nested mapping.
+
+        NaN and infinity become None. A tuple of numbers or text becomes a list. Arrays, curves and
+        None are left out.
+        """
         plain: dict[str, Any] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -473,6 +520,7 @@ class OperatingPoint(Score):
         __getattr__: None  # type: ignore[assignment,misc]  # any other name is an error
 
     def __init__(self, *, threshold: object, recall: object, precision: object, f: object) -> None:
+        """Store the four fields, numbers or float64 (S,) each."""
         point = {"threshold": threshold, "recall": recall, "precision": precision, "f": f}
         super().__init__(point)
 
@@ -481,13 +529,20 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Return the scores of the k-th sample from a tree of arrays and curves over S samples.
+    """Return the scores of one sample from the scores of S samples.
 
-    "over" holds, for each mean, the numbers of images or classes behind the mean as a pair
-    (defined, total). A pair is kept only if some of them are undefined.
+    tree: name -> array (S,) or (S, ...), stack of S curves, None, or a tree of the same form.
+    k: index of the sample, 0 .. S - 1.
+
+    Returns the same names. An array (S,) gives a Python number, a stack its k-th curve, None None.
+
+    The entry "over" tells how many values each mean includes, as score -> unit -> (S, 2): the
+    number of images, or another unit, with a defined value, and the number of all. It is returned
+    as score -> unit -> (defined, all), only for means that include some values but not all. A
+    class that happens to be named "over" is recognised, because it does not have this form.
     """
     scores: dict[str, Any] = {}
-    over = tree.get("over", {})  # score -> unit -> pairs (S, 2)
+    over = tree.get("over", {})
     if not all(isinstance(pairs_by_unit, Mapping) for pairs_by_unit in over.values()):
         over = {}  # these are the scores of a class that is named "over"
     for name, value in tree.items():
@@ -501,23 +556,24 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
             scores[name] = score.item() if isinstance(score, np.generic) else score
     for key, pairs_by_unit in over.items():
         for unit, pairs in pairs_by_unit.items():
-            n_defined, n_total = map(int, pairs[k])
-            if 0 < n_defined < n_total:
-                scores.setdefault("over", {}).setdefault(key, {})[unit] = n_defined, n_total
+            n_defined, n_all = map(int, pairs[k])
+            if 0 < n_defined < n_all:
+                scores.setdefault("over", {}).setdefault(key, {})[unit] = n_defined, n_all
     return scores
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value at a path of names in nested mappings, or None if there is none."""
+    """Return the value at a path of names in nested mappings, or None if the path leads nowhere."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a column, whose key may be a path such as "ods.threshold".
+    """Return the value of a column in nested scores, or None if there is no such value.
 
-    A point of a curve gives its F. Return None if there is no such value.
+    `key` is the path of the column, such as "ap" or "ods.threshold". The path of a point of a
+    curve, such as "ods", gives the F of the point.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

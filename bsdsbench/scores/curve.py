@@ -88,8 +88,8 @@ class PRCurve(TabularCurve):
                 continue
             kind = np.bool_ if name == "blank" else np.float64
             array = as_numbers(getattr(self, name), name, kind).copy()
-            if name == "precision":  # a stack of curves has one more axis before the thresholds
-                shape = (*array.shape[:-1][:1], *shape)
+            if name == "precision" and array.ndim > 1:  # a stack: all further arrays are (S, T)
+                shape = (len(array), *shape)
             if array.shape != shape:
                 raise ShapeError(f"{name}: shape {array.shape}, expected {shape}")
             array.setflags(write=False)
@@ -97,9 +97,12 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute the curve of `MatchCounts` (T, 4), or the curves of S counts (S, T, 4).
+        """Compute the curve of counts of pixels, or a stack of S curves.
 
-        With `operator` ">=" a threshold 0 is the row of the whole image.
+        thresholds (T,): in ascending order.
+        matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
+        operator: ">=" or ">", which a pixel's value fulfils to be on. With ">=" a first threshold
+            of 0 turns every pixel on.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -112,9 +115,10 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a first row for threshold 0: every pixel is on and recall is 1.
+        """Return the curve with a new first row, threshold 0, at which every pixel is on.
 
-        `precision` is the precision of that row. A curve with such a row is returned unchanged.
+        The recall of the new row is 1. `precision` is its precision, a number, or (S,) for a stack.
+        A curve that has such a row already is returned unchanged.
         """
         if self.whole_image:
             return self
@@ -137,10 +141,10 @@ class PRCurve(TabularCurve):
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """Return the point at a threshold, of each curve of a stack.
+        """Return the point of the curve at a threshold, of a stack with arrays (S,) as fields.
 
-        Between two thresholds precision and recall are linear, as for ODS. Raises DataError for a
-        threshold below the first or above the last.
+        Between two thresholds of the curve, precision and recall are interpolated linearly, as for
+        ODS. Raises DataError for a threshold below the first or above the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
@@ -148,18 +152,20 @@ class PRCurve(TabularCurve):
         below = max(int(np.searchsorted(t, threshold, "right")) - 1, 0)
         above = min(below + 1, t.size - 1)
         weight = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
-        rates = np.stack([self.precision, self.recall])
+        rates = np.stack([self.precision, self.recall])  # (2, T) or (2, S, T)
         p, r = rates[..., below] * (1 - weight) + rates[..., above] * weight
         point = np.stack([np.full(p.shape, float(threshold)), r, p, f_measure(p, r)])
         return _operating_point(point)
 
     def points(self) -> dict[str, F8]:
-        """Return the columns of the curve by name."""
+        """Return the columns thresholds, precision, recall and f by name, (T,), or (S, T) for a
+        stack.
+        """
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
 
     def numbers(self) -> dict[str, float]:
-        """Return the largest F, if there is a threshold."""
+        """Return the largest F as {"best_f": F}, or {} for a curve without thresholds."""
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
@@ -186,29 +192,36 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """Return the point with the largest F of a curve, or of each curve of a stack.
+    """Return the point with the largest F, the first of equal ones: the ODS of the curve.
 
-    `rule` is a rule of ODS. Of equal points the first is returned. Source: maxF in
-    collect_eval_bdry.m, with 100 linear steps between neighbouring thresholds.
+    rule: a key of ODS_RULES. "maximum" looks at the thresholds only; "interpolated" also at 100
+        linear steps between neighbouring thresholds, like maxF in collect_eval_bdry.m.
+
+    For a stack of S curves the fields of the point are arrays (S,).
     """
     t = curve.thresholds
     f, p, r = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
     if rule == "maximum" or t.size == 1:
-        i = np.arange(len(f))
-        j = f.argmax(axis=1)
-        weight = np.zeros(len(f))
+        winners = _SegmentPoints(np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f)))
     else:
-        i, j, weight = _best_in_segments(f, p, r)
-    after = np.minimum(j + 1, t.size - 1)
-    points = np.empty((4, len(f)))  # threshold, recall, precision, F
-    for point, values in zip(points, (np.broadcast_to(t, f.shape), r, p), strict=False):
-        point[:] = values[i, after] * weight + values[i, j] * (1 - weight)
-    points[3] = f_measure(points[2], points[1])
-    return _operating_point(points.reshape(4, *curve.recall.shape[:-1]))
+        winners = _best_in_segments(f, p, r)
+    segment_end = np.minimum(winners.segment + 1, t.size - 1)
+    point = np.empty((4, len(f)))  # threshold, recall, precision, F
+    for k, values in enumerate((np.broadcast_to(t, f.shape), r, p)):
+        start_value = values[winners.curve, winners.segment]
+        end_value = values[winners.curve, segment_end]
+        point[k] = end_value * winners.weight + start_value * (1 - winners.weight)
+    point[3] = f_measure(point[2], point[1])
+    return _operating_point(point.reshape(4, *curve.recall.shape[:-1]))
 
 
 class _SegmentPoints(NamedTuple):
-    """A point of each of S curves: its curve, its segment, and the weight of the segment's end."""
+    """One point on each of S curves, between two neighbouring thresholds.
+
+    curve (S,): index of the curve.
+    segment (S,): index of the threshold at which the segment starts; it ends at the next one.
+    weight (S,): position in the segment, from 0 at its start to 1 at its end.
+    """
 
     curve: NDArray[np.intp]
     segment: NDArray[np.intp]
@@ -216,41 +229,50 @@ class _SegmentPoints(NamedTuple):
 
 
 def _best_in_segments(f: F8, p: F8, r: F8) -> _SegmentPoints:
-    """Find the largest F of curves (S, T) in 100 linear steps between neighbouring thresholds.
+    """Find the point with the largest F on each curve, in 100 linear steps per segment.
 
-    F grows with precision and recall. So a segment is skipped if the better precision and the
-    better recall of its ends together do not reach the best threshold. The margin is far above
-    rounding. A segment with the same ends as the one before is skipped too; nearly all segments of
-    a binary map are such.
+    f, p, r (S, T): F, precision and recall of S curves at T >= 2 thresholds. A segment lies between
+    two neighbouring thresholds. Of equal points the first is returned.
+
+    Two kinds of segments are skipped, which changes no result:
+    - F grows with precision and recall, so a segment cannot win if F of the better precision and
+      the better recall of its ends is below the largest F at a threshold. The margin is far above
+      rounding.
+    - A segment may have the same ends as the one before, as nearly all segments of a binary map.
     """
     bound = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
-    may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
+    may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)  # (S, T - 1)
     is_flat = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
     # If F is zero everywhere the first segment is enough
     may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_flat[:, 1:] & is_flat[:, :-1])
-    row, k = np.nonzero(may_win)
-    top_f, top_step = np.empty(row.size), np.empty(row.size, np.intp)
-    for start in range(0, row.size, _SEGMENTS):
+    curve, segment = np.nonzero(may_win)  # the candidates, (C,) each
+    top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
+    for start in range(0, curve.size, _SEGMENTS):
         chunk = slice(start, start + _SEGMENTS)
-        a, b = row[chunk, None], k[chunk, None]
-        precision = p[a, b + 1] * _STEPS + p[a, b] * (1 - _STEPS)
+        a, b = curve[chunk, None], segment[chunk, None]
+        precision = p[a, b + 1] * _STEPS + p[a, b] * (1 - _STEPS)  # (segments, 100)
         step_f = f_measure(precision, r[a, b + 1] * _STEPS + r[a, b] * (1 - _STEPS))
         top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
-    order = np.lexsort((-top_f, row))  # stable: of equal segments the first comes first
-    winners = order[np.unique(row, return_index=True)[1]]
-    return _SegmentPoints(row[winners], k[winners], _STEPS[top_step[winners]])
+    # Sort by curve, then by falling F. The sort is stable: of equal segments the first comes first.
+    order = np.lexsort((-top_f, curve))
+    winners = order[np.unique(curve, return_index=True)[1]]
+    return _SegmentPoints(curve[winners], segment[winners], _STEPS[top_step[winners]])
 
 
 def _operating_point(point: F8) -> OperatingPoint:
-    """Build a point from an array (4,) of threshold, recall, precision and F, or from (4, S)."""
+    """Build a point from the array (4,) of threshold, recall, precision and F.
+
+    An array (4, S) gives a point with arrays (S,) as fields.
+    """
     threshold, recall, precision, f = point if point.ndim > 1 else point.tolist()
     return OperatingPoint(threshold=threshold, recall=recall, precision=precision, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return `area`, but NaN if all thresholds share one recall above 0: a point has no area.
+    """Return the average precision by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
-    The rule "step" has an area for such curves too.
+    It is the `area`, but NaN if all thresholds have the same recall above 0, because a single point
+    has no area. The rule "step" gives an area for such curves too.
     """
     recall = curve.recall
     if rule == "step":
@@ -260,11 +282,18 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return the area under each curve by a rule of AP_RULES: float64 (...).
+    """Return the area under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
-    It is NaN if the curve lacks data of the rule: the row of threshold 0 (edter), or which
-    thresholds have no detection (seism). Fewer than two distinct recalls (101-point: no rows) give
-    0.
+    The cases, in order:
+    - NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or the knowledge
+      which thresholds have no detection (seism)
+    - step: the sum of each precision times the rise of recall up to it
+    - 101-point: the mean over RECALL_LEVELS of the largest precision at that recall or a higher
+      one; 0 without points
+    - other rules: the mean of the precision interpolated at RECALL_LEVELS; 0 if the curve has fewer
+      than two distinct recalls
+
+    Raises ProtocolError if `rule` is not a key of AP_RULES.
 
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
@@ -275,14 +304,41 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     shape = curve.recall.shape[:-1]
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
-    start = int(curve.whole_image and rule not in _FROM_ROW_0)
-    recall = np.atleast_2d(curve.recall)[:, start:]
-    precision = np.atleast_2d(curve.precision)[:, start:]
+    recall, precision = _points_by_recall(curve, rule)
+    if rule == "step":
+        return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     if rule == "101-point":
         levels = [
             np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
         ]
         return np.mean(np.stack(levels, axis=1), axis=1).reshape(shape)
+    is_first = np.diff(recall, prepend=-1) != 0  # of the points with the same recall
+    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision of each curve
+    for row, r, p, distinct in zip(at_levels, recall, precision, is_first, strict=True):
+        if np.count_nonzero(distinct) > 1:
+            row[:] = np.interp(RECALL_LEVELS, r[distinct], p[distinct], left=0.0, right=0.0)
+    return (at_levels.sum(axis=1) * 0.01).reshape(shape)
+
+
+class _CurvePoints(NamedTuple):
+    """The points of S curves that a rule uses, by ascending recall, float64 (S, points) each."""
+
+    recall: F8
+    precision: F8
+
+
+def _points_by_recall(curve: PRCurve, rule: str) -> _CurvePoints:
+    """Return the points of each curve that a rule of AP_RULES uses, by ascending recall.
+
+    All rules use the points of the thresholds, the lowest threshold first at equal recalls, except:
+    - edter and step use a row of threshold 0, other rules leave it out
+    - sbd and step have the highest threshold first at equal recalls
+    - endpoints adds the points (R 0, P 1) and (R 1, P 0)
+    - seism moves the points of thresholds without a detection to (R 0, P 1)
+    """
+    start = int(curve.whole_image and rule not in _FROM_ROW_0)
+    recall = np.atleast_2d(curve.recall)[:, start:]
+    precision = np.atleast_2d(curve.precision)[:, start:]
     if rule in ("sbd", "step"):
         recall, precision = recall[:, ::-1], precision[:, ::-1]
     elif rule == "endpoints":
@@ -293,26 +349,23 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
     # As Area_PR in collect_eval_bdry.m: of equal recalls the first is used
     order = recall.argsort(axis=1, kind="stable")
-    recall, precision = np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
-    if rule == "step":
-        return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
-    firsts = np.diff(recall, prepend=-1) != 0
-    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision of each curve
-    for row, r, p, is_first in zip(at_levels, recall, precision, firsts, strict=True):
-        if np.count_nonzero(is_first) > 1:
-            row[:] = np.interp(RECALL_LEVELS, r[is_first], p[is_first], left=0.0, right=0.0)
-    return (at_levels.sum(axis=1) * 0.01).reshape(shape)
+    return _CurvePoints(*np.take_along_axis(np.stack([recall, precision]), order[None], axis=2))
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Describe at which recall curves start, with their AP by the rule `endpoints`.
+    """Return a note on curves that do not reach down to recall 0, or "" if there are none.
 
-    Return "" for curves that start at a recall up to 0.02, and under rules that reach recall 0. The
-    keys are the names of the curves; "" names a single curve.
+    `rule` counts precision below the smallest recall of a curve as 0. The note names the smallest
+    recall of each curve where it is above LATE_START, and its AP by the rule `endpoints`. There is
+    no note under other rules than NOTHING_BELOW, which reach recall 0, nor for a curve without AP.
+
+    `curves` maps names to curves; the name "" is left out of the note.
     """
+    if rule not in NOTHING_BELOW:
+        return ""
     starts = list[str]()
     areas = list[str]()
-    for name, curve in curves.items() if rule in NOTHING_BELOW else ():
+    for name, curve in curves.items():
         start = float(curve.recall.min(initial=1.0))
         if rule == "seism" and curve.blank is not None and curve.blank.any():
             start = 0.0
@@ -329,41 +382,49 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
 
 
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
-    """Return R50, the recall at precision 0.5, of each curve by two rules.
+    """Return R50, the recall at precision 0.5, by two rules: float64 (), or (S,) for a stack.
 
-    `r50` is the recall at which precision falls below 0.5 for good as the threshold is lowered. It
-    is linear between the last threshold with at least that precision and the next lower one. It is
-    NaN if precision never falls to 0.5 or never rises to 0.5. If precision crosses 0.5 several
-    times, it is the crossing with the largest recall.
+    The points of a curve are in ascending order of threshold.
 
-    `edges_r50` is the number of the edges toolbox. Recall is interpolated over the distinct
-    precisions in ascending order, at max(0.5, lowest precision). It is 0, instead of the toolbox's
-    NaN, if the curve lies below 0.5. Both agree if precision falls steadily through 0.5.
+    "r50": as the threshold is lowered, the recall at which precision last drops through 0.5,
+        interpolated linearly between the two neighbouring thresholds. NaN if precision stays above
+        or stays below 0.5.
+    "edges_r50": the number of the edges toolbox, which sorts the points by precision and
+        interpolates recall linearly at the precision max(0.5, lowest precision). 0, instead of the
+        toolbox's NaN, if precision stays below 0.5.
+
+    The two are equal if precision falls steadily through 0.5.
     """
-    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
-    i = np.arange(len(p))
-    recalls = dict[str, F8]()
+    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
-    first_reach = (p >= 0.5).argmax(axis=1)
-    target = np.maximum(0.5, p.min(axis=1, keepdims=True))
-    # Of equal precisions the first row, as np.unique in the toolbox
-    below = np.where(p < target, p, -np.inf).argmax(axis=1)
-    above = np.where(p >= target, p, np.inf).argmin(axis=1)
-    for name, low, high, level, undefined in (
-        ("r50", np.maximum(first_reach - 1, 0), first_reach, np.float64(0.5), np.nan),
-        ("edges_r50", below, above, target[:, 0], 0.0),
-    ):
-        p0 = p[i, low]
-        p1 = p[i, high]
-        r0 = r[i, low]
-        r1 = r[i, high]
-        rise = np.where(p1 > p0, p1 - p0, 1.0)  # 1.0 only avoids a division by 0
-        recall = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
-        recall = np.where(p1 >= level, recall, undefined)
-        if name == "r50":
-            recall[(first_reach == 0) & (p[:, 0] > 0.5)] = np.nan
-        recalls[name] = recall.reshape(shape)
-    return recalls
+
+    crossing = (p >= 0.5).argmax(axis=1)  # the lowest threshold with this precision, or 0
+    before = np.maximum(crossing - 1, 0)
+    r50 = _recall_between(p, r, before, crossing, np.full(len(p), 0.5), undefined=np.nan)
+    r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
+
+    level = np.maximum(0.5, p.min(axis=1))
+    # Of equal precisions the first point, as np.unique in the toolbox
+    below = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
+    above = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
+    edges_r50 = _recall_between(p, r, below, above, level, undefined=0.0)
+    return {"r50": r50.reshape(shape), "edges_r50": edges_r50.reshape(shape)}
+
+
+def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
+    """Interpolate the recall of S curves at a precision between two points of each, float64 (S,).
+
+    p, r (S, T): precision and recall at T thresholds.
+    low, high (S,): indices of the points with the lower and the higher precision.
+    level (S,): the precision at which recall is wanted.
+    undefined: the recall if even the point `high` does not reach the level.
+    """
+    curves = np.arange(len(p))
+    p0, p1 = p[curves, low], p[curves, high]
+    r0, r1 = r[curves, low], r[curves, high]
+    slope = np.divide(r1 - r0, p1 - p0, out=np.zeros(len(p)), where=p1 > p0)
+    recall = np.where(p1 == level, r1, slope * (level - p0) + r0)
+    return np.where(p1 >= level, recall, undefined)
 
 
 def curve_scores(
@@ -374,21 +435,31 @@ def curve_scores(
     r50: bool = False,
     ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:
-    """Return ODS, OIS and AP of counts summed over images, (S,), and the summed curves.
+    """Return ODS, OIS and AP of S samples of N images, by counts that are summed over images.
 
-    `matches` int64 (N, T, 4) are the counts of each image (`MatchCounts`) at the `thresholds` (T,).
-    `r50` adds both forms of R50. `ap` computes the AP of curves; by default the protocol's rule
-    does. Source: collect_eval_bdry.m.
+    thresholds (T,): in ascending order.
+    matches int (N, T, 4): matched_gt, total_gt, matched_pred, total_pred of each image.
+    weights int (S, N): number of copies of each image in each sample.
+    r50: also return both values of `recall_at_half`.
+    ap: computes the AP of a stack of curves; by default the AP rule of the protocol does.
+
+    Returns
+    "ods": the best point of the summed curve by the protocol's ODS rule, fields (S,)
+    "ois": the point of the sums in which each image is taken at its own best threshold
+    "ap", "r50", "edges_r50", "n_images": float64 or int (S,)
+    "curve": the stack of S curves of the summed counts
+
+    Source: collect_eval_bdry.m.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
-    best_step = np.empty(len(matches), np.int64)
+    best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
     if protocol.empty_gt == "count":  # F of an empty image is 0: take the fewest false positives
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
-    sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])
+    sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])  # (S, 4)
     recall = ratio(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
     precision = ratio(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
     ois_f = f_measure(precision, recall)

@@ -27,65 +27,91 @@ AGREEMENT = ("alone", "some", "all")
 
 
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
-    """Return `error`, `error_share`, `agreement` and `delta_ods`, each class -> (S,).
+    """Return the scores of error classes in S samples of N images: group -> class -> float64 (S,).
 
-    The stack has the counts of `boundary_errors`, with or without an axis of curves after the axis
-    of images. For several curves (classes of a label map) pixels are summed, each curve at its own
-    threshold, and `delta_ods` is the mean over the curves with ground truth.
+    "error": missed pixels of the MISSED classes over annotated pixels, and false pixels of the
+        FALSE classes over predicted pixels
+    "error_share": the same pixels over all missed, and over all false pixels
+    "agreement": recall of the pixels that one, some or all annotators drew
+    "delta_ods": rise of ODS if one class alone is repaired
+
+    stack: the counts of `boundary_errors`, (N, ...). Each may have an axis of curves after the
+    image axis, one per class of a label map. Then pixels are summed over the curves, each at its
+    own ODS threshold, and delta_ods is the mean over the curves with ground truth.
+    weights int (S, N): number of copies of each image in each sample.
     """
     thresholds = stack["thresholds"]
     tables = _sum_tables(stack, weights)
-    at_ods, rises = [], []
+    at_ods, rises = [], []  # of each curve
     for curve in range(tables["matches"].shape[1]):
-        table = {name: values[:, curve] for name, values in tables.items()}  # (S, T, numbers)
-        matches = table["matches"]
-        ods = best(PRCurve.of_counts(thresholds, matches, protocol.operator), protocol.ods_rule)
-        step = np.abs(thresholds - np.asarray(ods.threshold)[:, None]).argmin(axis=1)
-        at_ods.append({name: v[np.arange(len(step)), step] for name, v in table.items()})
-        unmatched = table[COUNTED] - table["agreement_matched"]
-        repairs = [
-            (MATCHED_GT, table["missed"]),
-            (TOTAL_PRED, -table["false"]),
-            (MATCHED_GT, unmatched),
-        ]
-        rise_of_class = []
-        for column, change in repairs:
-            for pixels in np.moveaxis(change, -1, 0):
-                repaired = matches.copy()
-                repaired[..., column] += pixels
-                repaired_curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
-                rise_of_class.append(best(repaired_curve, protocol.ods_rule).f - ods.f)
-        has_truth = matches[:, :1, TOTAL_GT] > 0
-        rises.append(np.where(has_truth, np.column_stack(rise_of_class), np.nan))
+        table = {name: counts[:, curve] for name, counts in tables.items()}  # (S, T, columns)
+        ods = best(
+            PRCurve.of_counts(thresholds, table["matches"], protocol.operator), protocol.ods_rule
+        )
+        nearest = np.abs(thresholds - np.asarray(ods.threshold)[:, None]).argmin(axis=1)  # (S,)
+        at_ods.append({name: t[np.arange(len(nearest)), nearest] for name, t in table.items()})
+        rises.append(_ods_rises(table, thresholds, np.asarray(ods.f), protocol))
     sums = {name: np.sum([table[name] for table in at_ods], axis=0) for name in tables}
-    missed, false, total = sums["missed"], sums["false"], sums["matches"]
-    groups = {
-        "error": (
-            (MISSED, defined_ratio(missed, total[:, [TOTAL_GT]])),
-            (FALSE, defined_ratio(false, total[:, [TOTAL_PRED]])),
+    missed, false, total = sums["missed"], sums["false"], sums["matches"]  # (S, columns)
+    all_missed, all_false = (pixels.sum(axis=1, keepdims=True) for pixels in (missed, false))
+    return {
+        "error": _by_class(MISSED, defined_ratio(missed, total[:, [TOTAL_GT]]))
+        | _by_class(FALSE, defined_ratio(false, total[:, [TOTAL_PRED]])),
+        "error_share": _by_class(MISSED, defined_ratio(missed, all_missed))
+        | _by_class(FALSE, defined_ratio(false, all_false)),
+        "agreement": _by_class(AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),
+        "delta_ods": _by_class(
+            (*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(rises), axis=0)
         ),
-        "error_share": (
-            (MISSED, defined_ratio(missed, missed.sum(axis=1, keepdims=True))),
-            (FALSE, defined_ratio(false, false.sum(axis=1, keepdims=True))),
-        ),
-        "agreement": ((AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),),
-        "delta_ods": (((*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(rises), axis=0)),),
     }
-    scores: dict[str, Any] = {}
-    for group, classes in groups.items():
-        scores[group] = {}
-        for names, values in classes:
-            scores[group] |= dict(zip(names, values.T, strict=True))
-    return scores
+
+
+def _by_class(classes: tuple[str, ...], columns: F8) -> dict[str, F8]:
+    """Return the columns (S, classes) as class -> float64 (S,)."""
+    return dict(zip(classes, columns.T, strict=True))
+
+
+def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
+    """Return how much ODS rises if one class of errors is repaired, float64 (S, 9).
+
+    table: the summed counts of one curve, name -> (S, T, columns).
+    ods_f (S,): the ODS without a repair.
+
+    The columns are the MISSED classes, whose pixels then count as matched, the FALSE classes, whose
+    pixels are removed, and the AGREEMENT classes, whose unmatched pixels count as matched. Samples
+    without ground truth are NaN.
+    """
+    matches = table["matches"]
+    unmatched = table[COUNTED] - table["agreement_matched"]
+    repairs = [
+        (MATCHED_GT, table["missed"]),
+        (TOTAL_PRED, -table["false"]),
+        (MATCHED_GT, unmatched),
+    ]
+    rises = []
+    for column, change in repairs:
+        for pixels in np.moveaxis(change, -1, 0):  # (S, T), of one class
+            repaired = matches.copy()
+            repaired[..., column] += pixels
+            curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
+            rises.append(best(curve, protocol.ods_rule).f - ods_f)
+    has_gt = matches[:, :1, TOTAL_GT] > 0
+    return np.where(has_gt, np.column_stack(rises), np.nan)
 
 
 def _sum_tables(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Sum each of the counts over images: name -> (S, curves, T, numbers)."""
+    """Sum each count over the images, by weight: name -> (S, curves, T, columns).
+
+    `curves` is 1 for counts without an axis of curves. COUNTED does not depend on the threshold; it
+    is repeated at all T thresholds.
+    """
     n_images, n_steps = len(stack["matches"]), len(stack["thresholds"])
     tables: dict[str, F8] = {}
     for name in ("matches", "missed", "false", "agreement_matched", COUNTED):
         counts = stack[name]
-        rows = 1 if name == COUNTED else n_steps  # COUNTED does not depend on the threshold
-        summed = weighted_sum(weights, counts.reshape(n_images, -1, rows, counts.shape[-1]))
+        rows = 1 if name == COUNTED else n_steps
+        # (N, curves, T or 1, columns)
+        counts_by_curve = counts.reshape(n_images, -1, rows, counts.shape[-1])
+        summed = weighted_sum(weights, counts_by_curve)
         tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
     return tables

@@ -47,12 +47,15 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return the ratio, but NaN if the denominator is 0."""
+    """Return numerator / denominator as float64, but NaN where the denominator is 0.
+
+    Both are numbers or arrays of broadcastable shapes; the denominator is not negative.
+    """
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """Return the mean over an axis of the values that are not NaN, or NaN if all are."""
+    """Return the mean along an axis of the values that are not NaN, or NaN if all are NaN."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
@@ -87,7 +90,7 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 
 def defined_f(shares: F8) -> F8:
-    """Return F of (..., 2) precision and recall.
+    """Return F of arrays (..., 2) of precision and recall, float64 (...).
 
     F is 0 if one of the two is NaN, and NaN if both are.
     """
@@ -100,12 +103,20 @@ BLOCK = 1024
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
-    """Return the weighted sum over images for each sample: float64 (S, ...).
+    """Return the sum over N images for each of S samples, float64 (S, ...).
 
-    `weights` are integers (S, N), `values` (N, ...). Sums of integers are far below 2^53, and so
-    exact in any order. They are computed in float32, which takes half the time, over so many images
-    at once that no sum exceeds 2^24. Floats are added in the order of the images, so that the bits
-    of the sum do not depend on how the work was divided.
+    weights int (S, N): number of copies of each image in each sample.
+    values (N, ...): of each image. A value with weight 0 is left out, even NaN, if values are
+        floats.
+
+    Sums of integers are far below 2^53, and so exact in any order. Sums of floats add the images in
+    order, so that their bits do not depend on how the work was divided. Ways to compute them:
+    - one image: a product
+    - integers, and at most one weight of the first sample is not 1, as in a jackknife: the sum of
+      all images, corrected by the images whose weight is not 1
+    - other integers: matrix products of float32, which take half the time of float64, over so many
+      images at once that no sum exceeds 2^24
+    - floats: products of sparse matrices
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
@@ -125,23 +136,23 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         block = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
         # float32 is not faster with smaller blocks
         dtype, block = (np.float32, int(block)) if block >= 64 else (np.float64, n)
-        step = max(1, _MAX_WEIGHTS // block)
-        for k, first in product(range(0, n, block), range(0, len(weights), step)):
-            factors: Any = np.ascontiguousarray(weights[first : first + step, k : k + block], dtype)
+        n_rows = max(1, _MAX_WEIGHTS // block)
+        for k, row in product(range(0, n, block), range(0, len(weights), n_rows)):
+            factors: Any = np.ascontiguousarray(weights[row : row + n_rows, k : k + block], dtype)
             if not are_integers:
                 from scipy.sparse import csr_array
 
                 # A sparse product adds in the order of images and skips weights of 0, even of NaN
                 factors = csr_array(factors)
-            out[first : first + step] += factors @ np.ascontiguousarray(flat[k : k + block], dtype)
+            out[row : row + n_rows] += factors @ np.ascontiguousarray(flat[k : k + block], dtype)
     return out.reshape(len(weights), *values.shape[1:])
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
-    """Return the weighted mean over images for each sample: float64 (S, ...).
+    """Return the mean over N images for each of S samples, float64 (S, ...).
 
-    `weights` are integers (S, N), `values` (N, ...). An image with NaN is left out. The mean over
-    no image is NaN.
+    weights int (S, N): number of copies of each image in each sample.
+    values (N, ...): of each image. NaN is left out of the mean; a mean of no value is NaN.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)

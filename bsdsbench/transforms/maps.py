@@ -34,14 +34,18 @@ from bsdsbench.protocol.protocol import NMSParams, Protocol
 def nms(
     prob: Map, radius: int = 1, border: int = 5, multiplier: float = 1.01, smooth: bool = True
 ) -> NDArray[np.float32]:
-    """Thin a soft edge map to the ridges of its strength, as structured edges and HED do.
+    """Thin a soft edge map to its ridges by non-maximum suppression, as structured edges and HED
+    do.
 
     Parameters
     ----------
     prob : array
         (H, W) uint8 (value/255), uint16 (value/65535) or float in [0, 1].
-    radius, border : int
-        Numbers of pixels: compared on each side, and faded at the border.
+    radius : int
+        A pixel is compared with its neighbours up to this many pixels away, on both sides of the
+        edge.
+    border : int
+        Number of rows and columns at the border of the map that are faded out.
     multiplier : float
         A value above 1 keeps pixels that are slightly below their neighbours.
     smooth : bool
@@ -54,8 +58,12 @@ def nms(
 
     Raises
     ------
-    ShapeError, DataError, ProtocolError
-        If prob is not 2-D; for values outside [0, 1] or NaN; for parameters out of range.
+    ShapeError
+        If prob is not 2-D.
+    DataError
+        If values are NaN or outside [0, 1].
+    ProtocolError
+        If a parameter is out of range.
 
     Examples
     --------
@@ -72,41 +80,55 @@ def nms(
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Copy a checked soft map to a contiguous float32 array in [0, 1]."""
+    """Copy a checked soft map to a contiguous float32 array in [0, 1].
+
+    uint8 is divided by 255, uint16 by 65535, floats are rounded to float32.
+    """
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
 def _quantise(prob: Map, bits: int) -> Map:
-    """Round a map in [0, 1] to the uint8 or uint16 values of an image. Halves are rounded up."""
+    """Convert a map in [0, 1] to uint8 or uint16, for 8 or 16 bits. Halves are rounded up."""
     dtype = np.dtype(f"u{bits // 8}")
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
 
 def invert(soft: Map) -> Map:
-    """Return 1 - value, in the dtype of the map (255 - value for uint8)."""
+    """Return 1 - value, in the dtype of the map.
+
+    Floats give 1 - value, unsigned integers the largest integer minus value (255 - value for
+    uint8), bool the negation.
+    """
     if soft.dtype == bool:
         return ~soft
-    return (np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else soft.dtype.type(1)) - soft
+    if soft.dtype.kind == "u":
+        return np.iinfo(soft.dtype).max - soft
+    return soft.dtype.type(1) - soft
 
 
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
-    """Prepare a soft map for thresholds as the protocol says: scale, invert, then apply NMS.
+    """Apply the protocol's steps to a soft map (H, W), before thresholds are applied.
 
-    Void pixels (`valid` is False) do not take part in the scale, and are 0 after the inversion. NMS
-    gives float32, or uint8 or uint16 if nms_params.bits asks for the rounding of a PNG. So the
-    scores equal those of a map that `bsdsbench nms` has written.
+    The steps, in order; the first, second and fourth are optional:
+    1. normalise: divide by the largest value of the valid pixels; float32 or float64
+    2. invert: 1 - value
+    3. set void pixels to 0
+    4. nms: thin the map to its ridges; float32, or uint8 or uint16 if nms_params.bits is 8 or 16,
+       so that the scores equal those of a PNG that `bsdsbench nms` has written
+
+    soft: uint8, uint16, bool or float in [0, 1]. valid: bool (H, W), False at void pixels.
     """
     if protocol.normalise:
-        top = without_void(soft, valid).max(initial=0)
-        soft = unit(soft) / (unit(top) if top else 1.0)
+        largest = without_void(soft, valid).max(initial=0)
+        soft = unit(soft) / (unit(largest) if largest else 1.0)
     if protocol.invert:
         soft = invert(soft)
     soft = without_void(soft, valid)
     if not protocol.nms:
         return soft
     p = protocol.nms_params
-    thin = nms(soft, p.radius, p.border, p.multiplier, p.smooth)
-    return _quantise(thin, p.bits) if p.bits else thin
+    thinned = nms(soft, p.radius, p.border, p.multiplier, p.smooth)
+    return _quantise(thinned, p.bits) if p.bits else thinned
 
 
 def thin(bmap: Map) -> Bool:
@@ -126,8 +148,10 @@ def thin(bmap: Map) -> Bool:
 
     Raises
     ------
-    ShapeError, DataError
-        If the map is not 2-D, or has other values.
+    ShapeError
+        If the map is not 2-D.
+    DataError
+        If the map has other values.
 
     Examples
     --------
@@ -144,7 +168,9 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Remove isolated pixels, which have none of the eight neighbours, from maps (T, H, W).
+    """Return copies of bool maps (T, H, W) without isolated pixels.
+
+    A pixel is isolated if all of its eight neighbours are off.
 
     Examples
     --------

@@ -9,7 +9,7 @@ before any NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenC
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from attrs import frozen
@@ -19,11 +19,11 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.images import check_soft_map, unit
 from bsdsbench.protocol.fields import is_number, number_text
-from bsdsbench.transforms.resize import resample
+from bsdsbench.transforms.resize import Resize, resample
 
 # Converts an (H, W, 3) uint8 image to soft maps or labels
 Detector = Callable[[NDArray[np.uint8]], Any]
-Resize = Literal["bilinear", "cubic"]
+
 MAX_SCALE, MAX_SCALES = 8, 16
 # The scales of these methods' test programs
 SCALES = {
@@ -51,8 +51,8 @@ class MultiScale:
     --------
     >>> import numpy as np
     >>> gray = MultiScale((0.5, 1.0, 1.5)).of(lambda image: image[..., 0] / 255)
-    >>> picture = np.full((7, 9, 3), 51, np.uint8)
-    >>> bool(np.allclose(gray(picture), 0.2))
+    >>> image = np.full((7, 9, 3), 51, np.uint8)
+    >>> bool(np.allclose(gray(image), 0.2))
     True
     """
 
@@ -64,18 +64,25 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from options, or return None for a single call of the detector.
+        """Build the settings from a user's options.
 
-        `scales` are numbers, their text, or a name of `SCALES`. Raises DataError for other values.
+        scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
+        flip: also call the detector on the mirrored image.
+        resize: "bilinear" or "cubic".
+
+        Returns None if the detector is called only once, on the image as it is. Raises DataError
+        unless there are 1 to MAX_SCALES different scales above 0, none above MAX_SCALE.
         """
         values: Any = [1.0] if scales is None else scales
         if isinstance(values, str):
             values = SCALES.get(values.strip().lower(), values.split(","))
+        elif is_number(values):
+            values = [values]
         try:
-            numbers = tuple(float(v) for v in (values if not is_number(values) else [values]))
+            numbers = tuple(map(float, values))
         except (TypeError, ValueError):
             numbers = ()
-        in_range = all(0 < v <= MAX_SCALE for v in numbers)
+        in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
         if not in_range or not 1 <= len({*numbers}) == len(numbers) <= MAX_SCALES:
             raise DataError(
                 f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
@@ -88,7 +95,10 @@ class MultiScale:
         return cls(numbers, flip, "cubic" if resize == "cubic" else "bilinear")
 
     def __str__(self) -> str:
-        """Return the text in signatures and in run.json: ".5,1,1.5,flip,cubic"."""
+        """Return the settings as text for signatures and run.json, such as ".5,1,1.5,flip,cubic".
+
+        "flip" and "cubic" are left out if they do not apply.
+        """
         words = [number_text(scale) for scale in self.scales]
         if self.flip:
             words.append("flip")
@@ -97,31 +107,45 @@ class MultiScale:
         return ",".join(words)
 
     def of(self, detector: Detector) -> Detector:
-        """Return a detector that calls `detector` at every scale and returns the mean map."""
+        """Return a detector that averages the maps of `detector` over all scales.
+
+        The new detector takes an image uint8 (H, W, 3) and returns float64 (H, W) in [0, 1]. With
+        `flip` the mean includes the maps of the mirrored image, mirrored back. Raises DataError if
+        `detector` does not return soft maps of the size of the image.
+        """
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
             """Return the mean of the maps at all scales, float64 (H, W) in [0, 1]."""
             shape = image.shape[:2]
             maps = list[F8]()
             for scale in self.scales:
-                resized = image
-                if scale != 1:
-                    rows, cols = (max(1, int(np.rint(side * scale))) for side in shape)
-                    values = resample(image, (rows, cols), self.resize, scale)
-                    resized = np.clip(np.rint(values), 0, 255).astype(np.uint8)
-                for is_mirrored in (False, True) if self.flip else (False,):
-                    view = np.ascontiguousarray(resized[:, ::-1] if is_mirrored else resized)
-                    soft = _check_answer(detector(view), view.shape[:2])
-                    soft = soft[:, ::-1] if is_mirrored else soft
+                scaled = self._scale_image(image, scale)
+                scaled_maps = [_detect(detector, scaled)]
+                if self.flip:
+                    scaled_maps.append(_detect(detector, scaled[:, ::-1])[:, ::-1])
+                for soft in scaled_maps:
                     maps.append(resample(soft, shape, self.resize) if scale != 1 else soft)
             return np.clip(np.mean(maps, axis=0), 0.0, 1.0)
 
         return mean_map
 
+    def _scale_image(self, image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:
+        """Resize an image (H, W, 3) by a factor, to at least one pixel. Scale 1 changes nothing."""
+        if scale == 1:
+            return image
+        rows, cols = (max(1, int(np.rint(side * scale))) for side in image.shape[:2])
+        resized = resample(image, (rows, cols), self.resize, scale)
+        return np.clip(np.rint(resized), 0, 255).astype(np.uint8)
 
-def _check_answer(answer: object, shape: tuple[int, ...]) -> F8:
-    """Convert a detector's soft map to float64 in [0, 1]. Raises DataError for anything else."""
+
+def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
+    """Call a detector on an image (H, W, 3) and return its soft map, float64 (H, W) in [0, 1].
+
+    Raises DataError if the detector returns labels, or a map of another size.
+    """
+    answer = detector(np.ascontiguousarray(image))
     array = np.asarray(answer)
+    shape = image.shape[:2]
     if isinstance(answer, list | tuple) or array.dtype.kind in "iO" or array.dtype.itemsize > 8:
         raise DataError("returned labels, expected soft maps at several scales")
     if array.shape != shape:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,47 +18,67 @@ from bsdsbench.images import Map, check_soft_map, unit
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_Kernel: TypeAlias = Callable[[F8], F8]
+Resize = Literal["bilinear", "cubic"]
+_Kernel: TypeAlias = Callable[[F8], F8]  # weight of samples at distances >= 0 from the new sample
 
 
 def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
     """Resize a soft map (H, W) with the bicubic kernel, the default of imresize.
 
-    The map has a form of `boundary_counts`. Returns float64 of `shape`, clipped to [0, 1], which
-    changes no comparison with a threshold in (0, 1].
+    soft: uint8 (value/255), uint16 (value/65535) or float in [0, 1].
+    shape: rows and columns of the resized map.
+
+    Returns float64, clipped to [0, 1], which changes no comparison with a threshold in (0, 1].
     """
     return np.clip(_resize(unit(check_soft_map(soft)), shape, _cubic, 4), 0.0, 1.0)
 
 
 def bilinear(values: Map, shape: tuple[int, int]) -> F8:
-    """Resize a map of any numbers with the triangle kernel. Returns float64 of `shape`."""
+    """Resize a map (H, W) of any numbers with the triangle kernel, antialiased when shrinking.
+
+    `shape` is the rows and columns of the resized map. Returns float64.
+    """
     return _resize(np.asarray(values, np.float64), shape, _triangle, 2)
 
 
 def resample(
-    values: Map, shape: tuple[int, ...], kernel: str = "bilinear", scale: float | None = None
+    image: Map, shape: tuple[int, ...], kernel: Resize = "bilinear", scale: float | None = None
 ) -> F8:
-    """Resize (H, W) or (H, W, C) numbers without antialiasing. Returns float64 of `shape` (and C).
+    """Resize an image (H, W) or (H, W, C) without antialiasing. Returns float64.
 
-    The kernel is "bilinear", or "cubic" with a = -0.75. Neither is widened when shrinking. `scale`
-    is the factor that gave `shape` before rounding; by default it is the ratio of each side.
+    shape: rows and columns of the resized image; channels are kept.
+    kernel: "bilinear", or "cubic" with a = -0.75. Neither is widened when shrinking.
+    scale: the exact scale factor, if `shape` was rounded from it. By default it is the ratio of the
+        sizes, of rows and of columns.
     """
-    array = np.asarray(values, np.float64)
-    function, width = (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
-    row_weights, col_weights = (
-        _weights(n, m, function, width, scale) for n, m in zip(array.shape[:2], shape, strict=True)
+    array = np.asarray(image, np.float64)
+    kernel_function, support = (
+        (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
     )
-    planes = array.reshape(*array.shape[:2], -1)
-    resized = [(col_weights @ (row_weights @ planes[..., k]).T).T for k in range(planes.shape[-1])]
+    row_matrix, col_matrix = (
+        _resize_matrix(old, new, kernel_function, support, scale=scale, antialias=False)
+        for old, new in zip(array.shape[:2], shape, strict=True)
+    )
+    planes = array.reshape(*array.shape[:2], -1)  # (H, W, C)
+    resized = [_multiply(row_matrix, planes[..., k], col_matrix) for k in range(planes.shape[-1])]
     return np.ascontiguousarray(np.stack(resized, axis=-1)).reshape(*shape, *array.shape[2:])
 
 
-def _resize(value: F8, shape: tuple[int, int], kernel: _Kernel, width: int) -> F8:
-    """Resize a map with a kernel, a function of the distance that is 0 beyond width / 2."""
-    row_weights, col_weights = (
-        _weights(n, m, kernel, width) for n, m in zip(value.shape, shape, strict=True)
+def _resize(image: F8, shape: tuple[int, int], kernel: _Kernel, support: int) -> F8:
+    """Resize a map (H, W) to `shape`, antialiased when shrinking.
+
+    The kernel is 0 at distances beyond support / 2.
+    """
+    row_matrix, col_matrix = (
+        _resize_matrix(old, new, kernel, support)
+        for old, new in zip(image.shape, shape, strict=True)
     )
-    return np.ascontiguousarray((col_weights @ (row_weights @ value).T).T)
+    return np.ascontiguousarray(_multiply(row_matrix, image, col_matrix))
+
+
+def _multiply(row_matrix: csr_array, image: F8, col_matrix: csr_array) -> F8:
+    """Return row_matrix @ image @ col_matrix.T, with the sparse factor first in both products."""
+    return (col_matrix @ (row_matrix @ image).T).T
 
 
 def _triangle(x: F8) -> F8:
@@ -67,36 +87,45 @@ def _triangle(x: F8) -> F8:
 
 
 def _cubic(x: F8, a: float = -0.5) -> F8:
-    """Return the cubic convolution kernel (Keys 1981) at distances x >= 0."""
+    """Return the cubic convolution kernel (Keys 1981) at distances x >= 0.
+
+    `a` is the slope at distance 1.
+    """
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
     return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
 
 
-def _weights(
-    size: int, new_size: int, kernel: _Kernel, width: int, factor: float | None = 0.0
+def _resize_matrix(
+    size: int,
+    new_size: int,
+    kernel: _Kernel,
+    support: int,
+    *,
+    scale: float | None = None,
+    antialias: bool = True,
 ) -> csr_array:
-    """Return the weight of each sample in each resized sample, (new_size, size).
+    """Return the sparse matrix (new_size, size) that resizes a line of samples.
 
-    By default samples are mirrored beyond the ends, and the kernel is widened when shrinking. If
-    `factor` is a scale or None, the ends are repeated and the kernel keeps its width. The matrix is
-    sparse, so that a product adds in a fixed order; the order of BLAS depends on the number of its
-    threads.
+    kernel: weight of a sample by its distance; 0 at distances beyond support / 2.
+    scale: the exact scale factor; by default new_size / size.
+    antialias: widen the kernel when shrinking, and mirror the samples beyond both ends. Otherwise
+        the kernel keeps its width, and the first and last samples are repeated.
     """
     from scipy.sparse import csr_array
 
-    is_antialiased = factor == 0.0
-    scale = factor or new_size / size
-    frequency = min(scale, 1.0) if is_antialiased else 1.0  # the kernel is 1 / frequency wider
-    centre = (np.arange(new_size) + 0.5) / scale - 0.5
-    first = np.floor(centre - width / 2 / frequency)
-    sample = first[:, None] + np.arange(math.ceil(width / frequency) + 2)  # (new_size, samples)
+    scale = scale or new_size / size
+    frequency = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / frequency times wider
+    centre = (np.arange(new_size) + 0.5) / scale - 0.5  # of each new sample, in old samples
+    first = np.floor(centre - support / 2 / frequency)
+    sample = first[:, None] + np.arange(math.ceil(support / frequency) + 2)  # (new_size, samples)
     weight = kernel(np.abs((centre[:, None] - sample) * frequency))
     weight /= weight.sum(axis=1, keepdims=True)
-    if is_antialiased:  # mirror
+    if antialias:  # mirror
         column = sample.astype(np.int64) % (2 * size)
         column = np.minimum(column, 2 * size - 1 - column)
     else:
         column = np.clip(sample.astype(np.int64), 0, size - 1)
     row = np.broadcast_to(np.arange(new_size)[:, None], sample.shape)
+    # Sparse, because the order of sums in BLAS depends on the number of its threads
     return csr_array((weight.ravel(), (row.ravel(), column.ravel())), (new_size, size))
