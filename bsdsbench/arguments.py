@@ -27,18 +27,24 @@ def _refuse_mask(value: object, what: str) -> None:
 
 
 def given_array(value: object, what: str) -> NDArray[Any]:
-    """Convert an array or a tensor to real numbers or bool in the byte order of this machine.
+    """Convert an array, a nested sequence of numbers or a tensor to a numpy array.
 
-    `what` is the name of the array in errors. Raises DataError if the value is no such array.
+    The array keeps its shape and its type (bool, integer or float), in the byte order of this
+    machine. Tensors may be on any device; bfloat16 becomes float32. No copy is made if none is
+    needed.
+
+    `what` names the array in errors. Raises DataError for a masked array, a value that numpy cannot
+    convert, any other type (complex, text, objects), or more than MAX_GIVEN numbers.
     """
     _refuse_mask(value, what)
     try:
-        tensor: Any = value
-        if hasattr(tensor, "detach"):  # of torch, on any device
-            tensor = tensor.detach().cpu()
-            # numpy has no bfloat16; float32 holds every half precision value
-            tensor = (tensor.float() if "float16" in str(tensor.dtype) else tensor).numpy()
-        array = np.asarray(tensor)
+        convertible: Any = value
+        if hasattr(convertible, "detach"):  # a torch tensor
+            tensor = convertible.detach().cpu()
+            if "float16" in str(tensor.dtype):
+                tensor = tensor.float()  # numpy has no bfloat16; float32 holds every half precision
+            convertible = tensor.numpy()
+        array = np.asarray(convertible)
     except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
     if array.dtype.kind not in "biuf" or array.size > MAX_GIVEN:
@@ -48,35 +54,36 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 
 
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Convert a value to an array of `dtype`. Fractions are never truncated.
+    """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
 
-    `what` is the name of the value in errors. Raises DataError for a value that is not numeric or,
-    with an integer dtype, not whole.
+    An array that has the dtype already is returned without a copy. Floats are converted to an
+    integer dtype only if all are whole; fractions are never truncated.
+
+    `what` names the value in errors. Raises DataError for a masked array, a value that is not
+    numeric, or a fraction where `dtype` is an integer type.
     """
     if type(value) is np.ndarray and value.dtype == dtype:  # as nearly always
         return value
     _refuse_mask(value, what)
     try:
         array = np.asarray(value)
-        if array.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):
-                numbers = np.asarray(array, dtype)
-        else:
+        with np.errstate(invalid="ignore"):  # NaN as an integer is refused below, without a warning
             numbers = np.asarray(array, dtype)
     except (TypeError, ValueError, OverflowError):
         kind = kind_of_value(value)
         raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
-    if (
-        numbers.dtype.kind in "iu"
-        and array.dtype.kind == "f"
-        and not np.array_equal(numbers, array)
-    ):
+    is_truncation = numbers.dtype.kind in "iu" and array.dtype.kind == "f"
+    if is_truncation and not np.array_equal(numbers, array):
         raise DataError(f"{what}: {array[numbers != array].flat[0]:g}, expected whole numbers")
     return numbers
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Return the items of any iterable but text. Raises DataError for text and other values."""
+    """Return the items of an iterable as a list, but refuse text, bytes and masked arrays.
+
+    `what` names the value in errors, and `expected` describes a valid value there. Raises DataError
+    for a value that is text or not iterable.
+    """
     _refuse_mask(value, what)
     items: Any = value
     with suppress(TypeError):
@@ -86,16 +93,24 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Check that a number lies in low .. high; return a float, or with `whole` an int."""
+    """Check that a value is a number from `low` to `high`, both included, and return the number.
+
+    With `whole` only integers are accepted, and an int is returned; otherwise a float. `what` names
+    the value in errors. Raises DataError for a bool, NaN, a number out of range, or another type.
+    """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
-        expected = f"a {'whole ' * whole}number from {low:g} to {high:g}"
+        noun = "whole number" if whole else "number"
+        expected = f"a {noun} from {low:g} to {high:g}"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     return int(value) if whole else float(value)
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path. Raises DataError for other values."""
+    """Convert text or a path object to a Path. `what` names the value in errors.
+
+    Raises DataError for any other value.
+    """
     path: Any = value
     try:
         return Path(path)
@@ -104,14 +119,21 @@ def given_path(value: object, what: str) -> Path:
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:
-    """Check that a value is one of the allowed words. Raises DataError otherwise."""
+    """Return the value if it is one of the allowed `words`. Raises DataError otherwise.
+
+    `what` names the value in errors.
+    """
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value
 
 
 def kind_of_value(value: object) -> str:
-    """Describe a value for an error message: its type or, if it is short, the value."""
+    """Describe a value in an error message.
+
+    An array is described by its dtype and shape; None, bools, numbers and text by the value,
+    shortened to 60 characters (text) or 40; anything else by the name of its type.
+    """
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
     if value is None or isinstance(value, bool | int | float | str):

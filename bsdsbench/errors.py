@@ -15,7 +15,7 @@ from bsdsbench.text import clip, visible
 
 
 def _hashable(value: object) -> object:
-    """Convert a list to a tuple. Any other value is returned unchanged."""
+    """Convert a list to a tuple, so that a Setting can be hashed. Return other values unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -49,14 +49,15 @@ class Setting:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return the setting as one line: the option, those beside it, and the effect.
+        """Return the option, the options in `beside` and the effect as one line.
 
-        `write` formats an option.
+        `write` formats a single option, as Python or as the command line writes it. An example is
+        "a=1 and b=2 for region labels".
         """
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
-        """Return the value as Python writes it."""
+        """Return the value as Python code: "[a, b]" for several values, "..." for an open value."""
         if isinstance(self.value, tuple):
             return repr(list(self.value))
         return "..." if self.value is ... else repr(self.value)
@@ -93,28 +94,44 @@ class Problem:
         return self.line()
 
     def line(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return one printable line. `write` formats options; by default as Python writes them."""
+        """Return the problem as one printable line: "FILE: HAS, expected EXPECTED (FIXES)".
+
+        Absent fields are left out, and a long line is shortened. `write` formats the options among
+        the fixes; by default they are written as in Python.
+        """
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
         text += f" ({self.fixes(write)})" if self.fix else ""
         return clip(visible(text, spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the fixes in words."""
+        """Return the fixes as one line, separated by semicolons.
+
+        `write` formats the options among the fixes; by default they are written as in Python.
+        """
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
     def of(self, file: str) -> Problem:
-        """Return the problem with `file` as its file, unless it names a file already."""
+        """Return the problem with `file` as its file.
+
+        The problem is returned unchanged if it has a file, or if `has` mentions this file other
+        than at its beginning.
+        """
         has = self.has.removeprefix(f"{file}: ")
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
 
 
 def _problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
-    """Convert a message in words, with its fixes, to a problem."""
+    """Convert a message to a Problem. `fix` is one fix or several fixes.
+
+    A Problem is returned unchanged, and `fix` is then ignored.
+    """
+    if isinstance(message, Problem):
+        return message
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
-    return message if isinstance(message, Problem) else Problem(has=message, fix=fixes)
+    return Problem(has=message, fix=fixes)
 
 
 class DataError(ValueError):
@@ -163,10 +180,13 @@ class DataError(ValueError):
 def refuse_unless_forced(
     faults: Sequence[str], allowed: bool, consequence: str, effect: str
 ) -> None:
-    """Raise DataError for faults that `force` turns into notes, unless it is `allowed`.
+    """Raise one DataError that lists `faults`, unless there are none or they are `allowed`.
 
-    `consequence` follows each fault ("such scores are not comparable"), `effect` says what `force`
-    does ("shows them").
+    Faults are allowed with the option `force`, which the error suggests.
+
+    - faults: the problems, one sentence each
+    - consequence: appended to each fault, such as "such scores are not comparable"
+    - effect: what `force` would do, such as "shows them"
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -214,15 +234,25 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Issue a warning at the innermost line outside of this package on the call stack."""
-    level, frame = 1, sys._getframe()
+    """Issue a warning that points at the code outside of this package that called it.
+
+    This is the innermost frame of the call stack whose module is not in bsdsbench, or the outermost
+    frame if there is none.
+    """
+    level = 1  # 1 is this function; each caller is one more
+    frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
-        level, frame = level + 1, frame.f_back
+        level += 1
+        frame = frame.f_back
     warnings.warn(warning, stacklevel=level)
 
 
 def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Return "PACKAGE, in FILE, line N" of the innermost line in these packages, or ""."""
+    """Find the innermost line of a traceback that belongs to one of these packages.
+
+    Returns "PACKAGE, in FILE, line N", or "" if no line does. `packages` are top-level names, such
+    as "bsdsbench".
+    """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -232,22 +262,34 @@ def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Describe an unexpected exception, and its place in these packages."""
+    """Return a line that describes an exception which no code expected.
+
+    The line names the exception's type, its message and, if the innermost line of one of these
+    top-level packages is in its traceback, that line as the place of a bug.
+    """
     place = place_of_bug(error, packages)
-    return f"unexpected {type(error).__name__}: {error}" + (f" (a bug in {place})" if place else "")
+    bug = f" (a bug in {place})" if place else ""
+    return f"unexpected {type(error).__name__}: {error}{bug}"
 
 
 def alike(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Group problems that are equal except for the file and for numbers."""
+    """Group problems that differ only in the file and in numbers, in order of first appearance.
+
+    Repeated problems are dropped. A problem without a file is never grouped with another problem.
+    """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in map(_with_file, dict.fromkeys(problems)):
-        without_numbers = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
-        groups.setdefault(without_numbers if problem.file else problem, []).append(problem)
+        text = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
+        key = text if problem.file else problem
+        groups.setdefault(key, []).append(problem)
     return list(groups.values())
 
 
 def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
-    """Join equal problems of more than `few` files to one problem, which names `few` files.
+    """Replace each group of more than `few` similar problems by its first problem.
+
+    Similar problems differ only in the file and in numbers. As its file, the problem that remains
+    names the number of files and the first `few` of them. Smaller groups are kept as they are.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*grouped(faults))
@@ -263,6 +305,9 @@ def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
 
 
 def _with_file(problem: Problem) -> Problem:
-    """Split a problem "FILE: fault" in words into its file and its fault."""
+    """Move the file name at the beginning of `has`, as in "FILE: FAULT", to the field `file`.
+
+    The problem is returned unchanged if it has a file, or if `has` contains no ": ".
+    """
     file, colon, has = problem.has.partition(": ")
     return attrs.evolve(problem, file=file, has=has) if colon and not problem.file else problem

@@ -48,7 +48,13 @@ class FaultError(DataError):
 
 @contextmanager
 def reading(path: PathLike, what: str) -> Iterator[None]:
-    """Turn any exception that a parser raises for `path` into a FileFormatError of one line."""
+    """Turn any exception that is raised while a file is parsed into a FileFormatError of one line.
+
+    - A DataError whose message names the file keeps its type; any other becomes a
+      FileFormatError. Every problem gets the file's name.
+    - MemoryError: the file is too large for this machine.
+    - Any other exception: the file is damaged, and `what` (such as "a MATLAB file") was expected.
+    """
     try:
         yield
     except DataError as error:
@@ -65,9 +71,12 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """Return the content of a regular file that is not empty and has at most `limit` bytes.
+    """Return the content of a file, which must be regular and not empty.
 
-    Raises FileFormatError for any other file, and for a file that changes while it is read.
+    `limit` is the largest size in bytes, by default MAX_FILE_BYTES; no more than that is ever read.
+
+    Raises FileFormatError if the path is a folder, a pipe or the like, if the file cannot be
+    opened, is too large or empty, or if its size or time stamp changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -78,7 +87,7 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
         with open(path, "rb") as file:
             before = os.fstat(file.fileno())
             if before.st_size <= limit:
-                data = file.read(before.st_size + 1)
+                data = file.read(before.st_size + 1)  # one byte more, to see if the file grew
             after = os.fstat(file.fileno())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -96,13 +105,16 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles:
-    """A reader that keeps the bytes of each file, so that hashed and decoded bytes agree."""
+    """A replacement for `read_bytes` that reads each file once and keeps its bytes.
+
+    The bytes that are hashed are then the bytes that are decoded, even if the file changes.
+    """
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
 
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
-        """Return the content of a file, as `read_bytes` does."""
+        """Return the content of a file; only the first call for a path reads the disk."""
         name = os.fspath(path)
         if name not in self._contents:
             self._contents[name] = read_bytes(path, limit)
@@ -110,7 +122,11 @@ class HeldFiles:
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the object in a JSON file. Raises FileFormatError for anything else."""
+    """Return the content of a JSON file that holds an object.
+
+    `what` is the expected content in errors. Raises FileFormatError if the file cannot be read, is
+    too large or not JSON, has a number that is not finite, or holds something other than an object.
+    """
     data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
         content = parse_json(data)
@@ -120,7 +136,11 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text. Raises FaultError for too many or infinite values."""
+    """Return the value of a JSON text in UTF-8, with or without a byte order mark.
+
+    Raises FaultError if the text is too large (`too_much_json`), has NaN or an infinite number, or
+    is not JSON.
+    """
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -135,7 +155,10 @@ def as_json(content: object) -> str:
 
 
 def too_much_json(data: bytes) -> str:
-    """Return the fault of a JSON text that is too large, or ""."""
+    """Return the reason why a JSON text is too large to parse, or "" if it is not.
+
+    The limits are MAX_JSON_BYTES, and MAX_VALUES commas, colons and opening brackets.
+    """
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
     if sum(map(data.count, (b",", b":", b"[", b"{"))) > MAX_VALUES:
@@ -152,7 +175,10 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the table of a TOML text. Raises FaultError."""
+    """Return the content of a TOML text in UTF-8, with or without a byte order mark.
+
+    Raises FaultError if the text is not TOML or has more than MAX_TOML_BYTES.
+    """
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -162,7 +188,11 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array of `shape` exceeds MAX_PIXELS or MAX_DECODED_BYTES."""
+    """Raise FaultError if an array is too large to be decoded.
+
+    `shape` is the shape that the file claims, `itemsize` the bytes per value. The limits are
+    MAX_PIXELS values and MAX_DECODED_BYTES bytes.
+    """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
         size = clip(" x ".join(map(str, shape)), 100)
@@ -171,7 +201,7 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
 
 
 class Budget:
-    """A count of the bytes to which a file decodes."""
+    """The number of bytes to which a file has been decoded so far, limited by MAX_DECODED_BYTES."""
 
     spent = 0
 
@@ -183,9 +213,10 @@ class Budget:
 
 
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return a field of a type: text that UTF-8 can hold, int, float (any number) or dict.
+    """Return the field `name` of a JSON object, which must have the type `kind`.
 
-    Raises FaultError if the field is absent or has another type.
+    `kind` is str (only text that UTF-8 can hold), int, float (an int is converted) or dict. A bool
+    has none of these types. Raises FaultError if the field is absent or has another type.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -196,7 +227,11 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the fields of an object, which must all have one type. Raises FaultError."""
+    """Return the JSON object in the field `name`, all of whose values must have the type `kind`.
+
+    The types are those of `entry`. Raises FaultError if the object is absent or a value has another
+    type.
+    """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
@@ -205,9 +240,12 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 
 
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write `data` to `path` so that a reader sees either the old file or the whole new file.
+    """Write a file so that a reader sees either the old content or the whole new content.
 
-    Text is written as UTF-8, and missing folders are made. `durable` also waits for the disk.
+    The data are written to a hidden file ".NAME.*.part" in the same folder, which then replaces the
+    target. Text is encoded as UTF-8, and missing folders are created. With `durable` the call
+    returns only once the data are on the disk. If writing fails, the hidden file is deleted; an
+    OSError names the target.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -235,9 +273,11 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
-    """Encode an image as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
+    """Return an image encoded as PNG.
 
-    With a palette (K, 4) the pixels, (H, W) uint8, are indices of it.
+    - pixels: (H, W) uint8 or uint16 (gray), or (H, W, 3) uint8 (RGB); with a palette, (H, W) uint8
+      indices of its rows
+    - palette: (K, 4) RGBA values 0 .. 255, or None
     """
     import numpy as np
     from PIL import Image
@@ -257,10 +297,11 @@ def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
 
 @contextmanager
 def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
-    """Lock the folder `out`, which is made if absent. The same thread may lock it again.
+    """Hold the lock of the folder `out` while the body runs. The folder is created if needed.
 
-    Raises RunLockedError if another process holds the lock for `wait` seconds, and DataError if the
-    file system has no locks.
+    A thread that holds the lock may take it again. Raises RunLockedError if another process still
+    holds the lock after `wait` seconds, DataError if the file system has no locks, and OSError if
+    the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 
@@ -285,5 +326,5 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def digest(data: bytes) -> str:
-    """Return the hash by which files are compared."""
+    """Return the hash by which the contents of files are compared: BLAKE2b, 32 hex digits."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

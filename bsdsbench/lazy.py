@@ -10,14 +10,17 @@ from importlib import import_module
 def lazy_getattr(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], object]:
-    """Return a module `__getattr__` for `package` that imports names on first use.
+    """Return a `__getattr__` for the module `package` that imports names when they are first used.
 
-    `names` maps a name to the module of bsdsbench that defines it. `modules` maps a name to the
-    module of bsdsbench that it stands for.
+    - names: public name -> module that defines it, as a path below bsdsbench ("curves.areas")
+    - modules: public name -> module that the name itself stands for, as a path below bsdsbench
     """
 
     def get(name: str) -> object:
-        """Import and return a name. Raises AttributeError for an unknown name."""
+        """Import the module or the name. A name is then stored, so that the next access is fast.
+
+        Raises AttributeError for an unknown name.
+        """
         if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")
         if name not in names:

@@ -9,9 +9,10 @@ LINE = 600  # the largest number of characters of a message
 
 
 def visible(text: str, spaces: bool = True) -> str:
-    r"""Escape invisible characters: control, bidirectional, zero-width, line ends and surrogates.
+    r"""Replace unprintable characters by their Python escapes.
 
-    Wide spaces stay unless `spaces` is False.
+    Control and zero-width characters, line ends, surrogates and marks of writing direction are
+    escaped. Spaces other than the ASCII space are kept if `spaces` is True, else escaped.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
@@ -31,7 +32,10 @@ def show(name: object) -> str:
 
 
 def clip(text: str, limit: int = LINE) -> str:
-    """Return a text, or its beginning and its end if it is longer than `limit`."""
+    """Shorten a text to at most `limit` characters by replacing its middle with " ... ".
+
+    The beginning gets two thirds of the room, the end one third.
+    """
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -50,7 +54,10 @@ def counted(n: int, noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" for the most similar known word, or "" if none is similar."""
+    """Return "; did you mean 'X'?" with the known word most similar to `word`.
+
+    Returns "" if no known word is similar enough (difflib's ratio of 0.6).
+    """
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
