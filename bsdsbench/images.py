@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
+from bsdsbench.fingerprints import Fingerprints, annotation_fingerprints
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
@@ -64,12 +63,23 @@ class ImageParts:
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Check the given parts, by name, and keep those that are not None. Raises DataError."""
+        """Check the given parts and keep those that are not None.
+
+        A part named in `several` becomes a tuple of arrays, `lines` is kept unchecked, and any
+        other part becomes one array, in the dtype that `_checked_part` returns.
+
+        The shape (H, W) of the image is that of the first array; a ucm2 counts as half its size.
+        All other arrays must agree, except the photo, which is not compared. Without arrays the
+        shape is (0, 0).
+
+        Raises DataError for an id that is not text, an unknown part, or values that do not suit the
+        part, and ShapeError if two arrays differ in size.
+        """
         owner = type(self).__name__
-        parts: dict[str, Any] = {}
-        shape = (0, 0)
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
+        parts: dict[str, Any] = {}
+        shape = (0, 0)
         for name, value in given.items():
             label = f"{owner}.{name}"
             if name not in self.known:
@@ -79,21 +89,23 @@ class ImageParts:
             if name == "lines":
                 parts[name] = value
                 continue
-            is_tuple = name in self.several
-            arrays = []
-            for number, item in enumerate(
-                given_list(value, label, "a list") if is_tuple else [value], 1
-            ):
-                array = _checked_part(
-                    name, item, label, f"ground truth {number}" if is_tuple else label
+            arrays: tuple[Map, ...]
+            if name in self.several:
+                items = enumerate(given_list(value, label, "a list"), 1)
+                arrays = tuple(
+                    _checked_part(name, item, label, f"ground truth {number}")
+                    for number, item in items
                 )
-                arrays.append(array)
-                if name != "photo":
-                    rows, cols = array.shape[-2:]
-                    size = ((rows - 1) // 2, (cols - 1) // 2) if name == "ucm2" else (rows, cols)
-                    shape = size if shape == (0, 0) else shape
-                    same_shape(size, shape, label)
-            parts[name] = tuple(arrays) if is_tuple else arrays[0]
+                parts[name] = arrays
+            else:
+                arrays = (_checked_part(name, value, label, label),)
+                parts[name] = arrays[0]
+            for array in arrays if name != "photo" else ():
+                rows, cols = array.shape[-2:]
+                if name == "ucm2":  # (2H+1, 2W+1)
+                    rows, cols = (rows - 1) // 2, (cols - 1) // 2
+                shape = (rows, cols) if shape == (0, 0) else shape
+                same_shape((rows, cols), shape, label)
         self.__attrs_init__(image_id, path, parts, shape, evidence or NO_EVIDENCE)
 
     @property
@@ -107,8 +119,10 @@ class ImageParts:
         return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part. Raises MissingPartError if it is absent, AttributeError for
-        other names.
+        """Return a part by its name.
+
+        Raises MissingPartError if the image has no such part; the error lists the parts that are
+        present. Raises AttributeError if no image has a part of this name.
         """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -123,8 +137,16 @@ class ImageParts:
 
 
 def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Check one array of a part and return it in the dtype in which it is counted. `label` names
-    the part in errors, `map_label` a map that is not binary.
+    """Check the values of a part and return them in the dtype in which they are counted.
+
+    - labels, instances, classes (H, W): any integer dtype; whole floats are converted
+    - soft, ucm2 (H, W): bool, uint8, uint16, or float32 and float64 in [0, 1]
+    - boundaries, mask (H, W): bool, from 0 and 1, 0 and 255 or 0 and 65535
+    - valid (H, W): bool, False for 0
+    - any other part, or classes (C, H, W): as given
+
+    `label` names the part in errors, and `map_label` a map that should be binary. Raises DataError
+    for a wrong number of axes (_AXES), a wrong kind of numbers (_DTYPE_KINDS) or wrong values.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -208,7 +230,7 @@ class Prediction(ImageParts):
 
     @classmethod
     def of(cls, pred: Map | Prediction) -> Prediction:
-        """Return a Prediction unchanged; wrap a soft map (H, W) in a Prediction."""
+        """Return a Prediction unchanged, or wrap a soft map (H, W) in a Prediction."""
         return pred if isinstance(pred, Prediction) else cls("prediction", soft=pred)
 
     @property
@@ -218,42 +240,34 @@ class Prediction(ImageParts):
 
     @property
     def form(self) -> str:
-        """The form as one word for signatures. Soft maps: "soft8", "soft16", "binary", "float"."""
+        """The form as one word for signatures.
+
+        A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; other forms
+        are named like `kind`.
+        """
         if self.kind != "soft":
             return self.kind
         names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
         return names.get(self.soft.dtype.str[1:], "float")
 
     def boundary_map(self) -> Map:
-        """Return the soft map (H, W): `soft`, or ucm2[2::2, 2::2] as the official boundaryBench.
+        """Return the boundary strengths at the size of the image.
 
-        Raises DataError if the prediction has neither.
+        These are `soft`, or the samples ucm2[2::2, 2::2] that the official boundaryBench takes of a
+        contour map of double size.
 
         Returns
         -------
         array
-            (H, W), as stored.
+            (H, W), in the dtype of the part.
+
+        Raises
+        ------
+        MissingPartError
+            If the prediction has neither `soft` nor `ucm2`.
         """
         # contiguous: counting runs along rows
         return np.ascontiguousarray(self.ucm2[2::2, 2::2]) if self.kind == "ucm2" else self.soft
-
-
-class Fingerprints(NamedTuple):
-    """Both versions of a ground truth's fingerprint.
-
-    `listed` is version 1, which the list of known sets uses. `whole` is version 2, which covers all
-    annotated parts.
-    """
-
-    listed: str
-    whole: str
-
-
-def _narrowest(array: Map) -> str:
-    """Return the first of "<u1", "<i4", "<int64" and "<u8" that can hold all labels."""
-    low, high = int(array.min(initial=0)), int(array.max(initial=0))
-    limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
-    return next(kind for kind, limit in limits.items() if limit.min <= low and high <= limit.max)
 
 
 class GroundTruth(ImageParts):
@@ -336,7 +350,7 @@ class GroundTruth(ImageParts):
 
     @classmethod
     def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
-        """Return a GroundTruth unchanged; wrap the boundary maps of annotators in a GroundTruth."""
+        """Return a GroundTruth unchanged, or wrap boundary maps (H, W), one per annotator."""
         return gts if isinstance(gts, GroundTruth) else cls("ground truth", gts)
 
     @property
@@ -349,57 +363,26 @@ class GroundTruth(ImageParts):
         return self.fingerprints().whole
 
     def fingerprints(self, whole: bool = True) -> Fingerprints:
-        """Return both versions of the fingerprint. Without `whole` the second version is "".
+        """Return both versions of the fingerprint: version 1 as `listed`, version 2 as `whole`.
 
-        Version 1 is the beginning of the sha256 over these bytes:
-
-        1. "ROWSxCOLSxANNOTATORS\\n" in ASCII.
-        2. The boundaries of each annotator, one bit per pixel (row-major, big bit order).
-        3. Every other part as "NUMBER SHAPE\\n" and its values, little-endian: integers in four
-           bytes, floats in eight. Segmentations are skipped if the image has boundaries.
-
-        Version 2 continues with integers that four bytes would wrap, and with segmentations beside
-        boundaries. Each array is written as "NUMBER SHAPE TYPE\\n" and its values in the first of
-        the types u1, i4, int64, u8 that holds them. Without such arrays both versions are equal.
+        Without `whole` version 2 is not computed and is "". `bsdsbench.fingerprints` has the rule.
         """
-        digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(self.boundaries)))
-        for boundaries in self.boundaries:
-            digest.update(np.packbits(boundaries).tobytes())
-        names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
-        further_parts = [*map(self.parts.get, names), *self.parts.get("angles", ())]
-        if "lines" in self.parts:
-            further_parts += [self.lines.ends, self.lines.junctions]
-        segmentations = list(self.parts.get("segmentations", ()))
-        if not self.boundaries:
-            further_parts += segmentations
-        wrapped = []
-        for number, array in enumerate(further_parts):
-            if array is not None:
-                digest.update(f"{number} {array.shape}\n".encode())
-                digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
-                may_wrap = array.dtype.kind in "iu" and array.itemsize >= 4
-                if may_wrap and _narrowest(array) in ("<i8", "<u8"):
-                    wrapped.append((number, array))
-        listed = digest.hexdigest()[:16]
-        if not whole:
-            return Fingerprints(listed, "")
-        not_hashed = segmentations if self.boundaries else []
-        for number, array in [*wrapped, *enumerate(not_hashed, len(further_parts))]:
-            kind = _narrowest(array)
-            digest.update(f"{number} {array.shape} {kind[1:]}\n".encode())
-            digest.update(array.astype(kind).tobytes())
-        return Fingerprints(listed, digest.hexdigest()[:16])
+        return annotation_fingerprints(self.parts, self.shape, whole)
 
     def replace(self, **parts: object) -> GroundTruth:
-        """Return a copy with other parts. None removes a part."""
+        """Return a copy in which the named parts have other values. None removes a part.
+
+        `path` and `evidence` can be replaced too.
+        """
         unchanged = {"path": self.path, "evidence": self.evidence, **self.parts}
         return GroundTruth(self.image_id, **{**unchanged, **parts})
 
 
 def one_map(values: object, what: str) -> Map:
-    """Return the values as an array with two axes.
+    """Convert a value to an array of two axes. `what` names it in errors.
 
-    Raises ShapeError for another shape. For a stack of maps the error suggests how to make one map.
+    Raises DataError if it is not an array of numbers, and ShapeError for another number of axes.
+    For a stack of maps the error suggests how to make one map of it.
     """
     array = given_array(values, what)
     if array.ndim != 2:
@@ -409,13 +392,19 @@ def one_map(values: object, what: str) -> Map:
 
 
 def one_channel(array: Map) -> Map:
-    """Drop the last axis of a map (H, W, 1). Any other array is returned unchanged."""
+    """Return a map (H, W, 1) as (H, W). Any other array is returned unchanged.
+
+    An array whose height or width is 1 is unchanged too, since its axes could have another meaning.
+    """
     is_single = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
     return array[:, :, 0] if is_single else array
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Suggest how to make one map of a stack (C, H, W) or (H, W, C). Return () for another shape.
+    """Suggest how to make one map of a stack (C, H, W) or (H, W, C).
+
+    The suggestions are text for error messages. The last axis is taken for the channels if it is
+    shorter than the first. Returns () for another number of axes, or if an axis has length 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -429,10 +418,14 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def check_soft_map(pred: object, what: str = "prediction") -> Map:
-    """Check a soft map (H, W): bool, uint8, uint16, or floats in [0, 1].
+    """Check a soft map (H, W) and return it, without a copy if it has one of these dtypes.
 
-    Float16 becomes float32. Other sound maps are returned without a copy. Raises DataError for
-    another dtype or range, and ShapeError for another shape.
+    - bool, uint8 and uint16: any values are accepted
+    - float32 and float64: all values must lie in [0, 1]
+    - float16: as float32, to which it is converted
+
+    `what` names the map in errors. Raises ShapeError unless it has two axes, and DataError for
+    another dtype, NaN, or values beyond [0, 1]; the error suggests how to repair these.
     """
     soft = one_map(pred, what)
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
@@ -451,7 +444,7 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
     if not soft.size or bits.max() <= bits_of_1:
         return soft
     low, high = float(soft.min()), float(soft.max())
-    if low >= 0 and high <= 1:
+    if low >= 0 and high <= 1:  # the bits of -0.0 exceed those of 1.0
         return soft
     fix = "divide by 255, if it is 0..255 as float"
     if low >= -0.05 and high <= 1.05:
@@ -466,24 +459,31 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return maps (..., H, W) with void pixels set to 0. `valid` is None if no pixel is void."""
+    """Return maps (..., H, W) of any dtype with their void pixels set to 0.
+
+    `valid` (H, W) is False for void pixels; None means that no pixel is void, and the maps are then
+    returned unchanged.
+    """
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:
-    """Convert a checked soft map to float64 in [0, 1]: value/255 for uint8, /65535 for uint16."""
+    """Convert a checked soft map to float64 in [0, 1].
+
+    uint8 is divided by 255 and uint16 by 65535; bool and floats keep their values.
+    """
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
 
 def described(values: Map) -> str:
-    """Describe the dtype and the range of a map for an error message."""
+    """Describe a map in an error message by its dtype and its range of values."""
     span = f" with values from {values.min()} to {values.max()}" if values.size else ""
     return f"{values.dtype}{span}"
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Stack the boundaries of all annotators, with void pixels set to 0: bool (A, H, W).
+    """Stack the boundaries of all annotators: bool (A, H, W), False at void pixels.
 
     Raises DataError if the ground truth has no annotators.
     """
@@ -494,17 +494,19 @@ def annotated_maps(gt: GroundTruth) -> Bool:
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:
-    """Return the object mask of a crack set as (1, H, W), or `annotated_maps` if there is no mask.
+    """Return the maps that metrics of pixels or objects score against: bool (A, H, W).
 
-    Metrics that count pixels or objects, rather than boundaries, use it.
+    This is the object mask of a crack set as (1, H, W) or, without a mask, `annotated_maps`, which
+    raises DataError if there are no annotators.
     """
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """Convert a map (H, W) of 0 and 1, 0 and 255 or 0 and 65535 to bool. Any dtype is accepted.
+    """Convert a map (H, W) of two values to bool. `what` names the map in errors.
 
-    Raises DataError for other values, and ShapeError for another shape.
+    The values are 0 and 1, 0 and 255 or 0 and 65535, in any dtype. A map of 0 and 1 in uint8 is
+    viewed, not copied. Raises DataError for other values, and ShapeError unless there are two axes.
     """
     values = one_map(values, what)
     if values.dtype == bool:
@@ -520,7 +522,10 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """Return True if all values are 0 or one other value, which is 1, 255 or 65535."""
+    """Return True if the values are 0 and one of 1, 255 and 65535, or 0 alone.
+
+    Values of any dtype are accepted; bool maps are binary.
+    """
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
@@ -528,9 +533,10 @@ def is_binary(values: Map) -> bool:
 
 
 def few_lines(values: Map) -> Map:
-    """Sample about 16 rows of a map, or about 16 columns if the map is stored by columns.
+    """Sample about 16 evenly spaced lines of a map (H, W), as (lines, pixels of a line).
 
-    Reading along the storage order is faster.
+    Lines are rows, or columns if the map is stored column by column: reading in the order of
+    storage is faster.
     """
     is_column_major = values.strides[0] < values.strides[1]
     lines = values.T if is_column_major else values
@@ -538,10 +544,14 @@ def few_lines(values: Map) -> Map:
 
 
 def whole_labels(values: Map, what: str) -> Map:
-    """Check labels and return them as integers.
+    """Check labels and return them as integers, in the shape of `values`.
 
-    Integers stay unchanged, bool becomes 0 and 1. Raises DataError for floats that are not whole or
-    exceed 2**53.
+    - integers: unchanged
+    - bool: a view as uint8, 0 and 1
+    - floats: int32 if all labels fit, else int64
+
+    `what` names the labels in errors. Raises DataError for floats that are not whole, NaN, or
+    beyond 2**53.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
@@ -555,37 +565,10 @@ def whole_labels(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError if a prediction and its ground truth differ in size."""
+    """Raise ShapeError if the shape of a prediction differs from that of its ground truth.
+
+    `what` names the prediction in errors. The error says so if the map is transposed.
+    """
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")
-
-
-def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError if the maps add up to one in every pixel, as the channels of classes do.
-
-    Probabilities and one-hot maps add up to one, in any scale, and their inversions to a constant.
-    Maps of a single value are accepted. The lines of two annotators leave most pixels at 0.
-    """
-    n = len(maps)
-    if n < 2 or len(set(map(np.shape, maps))) > 1:
-        return
-    white: float = 1
-    slack = 0.02
-    if all(channel.dtype.kind in "iub" for channel in maps):
-        top = max(1 if channel.dtype == bool else np.max(channel, initial=0) for channel in maps)
-        white = next((level for level in (1, 255, 65535) if top <= level), 0)
-        slack = n if white > 1 else 0  # each map is rounded
-    for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):  # the first pixel is enough for most maps
-        total = np.sum(list(map(itemgetter(region), maps)), axis=0, dtype=np.float64)
-        # Channels add up to white, inverted channels to n - 1 times white
-        if not any((np.abs(total - full) <= slack).all() for full in (white, (n - 1) * white)):
-            return
-    if any(channel.min() < channel.max() for channel in maps):
-        raise DataError(
-            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
-            fix=(
-                "of classes: numpy.argmax(maps, axis=0) is their label map",
-                "save the map of one class, (H, W)",
-            ),
-        )

@@ -26,6 +26,7 @@ LAYERS = (
         "tables",
         "scores",
         "protocol",
+        "fingerprints",
         "images",
     ),
     *("loaders curves", "transforms"),

@@ -41,7 +41,7 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     Raises
     ------
     ShapeError
-        Unless 2-D.
+        If the map does not have two axes.
 
     References
     ----------
@@ -58,6 +58,8 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)
+    # Slices of the pixels that have a neighbour below, to the right, or diagonally below-right,
+    # and of these neighbours
     for pixel, neighbour in (
         (np.s_[:-1], np.s_[1:]),
         (np.s_[:, :-1], np.s_[:, 1:]),
@@ -69,19 +71,25 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return WHITE_LABELS if a map holds 0 and 255 alone and 255 is no class, or LABELS otherwise.
+    """Return the evidence whether labels are class labels or a mask of 0 and 255.
 
-    One image may hold nothing but 0 and an ignored label; a whole set does not. `known` are the
-    labels of the classes.
+    Returns WHITE_LABELS if the map (H, W) holds nothing but 0 and 255 and 255 is no class, else
+    LABELS. A single image proves little, as it may hold nothing but 0 and an ignored label; if all
+    images of a set are WHITE_LABELS, the set has masks. `known` are the labels of the classes.
     """
     is_white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
     return Values.WHITE_LABELS if is_white else Values.LABELS
 
 
 def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError if a prediction has 0 and 255 alone, but the ground truth has other labels.
+    """Raise DataError if the prediction looks like a mask of 0 and 255, but the truth not.
 
-    `known` are the labels of the classes; a class 255 is allowed.
+    This is so if all of the following hold. The maps are (H, W), `known` are the labels of the
+    classes, and `what` names the prediction in errors.
+
+    - The prediction has no labels but 0 and 255, and 255 is no class.
+    - The ground truth has a label other than 0 and 255.
+    - The prediction is not 0 somewhere in the pixels whose true label is not 255.
     """
     has_label = (gt != 0) & (gt != 255)
     is_white = label_evidence(pred, known) is Values.WHITE_LABELS
@@ -90,38 +98,89 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return whether a map of instances has several numbers, or one number in several pieces.
+    """Return the evidence whether the numbers of a map tell the instances of objects apart.
 
-    `by_number` is True if an object keeps its number, and may have several pieces.
+    - no object: VOID_ALONE if there are void pixels, else no evidence
+    - several numbers: NUMBERS
+    - one number, `by_number`: no property, but the number as level
+    - one number in several connected pieces: PIECES, and the number as level
+    - one number in one piece: no property, but the number as level
+
+    numbers (H, W): 0 or less is background, any other number an object unless it is in `void`.
+    by_number: True if an object keeps its number, so that its pixels may be in several pieces.
     """
-    is_object = (numbers > 0) & ~np.isin(numbers, list(void))
+    is_void = np.isin(numbers, list(void))
+    is_object = (numbers > 0) & ~is_void
     number = numbers.max(initial=0, where=is_object)
     if not number:
-        return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
+        return VOID_EVIDENCE if is_void.any() else NO_EVIDENCE
     if (numbers != number)[is_object].any():
         return Evidence(Values.NUMBERS)
     if by_number:
         return Evidence(levels=(float(number),))
     from scipy.ndimage import label
 
-    has_pieces = label(is_object, np.ones((3, 3)))[1] > 1
-    return Evidence(Values.PIECES if has_pieces else Values.NOTHING, (float(number),))
+    n_pieces = label(is_object, np.ones((3, 3)))[1]  # diagonal neighbours are connected
+    return Evidence(Values.PIECES if n_pieces > 1 else Values.NOTHING, (float(number),))
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return whether the labels are train ids or label ids, which have gaps.
+    """Return the evidence whether labels are label ids or train ids (as in Cityscapes).
 
-    A set with label ids has an id that is not below the number of classes. Train ids include labels
-    below that number that are no id.
+    Label ids are the given `ids`, which have gaps; train ids number the n classes from 0 to n - 1.
+    The first rule that fits applies:
+
+    - LABEL_IDS: a label is one of `ids` and at least n
+    - TRAIN_IDS: a label is below n but not one of `ids`
+    - otherwise no evidence
+
+    labels (H, W); 0 and `ignored` labels are no evidence.
     """
+    n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])
-    if np.isin(present[present >= len(ids)], ids).any():
+    if np.isin(present[present >= n_classes], ids).any():
         return Evidence(Values.LABEL_IDS)
-    below = present[present < len(ids)]
-    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else NO_EVIDENCE
+    small_labels = present[present < n_classes]
+    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(small_labels, ids).size else NO_EVIDENCE
 
 
 def train_id_options(metric: str) -> Setting:
-    """Return the setting with which a metric reads train ids instead of label ids."""
+    """Return the options METRIC.ids=[] and METRIC.ignore=255, by which train ids are read."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)
+
+
+def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
+    """Raise DataError if maps look like the channels of classes rather than independent maps.
+
+    Probabilities and one-hot channels add up to white (1, 255 or 65535) in every pixel, and n
+    inverted channels to n - 1 times white. The lines of two annotators do not: most pixels are 0.
+
+    Accepted are a single map, maps of different shapes, and maps that each have only one value.
+
+    - maps: (H, W) each, of any dtype
+    - what: the beginning of the error's line, up to the number of maps
+    - expected: the end of the line, which says what the maps should be
+    """
+    n = len(maps)
+    if n < 2 or len(set(map(np.shape, maps))) > 1:
+        return
+    white: float = 1
+    slack = 0.02
+    if all(channel.dtype.kind in "iub" for channel in maps):
+        top = max(1 if channel.dtype == bool else np.max(channel, initial=0) for channel in maps)
+        white = next((level for level in (1, 255, 65535) if top <= level), 0)
+        slack = n if white > 1 else 0  # each map is rounded
+    # The first pixel, then the first row, settle most maps without adding up all pixels
+    for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
+        total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
+        if not any((np.abs(total - full) <= slack).all() for full in (white, (n - 1) * white)):
+            return
+    if any(channel.min() < channel.max() for channel in maps):
+        raise DataError(
+            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
+            fix=(
+                "of classes: numpy.argmax(maps, axis=0) is their label map",
+                "save the map of one class, (H, W)",
+            ),
+        )

@@ -37,7 +37,6 @@ from bsdsbench.images import (
     binary_map,
     is_binary,
     one_channel,
-    refuse_channels,
     same_shape,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes
@@ -59,7 +58,7 @@ from bsdsbench.loaders.formats.pictures import (
     plane,
     read_arrays,
 )
-from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.labels import refuse_channels, seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading
 from bsdsbench.protocol.protocol import Protocol

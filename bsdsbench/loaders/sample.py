@@ -15,7 +15,11 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """Return the folder with images and groundTruth. Raises DataError if there is none."""
+    """Return the folder that holds the sample's images and groundTruth.
+
+    This is `_sample` inside an installed package, or datasets/sample of a checkout. Raises
+    DataError if neither is there.
+    """
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():
@@ -37,10 +41,10 @@ def sample_images() -> Path:
 
 
 def sample_results(method: str) -> Path:
-    """Return the folder of a method's output.
+    """Return the folder of a method's output on the sample, results/METHOD of a checkout.
 
-    Methods are DETECTORS, structure-tensor-raw and watershed-ucm. Raises DataError in an installed
-    wheel, which has images and annotations only.
+    Methods are DETECTORS, structure-tensor-raw and watershed-ucm. Raises DataError if there is no
+    such folder. An installed wheel has none, and a checkout those that `bsdsbench run` has made.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():

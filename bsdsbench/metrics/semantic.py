@@ -30,10 +30,11 @@ from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.images import GroundTruth, Map, Prediction, refuse_channels
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.labels import (
     id_evidence,
     label_evidence,
+    refuse_channels,
     refuse_white,
     seg2bdry,
     train_id_options,
