@@ -13,13 +13,11 @@
 
 from bsdsbench.curves.areas import (
     AreaRow,
-    DeLongResult,
     area_table,
     auc_pr,
     auc_roc,
     auccalculator_areas,
     davis_goadrich_area,
-    delong,
 )
 from bsdsbench.curves.geometry import (
     PRPoints,
@@ -34,6 +32,7 @@ from bsdsbench.curves.geometry import (
 )
 from bsdsbench.curves.points import CurvePoints, Meeting, meeting
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
+from bsdsbench.curves.roc_difference import DeLongResult, delong
 from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 
 __all__ = [

@@ -6,16 +6,15 @@ straight line, the count-linear curve), in the start at recall 0 and in the reca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, given_word
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
-from bsdsbench.curves.ranked import Ranking, pr_from_ranking, rank, roc_from_ranking, trapezoids
+from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
+from bsdsbench.curves.ranking import Ranking, rank
 from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, defined, samples
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
@@ -24,6 +23,7 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
+# Largest fall of FP, relative to TP + FP, that is taken for float32 rounding of the given points
 _ROUNDING = 1e-6
 
 
@@ -38,13 +38,16 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     rule : str
         The rule for the area between the points:
 
-        - "davis-goadrich": count-linear curves, in closed form; see `davis_goadrich_area`
-        - "trapezoid": straight lines; nothing outside the points (optimistic)
-        - "step": rise of recall x precision after it, from recall 0 (average precision)
-        - "bsds": straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
-        - "11-point", "101-point": mean over even recall levels of the best precision at or beyond
-          the level, 0 if there is none (PASCAL 2007, COCO). The conventional point (recall 0,
-          precision 1) counts only if it is among the points, as in VLFeat
+        - "davis-goadrich": the exact area if counts change linearly between the points; see
+          `davis_goadrich_area`
+        - "trapezoid": straight lines between the points, and no area outside them (optimistic)
+        - "step": each rise of recall times the precision at its right end, summed from recall 0
+          (average precision)
+        - "bsds": precision on straight lines at recall 0, 0.01 .. 1, summed and multiplied by 0.01.
+          Precision is 0 outside the points. The points may be in any order
+        - "11-point", "101-point": mean, over 11 or 101 evenly spaced recall levels from 0 to 1, of
+          the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO).
+          The conventional point (recall 0, precision 1) counts only if it is passed, as in VLFeat
 
     Returns
     -------
@@ -56,8 +59,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     ShapeError
         If the lengths differ.
     DataError
-        For an unknown rule, NaN, values outside [0, 1], or a recall that turns back ("bsds" sorts
-        the points instead).
+        If the rule is unknown, if a value is NaN or outside [0, 1], if recall both rises and falls
+        (except for "bsds"), or if precision is 0 at a recall above 0 ("davis-goadrich" only).
 
     Examples
     --------
@@ -66,8 +69,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     0.375
     """
     given_word(rule, "rule", _RULES)
-    precision, recall = defined(precision, recall, "precision")
-    p, r = columns("share", precision=precision, recall=recall)
+    defined_p, defined_r = defined(precision, recall, "precision")
+    p, r = columns("share", precision=defined_p, recall=defined_r)
     if r.size == 0:
         return 0.0
     if rule == "bsds":
@@ -80,27 +83,38 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
         return trapezoids(r, p)
     if rule == "step":
         return float(np.sum(np.diff(r, prepend=0) * p))
-    if rule != "davis-goadrich":
-        n_steps = 10 if rule == "11-point" else 100
-        return float(largest_precision_from(p, r, np.arange(n_steps + 1) / n_steps).mean())
-    p, r = p[r > 0], r[r > 0]
+    if rule == "davis-goadrich":
+        return _count_linear_area(p, r)
+    n_steps = 10 if rule == "11-point" else 100
+    return float(largest_precision_from(p, r, np.arange(n_steps + 1) / n_steps).mean())
+
+
+def _count_linear_area(precision: F8, recall: F8) -> float:
+    """Return the `davis_goadrich_area` through PR points (K,) in ascending order of recall.
+
+    The totals of the classes are not needed: TP and FP are expressed as fractions of P. Raises
+    DataError if precision is 0 at a recall above 0, or if FP falls by more than rounding.
+    """
+    is_right_of_0 = recall > 0
+    p, r = precision[is_right_of_0], recall[is_right_of_0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = r * (1 / p - 1)
-    # A fall of FP within float32 rounding is removed
-    highest = np.maximum.accumulate(fp)
-    return davis_goadrich_area(r, np.where(highest - fp <= _ROUNDING * r / p, highest, fp), 1)
+    # Rounded points may have an FP that falls slightly; it is raised to the largest FP before it
+    largest_before = np.maximum.accumulate(fp)
+    is_rounding = largest_before - fp <= _ROUNDING * r / p
+    return davis_goadrich_area(r, np.where(is_rounding, largest_before, fp), 1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
-    """Return the exact area under the count-linear curve through points (TP, FP).
+    """Return the exact area under the PR curve along which counts change linearly between points.
 
-    A first point with TP > 0 is joined to (0, 0), so that its precision holds down to recall 0. A
-    point (0, FP > 0) is kept, so false positives that are ranked first lower the area. Nothing is
-    added beyond the last point. Raises as `interpolate_pr` does.
+    If the first point has TP > 0, it is joined to (0, 0), so that its precision holds down to
+    recall 0. A point (0, FP > 0) is kept, so false positives that are ranked first lower the area.
+    No area is added beyond the last point. Raises as `interpolate_pr` does.
 
-    Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral [dTP / (1 + k)
-    - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
+    From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
+    from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
 
     Parameters
     ----------
@@ -118,21 +132,22 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     >>> curves.davis_goadrich_area([1, 2], [0, 0], 2)
     1.0
     """
-    a, b = columns("count", tp=tp, fp=fp)
-    positives = above_zero(positives, "positives")
-    if a.size and a[0] > 0:
-        a, b = np.r_[0.0, a], np.r_[0.0, b]
-    rises = np.diff(a) > 0
-    tp_a = a[:-1][rises]
-    tp_b = a[1:][rises]
-    fp_a = b[:-1][rises]
-    fp_b = b[1:][rises]
+    tps, fps = columns("count", tp=tp, fp=fp)
+    total = above_zero(positives, "positives")
+    if tps.size and tps[0] > 0:
+        tps, fps = np.r_[0.0, tps], np.r_[0.0, fps]
+    rises = np.diff(tps) > 0  # a segment along which only FP rises has no area
+    tp_a = tps[:-1][rises]
+    tp_b = tps[1:][rises]
+    fp_a = fps[:-1][rises]
+    fp_b = fps[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
-    # The arguments of the logarithm are TP + FP at both ends. From (0, 0) on c is 0.
-    start, end = tp_a + fp_a, tp_b + fp_b
+    start = tp_a + fp_a
+    end = tp_b + fp_b
+    # If A is (0, 0), c is 0, and the logarithm does not matter
     log = np.log(np.divide(end, start, out=np.ones_like(end), where=start > 0))
-    return float(np.sum((tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * log) / positives)
+    return float(np.sum((tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * log) / total)
 
 
 class CurveAreas(NamedTuple):
@@ -145,25 +160,30 @@ class CurveAreas(NamedTuple):
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> CurveAreas:
-    """Return the areas that AUCCalculator computes for points (TP, FP), one per distinct score.
+    """Return the areas that the program AUCCalculator computes for points (TP, FP).
 
-    Points with TP = 0 are dropped, which is optimistic if false positives are ranked first. If the
-    first TP is above 1, the point (1, FP/TP) is added before it. The curve ends at (P, N). Points
-    are inserted at each whole TP, the first precision is kept down to recall 0, and areas are
-    trapezoids; no hull is taken. Raises as `interpolate_pr` does, and DataError for counts that
-    exceed their totals.
+    Both areas are sums of trapezoids under the points, without a convex hull. First the points are
+    changed as follows:
+
+    1. Points with TP = 0 are dropped, which is optimistic if false positives are ranked first.
+    2. If the first TP is above 1, the point (1, FP/TP) is added before it.
+    3. The point (P, N) is added at the end.
+    4. For the PR area, points are inserted at each whole TP, linear in counts, and the first
+       precision is extended to recall 0.
+
+    Raises as `interpolate_pr` does, and DataError if a count exceeds its total.
 
     Parameters
     ----------
     tp, fp, positives, negatives : as in `davis_goadrich_area`
         Counts along the curve and totals.
     min_recall : float
-        Left end of the PR area.
+        The PR area is taken from this recall to 1. The ROC area does not depend on it.
 
     Returns
     -------
     CurveAreas
-        Area under PR, area under ROC.
+        Area under the PR curve, area under the ROC curve.
 
     Examples
     --------
@@ -172,20 +192,21 @@ def auccalculator_areas(
     >>> roc
     0.75
     """
-    a, b = columns("count", tp=tp, fp=fp)
-    positives = above_zero(positives, "positives")
-    negatives = above_zero(negatives, "negatives")
-    a, b = a[a > 0], b[a > 0]
-    if a.size and a[0] > 1:
-        a, b = np.r_[1.0, a], np.r_[b[0] / a[0], b]
-    a, b = np.r_[a, positives], np.r_[b, negatives]
-    precision, recall = interpolate_pr(a, b, positives)
-    precision, recall = np.r_[precision[0], precision], np.r_[0.0, recall]
+    all_tps, all_fps = columns("count", tp=tp, fp=fp)
+    p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
+    has_tp = all_tps > 0
+    tps, fps = all_tps[has_tp], all_fps[has_tp]
+    if tps.size and tps[0] > 1:
+        tps, fps = np.r_[1.0, tps], np.r_[fps[0] / tps[0], fps]
+    tps, fps = np.r_[tps, p], np.r_[fps, n]
+    points = interpolate_pr(tps, fps, p)
+    precision, recall = np.r_[points.precision[0], points.precision], np.r_[0.0, points.recall]
     if min_recall:
-        edge = np.interp(min_recall, recall, precision)
-        right = recall > min_recall
-        precision, recall = np.r_[edge, precision[right]], np.r_[min_recall, recall[right]]
-    under_roc = trapezoids(np.r_[0, b] / negatives, np.r_[0, a] / positives)
+        left_precision = np.interp(min_recall, recall, precision)
+        is_right = recall > min_recall
+        precision = np.r_[left_precision, precision[is_right]]
+        recall = np.r_[min_recall, recall[is_right]]
+    under_roc = trapezoids(np.r_[0, fps] / n, np.r_[0, tps] / p)
     return CurveAreas(trapezoids(recall, precision), under_roc)
 
 
@@ -206,8 +227,10 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; for NaN or infinity.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a rate is NaN or infinite.
 
     Examples
     --------
@@ -219,12 +242,14 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return the largest precision at or beyond each recall level, or 0 if there is none.
+    """Return the largest precision at each recall level or beyond: float64, one per level.
 
-    `recall` must not fall.
+    precision, recall (K,): the points of a curve in ascending order of recall.
+    levels (L,): recall levels. A level beyond the last recall gets precision 0.
     """
-    best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
-    return best[np.searchsorted(recall, levels)]
+    # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
+    largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
+    return largest_from[np.searchsorted(recall, levels)]
 
 
 class AreaRow(NamedTuple):
@@ -232,13 +257,15 @@ class AreaRow(NamedTuple):
 
     Parameters
     ----------
-    name, space : str
-        Program or paper, and what it calls the number; "PR" or "ROC".
+    name : str
+        The program or paper, and its name for the number.
+    space : str
+        "PR" or "ROC".
     value : float
-        The number; NaN if the program gives none (no positives, rejected scores).
+        The number. NaN if the program gives none (no positives, rejected scores).
     points, ties, start, rule : str
-        Descriptions of the points of the curve, the treatment of equal scores, the value at
-        recall 0, and the sum.
+        Descriptions of the points of the curve, of the treatment of equal scores, of the value at
+        recall 0 (FPR 0 in ROC space), and of the sum.
 
     Examples
     --------
@@ -258,7 +285,7 @@ class AreaRow(NamedTuple):
 
 
 _MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
-# name -> "points | ties | start | rule"
+# Name of an `AreaRow` -> its fields "points | ties | start | rule"
 _DESCRIPTIONS = {
     "scikit-learn average_precision_score": f"{_MERGED} | none | step",
     "scikit-learn precision_recall_curve + auc": f"{_MERGED} | (0, 1) | trapezoid",
@@ -288,16 +315,22 @@ _DESCRIPTIONS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Compute every AP and AUC variant of the same labels and scores, with name and rule.
+    """Compute every variant of AP and AUC for the same labels and scores.
 
-    The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
+    The variants are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
     VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from their
-    definitions. PR values are NaN without positives, ROC values if a class is missing.
+    definitions.
 
     Parameters
     ----------
     labels, scores, reading : as in `pr`
         The samples and the meaning of labels.
+
+    Returns
+    -------
+    tuple of AreaRow
+        The same 17 rows for any data. PR values are NaN without positives. ROC values are NaN if a
+        class is missing. Values of programs that reject the scores are NaN.
 
     Raises
     ------
@@ -310,32 +343,38 @@ def area_table(
     >>> len(curves.area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
-    values = _compute_areas(*samples(labels, scores, reading))
+    positive, negative, s = samples(labels, scores, reading)
+    values = _compute_areas(positive, negative, s)
     rows = []
     for name, description in _DESCRIPTIONS.items():
-        space = "ROC" if "roc" in name else "PR"
-        rows.append(AreaRow(name, space, values.get(name, np.nan), *description.split(" | ")))
+        space = "ROC" if "roc" in name else "PR"  # "ROC hull" names a PR area
+        value = values.get(name, np.nan)
+        points, ties, start, rule = description.split(" | ")
+        rows.append(AreaRow(name, space, value, points, ties, start, rule))
     return tuple(rows)
 
 
 def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
-    """Compute the area under a curve of points by each rule, like `area_table` for samples.
+    """Compute the area under a curve of points (TP, FP) by each rule that needs points alone.
 
-    The arguments and the errors are those of `auccalculator_areas`.
+    Returns one row per rule, with "as given" and "-" in the columns that describe samples. The
+    arguments and the errors are those of `auccalculator_areas`.
     """
-    a, b = columns("count", tp=tp, fp=fp)
+    tps, fps = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    hull = roc_convex_hull(b / n, a / p)
-    interpolated = interpolate_pr(a, b, p)
-    drawn = PRPoints(defined_ratio(a, a + b), a / p)
-    drawn = PRPoints(*(column[a + b > 0] for column in drawn))
+    hull = roc_convex_hull(fps / n, tps / p)
+    interpolated = interpolate_pr(tps, fps, p)
+    has_predictions = tps + fps > 0
+    precision = defined_ratio(tps, tps + fps)
+    drawn = PRPoints(precision[has_predictions], (tps / p)[has_predictions])
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
-    auccalculator_area = auccalculator_areas(a, b, p, n).pr
-    under_roc = trapezoids(np.r_[0, b / n, 1], np.r_[0, a / p, 1])
+    auccalculator_area = auccalculator_areas(tps, fps, p, n).pr
+    under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
+    # (name, rule, value)
     rows = [
-        ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(a, b, p)),
+        ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(tps, fps, p)),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
         ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator_area),
         ("step at each whole TP", "step", auc_pr(*interpolated, rule="step")),
@@ -354,73 +393,88 @@ def point_areas(
     return tuple(areas)
 
 
-def _compute_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
-    """Compute the values of `area_table` by name, without those that are undefined."""
-    merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
+def _compute_areas(positive: Bools, negative: Bools, scores: F8) -> dict[str, float]:
+    """Compute the values of `area_table` by name. Undefined values are left out.
+
+    positive, negative (n,), scores (n,): the fields of `Samples`.
+
+    - without positives: nothing
+    - without negatives: no ROC areas, and 1 for the areas that need both totals
+    - with a score of +inf: no areas of scikit-learn, which rejects it
+    - with a score outside [0, 1]: no area of the BSDS benchmark
+    """
+    merged = rank(positive, negative, scores, "merge")
+    by_sample = rank(positive, negative, scores, "sample")
     p, n = merged.positives, merged.negatives
-    # scikit-learn rejects +inf, but accepts -inf as its smallest score
-    finite = bool((s < np.inf).all())
-    areas: dict[str, Any] = {}
-    if p and n:
-        areas["VLFeat roc auc"] = roc_from_ranking(sample).auc
-        if finite:
-            areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
     if not p:
-        return areas
-    if finite:
-        curve = pr_from_ranking(merged)
-        areas["scikit-learn average_precision_score"] = curve.ap
-        areas["scikit-learn precision_recall_curve + auc"] = curve.auc
-    areas |= _torchmetrics_areas(positive, negative, s)
-    curve = pr_from_ranking(sample)
+        return {}
+    areas: dict[str, Any] = {}
+    if n:
+        areas["VLFeat roc auc"] = roc_from_ranking(by_sample).auc
+    # scikit-learn accepts -inf as its smallest score
+    if (scores < np.inf).all():
+        if n:
+            areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
+        merged_curve = pr_from_ranking(merged)
+        areas["scikit-learn average_precision_score"] = merged_curve.ap
+        areas["scikit-learn precision_recall_curve + auc"] = merged_curve.auc
+    areas |= _torchmetrics_areas(positive, negative, scores)
+    curve = pr_from_ranking(by_sample)
     areas |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
-    areas["VLFeat ap, Interpolate"] = pr_from_ranking(sample, interpolate=True).ap
-    areas |= _development_kit_areas(positive, negative, s)
+    areas["VLFeat ap, Interpolate"] = pr_from_ranking(by_sample, interpolate=True).ap
+    areas |= _development_kit_areas(positive, negative, scores)
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
-    # A ranking without negatives has precision 1 everywhere.
-    areas["Davis-Goadrich, achievable (ROC hull)"] = areas["AUCCalculator"] = 1.0
     if n:
         best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
         areas["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
-        areas["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
-    if _is_in_unit_range(s):
+        areas["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n).pr
+    else:  # precision is 1 everywhere
+        areas["Davis-Goadrich, achievable (ROC hull)"] = 1.0
+        areas["AUCCalculator"] = 1.0
+    if _is_in_unit_range(scores):
         thresholds = np.array(even_thresholds(99))
-        areas["BSDS area, 99 thresholds"] = area(
-            PRCurve(thresholds, *_pr_at_thresholds(merged, thresholds))
-        )
+        precision, recall = _pr_at_thresholds(merged, thresholds)
+        areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, precision, recall))
     return {name: float(value) for name, value in areas.items()}
 
 
 def _is_in_unit_range(scores: F8) -> bool:
-    """Return True if all scores lie in [0, 1] and there is a score."""
+    """Return True if there is a score and all scores lie in [0, 1]."""
     return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
 
 
-def _torchmetrics_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
-    """Compute torchmetrics' average precisions, if there are positives.
+def _torchmetrics_areas(positive: Bools, negative: Bools, scores: F8) -> dict[str, float]:
+    """Compute the exact and the binned average precision of torchmetrics, by name.
 
-    Scores outside [0, 1] pass through a sigmoid, in single precision.
+    The arguments are those of `_compute_areas`, with at least one positive. If a score is outside
+    [0, 1], all scores pass through a sigmoid in single precision. The bins are 100 even thresholds.
     """
-    if not _is_in_unit_range(s):
+    probabilities = scores
+    if not _is_in_unit_range(scores):
         with np.errstate(over="ignore"):
-            s = (1 / (1 + np.exp(-s.astype(np.float32)))).astype(np.float64)
-    ranking = rank(positive, negative, s)
+            sigmoid = 1 / (1 + np.exp(-scores.astype(np.float32)))
+        probabilities = sigmoid.astype(np.float64)
+    ranking = rank(positive, negative, probabilities)
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
+    # Recall falls along the thresholds, hence the minus sign; it is 0 after the last
+    binned = -np.sum(np.diff(np.r_[recall, 0]) * precision)
     return {
         "torchmetrics AveragePrecision, exact": pr_from_ranking(ranking).ap,
-        "torchmetrics AveragePrecision, binned": -np.sum(np.diff(np.r_[recall, 0]) * precision),
+        "torchmetrics AveragePrecision, binned": binned,
     }
 
 
-def _development_kit_areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
-    """Compute the average precisions of the PASCAL VOC and COCO kits, if there are positives.
+def _development_kit_areas(positive: Bools, negative: Bools, scores: F8) -> dict[str, float]:
+    """Compute the average precisions of the PASCAL VOC and COCO development kits, by name.
 
-    MATLAB and numpy sort -inf like any score, and add no conventional first point.
+    The arguments are those of `_compute_areas`, with at least one positive. As in MATLAB and numpy,
+    a score of -inf is the smallest score. The point without predictions is left out.
     """
-    full = pr_from_ranking(rank(positive, negative, s, "sample", include_inf=True))
-    precision, recall = ratio(full.tp, full.tp + full.fp)[1:], full.recall[1:]
+    curve = pr_from_ranking(rank(positive, negative, scores, "sample", include_inf=True))
+    precision = ratio(curve.tp, curve.tp + curve.fp)[1:]
+    recall = curve.recall[1:]
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    levels = np.linspace(0, 1, 101)  # rounds differently than i/100
+    levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently than i/100
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
         "PASCAL VOC 2010 AP": auc_pr(envelope, recall, rule="step"),
@@ -429,132 +483,12 @@ def _development_kit_areas(positive: Bools, negative: Bools, s: F8) -> dict[str,
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall for score >= each of finite thresholds."""
-    k = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
-    tp = ranking.tp[k]
-    return PRPoints(ratio(tp, tp + ranking.fp[k]), tp / ranking.positives)
+    """Return precision and recall if scores at or above a threshold are predicted.
 
-
-class DeLongResult(NamedTuple):
-    """The areas under two ROC curves of the same samples, and the test of their difference.
-
-    Parameters
-    ----------
-    auc, other : float
-        The areas of `scores` and of `other`.
-    difference, low, high : float
-        auc - other, and its interval.
-    p : float
-        Two-sided p-value of no difference; NaN if the variance is 0.
-    covariance : array
-        float64 (2, 2), of the two areas. The square root of the diagonal is their standard error.
+    thresholds (T,): finite, in any order, which is that of the points. 0/0 gives precision 0.
     """
-
-    auc: float
-    other: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    covariance: F8
-
-
-def delong(
-    labels: ArrayLike,
-    scores: ArrayLike,
-    other: ArrayLike,
-    *,
-    level: float = 0.95,
-    reading: LabelReading = "auto",
-    clusters: ArrayLike | None = None,
-) -> DeLongResult:
-    """Compare the areas under the ROC curves of two scores of the same samples.
-
-    Parameters
-    ----------
-    labels, scores, other : array
-        Arrays (n,). Labels have the forms of `roc`. A tied pair counts half.
-    level : float
-        Confidence level of the interval, between 0 and 1.
-    reading : str
-        As in `roc`.
-    clusters : array or None
-        (n,), the group of each sample, such as a patient. None: samples are independent.
-
-    Returns
-    -------
-    DeLongResult
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two positives or negatives, so that there is no variance.
-
-    References
-    ----------
-    DeLong, DeLong, Clarke-Pearson, Biometrics 1988; computed by ranks as in Sun, Xu, IEEE Signal
-    Processing Letters 2014. With clusters: Obuchowski, Biometrics 1997.
-
-    Examples
-    --------
-    >>> test = delong([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [2, 1, 3, 5, 4])
-    >>> round(test.difference, 3), round(test.p, 3)
-    (-0.167, 0.48)
-    """
-    from scipy.stats import rankdata
-
-    if not 0 < level < 1:
-        raise DataError(f"level {level!r}: expected a number between 0 and 1")
-    above, below = [], []
-    for values in (scores, other):
-        positive, negative, s = samples(labels, values, reading)
-        n_positive, n_negative = int(positive.sum()), int(negative.sum())
-        if min(n_positive, n_negative) < 2:
-            raise DataError(
-                f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
-            )
-        ranks = rankdata(np.r_[s[positive], s[negative]])
-        # The fraction of negatives below each positive, and of positives above each negative
-        above.append((ranks[:n_positive] - rankdata(s[positive])) / n_negative)
-        below.append(1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive)
-    if clusters is None:
-        covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
-    else:
-        members = np.unique(np.asarray(clusters), return_inverse=True)[1]
-        if members.shape != positive.shape:
-            raise DataError(f"clusters: shape {members.shape}, expected {positive.shape}")
-        covariance = _clustered_covariance(above, below, members[positive], members[negative])
-    auc, other_auc = (float(np.mean(fractions)) for fractions in above)
-    difference = auc - other_auc
-    error = float(np.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0)))
-    half_width = NormalDist().inv_cdf((1 + level) / 2) * error
-    p = 2 * NormalDist().cdf(-abs(difference) / error) if error else float("nan")
-    return DeLongResult(
-        auc, other_auc, difference, difference - half_width, difference + half_width, p, covariance
-    )
-
-
-def _clustered_covariance(
-    above: Sequence[F8], below: Sequence[F8], positive_clusters: I8, negative_clusters: I8
-) -> F8:
-    """Return the covariance (2, 2) of two areas if samples are clustered.
-
-    `above` and `below` hold, for both scores, the fractions of each positive and each negative
-    sample. The last two arguments are the clusters of these samples. Raises DataError if all
-    positives or all negatives are in one cluster.
-    """
-    n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
-    sums, factors = [], []
-    for fractions, members in ((above, positive_clusters), (below, negative_clusters)):
-        n_with = np.unique(members).size
-        if n_with < 2:
-            raise DataError("clusters: one has all positives or negatives, expected two or more")
-        centred = [fraction - fraction.mean() for fraction in fractions]
-        summed = [np.bincount(members, values, n_clusters) for values in centred]
-        sums.append(np.array(summed) / members.size)
-        factors.append(n_with / (n_with - 1))
-    positives, negatives = sums
-    n_used = np.unique(np.concatenate([positive_clusters, negative_clusters])).size
-    cross = n_used / (n_used - 1) * (positives @ negatives.T)
-    within = factors[0] * (positives @ positives.T) + factors[1] * (negatives @ negatives.T)
-    return np.asarray(within + cross + cross.T)
+    # The last point of the ranking whose threshold is not below the wanted threshold
+    last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
+    tp = ranking.tp[last_point]
+    fp = ranking.fp[last_point]
+    return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

@@ -57,8 +57,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; for rates outside [0, 1] or totals that are not above 0.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a rate is outside [0, 1], or if a total is not above 0.
 
     Examples
     --------
@@ -74,23 +76,25 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """Convert PR points to ROC points: FP = TP (1/precision - 1).
+    """Convert PR points to ROC points by FP = TP (1/precision - 1).
 
-    At recall 0 any FP is possible, which gives NaN. The conventional point (recall 0, precision 1)
-    becomes (0, 0).
+    A point of recall 0 may have any FP, so its FPR is NaN. Only the conventional point (recall 0,
+    precision 1) becomes (0, 0).
 
     Parameters
     ----------
     precision, recall : array_like
-        float64 (K,).
+        Points, float64 (K,) each. Precision may be NaN at recall 0, as `roc_to_pr` returns.
     positives, negatives : float
         Number of samples of each class.
 
     Raises
     ------
+    ShapeError
+        If the lengths differ.
     DataError
-        As `roc_to_pr` does, and for a point that is impossible with these totals: precision 0 at
-        recall > 0, or more false positives than negatives.
+        If a value is outside [0, 1], if a total is not above 0, or if a point is impossible with
+        these totals: precision 0 at recall > 0, or more false positives than negatives.
 
     Examples
     --------
@@ -117,9 +121,9 @@ def pr_to_roc(
 
 
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
-    """Return the corners of the upper convex hull of ROC points and of (0, 0) and (1, 1).
+    """Return the corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    Without points the hull is the chance line. Raises as `roc_to_pr` does. Andrew's monotone chain.
+    Without points the hull is the chance line. Raises as `roc_to_pr` does.
 
     Parameters
     ----------
@@ -142,10 +146,10 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 
 
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """Return the best PR curve that mixtures of ROC points achieve: the ROC hull in PR space.
+    """Return the achievable PR curve of ROC points, which is their convex hull in PR space.
 
-    Without points it is the chance line. Raises as `roc_to_pr` does. Source: section 3 of the
-    paper.
+    Random mixtures of the classifiers at these points reach it, and no PR curve above it (Davis and
+    Goadrich 2006, section 3). Without points it is the chance line. Raises as `roc_to_pr` does.
 
     Parameters
     ----------
@@ -155,8 +159,8 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     Returns
     -------
     PRPoints
-        Points at each corner of the hull and at each whole TP between them, from recall 0, with
-        the first corner's precision, to (recall 1, precision P/(P + N)).
+        The corners of the hull, and the points at each whole TP between them. The first point has
+        recall 0 and the precision of the next point. The last point is recall 1, precision P/(P+N).
 
     Examples
     --------
@@ -167,32 +171,36 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     """
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     x, y = columns("share", fpr=fpr, tpr=tpr)
-    fp, tp = _hull(counts_from_rates(x, n), counts_from_rates(y, p), n, p)
+    fp, tp = _hull(x=counts_from_rates(x, n), y=counts_from_rates(y, p), right=n, top=p)
     return interpolate_pr(tp, fp, p)
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
-    """Interpolate points (TP, FP) linearly in counts, at each whole TP between them.
+    """Return the PR curve through points (TP, FP) along which counts change linearly.
 
-    Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
-    has the precision of the next point, which is the limit along the line. Source: section 4.
+    A point is added at each whole TP between two points A and B, with FP(TP) = FP_A +
+    (FP_B - FP_A)/(TP_B - TP_A) (TP - TP_A) (Davis and Goadrich 2006, section 4). Leading points
+    with TP = FP = 0 get the precision of the next point, which is the limit along the line, or 1 if
+    there is no next point.
 
     Parameters
     ----------
     tp, fp : array_like
         Counts of shape (K,) along a curve, both non-decreasing.
     positives : float
-        P, by which TP is divided to give the recall.
+        P, the number of positives. Recall is TP/P.
 
     Returns
     -------
     PRPoints
-        The given and the new points, by rising recall; empty without points.
+        The given and the added points in ascending order of recall. Empty without points.
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; for counts that fall or a total that is not above 0.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a count falls along the curve, or if `positives` is not above 0.
 
     Examples
     --------
@@ -201,53 +209,62 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
     total = above_zero(positives, "positives")
-    t, f = insert_whole_tp(tp, fp)
-    if t.size == 0:
-        return PRPoints(t, f)
-    precision = ratio(t, t + f)
-    start = int(np.count_nonzero(t + f == 0))
-    precision[:start] = precision[start] if start < t.size else 1.0
-    return PRPoints(precision, t / total)
+    tps, fps = insert_whole_tp(tp, fp)
+    if tps.size == 0:
+        return PRPoints(tps, fps)
+    precision = ratio(tps, tps + fps)
+    n_empty = int(np.count_nonzero(tps + fps == 0))  # leading points without a prediction
+    precision[:n_empty] = precision[n_empty] if n_empty < tps.size else 1.0
+    return PRPoints(precision, tps / total)
 
 
-class _Counted(NamedTuple):
-    """Counts along a curve, float64 (K,). Neither falls."""
+class _Counts(NamedTuple):
+    """Counts along a curve, float64 (K,) each. Neither falls."""
 
     tp: F8
     fp: F8
 
 
-def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counted:
-    """Insert the points at each whole TP between counts along a curve, linear in counts."""
-    a, b = columns("count", tp=tp, fp=fp)
-    if a.size == 0:
-        return _Counted(a, b)
-    whole_tp = np.arange(np.floor(a[0]) + 1, np.ceil(a[-1]))
-    new_tp = whole_tp[~np.isin(whole_tp, a)]
-    k = np.searchsorted(a, new_tp, side="right") - 1
-    slope = (b[k + 1] - b[k]) / (a[k + 1] - a[k])
-    t, f = np.r_[a, new_tp], np.r_[b, b[k] + slope * (new_tp - a[k])]
-    order = np.argsort(t, kind="stable")
-    return _Counted(t[order], f[order])
+def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
+    """Insert a point at each whole TP between points (TP, FP) of a curve, linear in counts.
+
+    tp, fp (K,): counts along the curve, non-decreasing. Raises DataError if a count falls.
+    Returns the old and the new points in the order of the curve.
+    """
+    tps, fps = columns("count", tp=tp, fp=fp)
+    if tps.size == 0:
+        return _Counts(tps, fps)
+    whole_tp = np.arange(np.floor(tps[0]) + 1, np.ceil(tps[-1]))
+    new_tp = whole_tp[~np.isin(whole_tp, tps)]
+    before = np.searchsorted(tps, new_tp, side="right") - 1  # the last old point with a smaller TP
+    slope = (fps[before + 1] - fps[before]) / (tps[before + 1] - tps[before])
+    new_fp = fps[before] + slope * (new_tp - tps[before])
+    all_tps, all_fps = np.r_[tps, new_tp], np.r_[fps, new_fp]
+    order = np.argsort(all_tps, kind="stable")
+    return _Counts(all_tps[order], all_fps[order])
 
 
-class _Points(NamedTuple):
-    """Points, float64 (K,) each."""
+class _Polyline(NamedTuple):
+    """Corners of a polyline in a plane, float64 (K,) each. x does not fall."""
 
     x: F8
     y: F8
 
 
-def _hull(x: F8, y: F8, right: float, top: float) -> _Points:
-    """Return the upper convex hull of points and of (0, 0) and (right, top), by rising x."""
+def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
+    """Return the upper convex hull of points, with (0, 0) and (right, top) added to them.
+
+    x, y (K,): coordinates of the points in any order, from 0 to `right` and from 0 to `top`.
+    """
     from bsdsbench.kernels.hull import upper_hull
 
-    x, y = np.r_[0, x, right], np.r_[0, y, top]
-    order = np.lexsort((y, x))
-    x, y = x[order], y[order]
-    corners = np.empty(x.size, np.int64)
-    corners = corners[: upper_hull(x, y, corners)]
-    return _Points(x[corners], y[corners])
+    all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
+    order = np.lexsort((all_y, all_x))
+    sorted_x, sorted_y = all_x[order], all_y[order]
+    indices = np.empty(order.size, np.int64)
+    n_corners = upper_hull(sorted_x, sorted_y, indices)
+    corners = indices[:n_corners]
+    return _Polyline(sorted_x[corners], sorted_y[corners])
 
 
 def dominates(
@@ -260,26 +277,32 @@ def dominates(
 ) -> bool:
     """Return True if curve `a` is nowhere below curve `b`. A curve dominates itself.
 
-    ROC curves are completed by (0, 0) and (1, 1). PR curves keep their first precision down to
-    recall 0, and are compared up to the smaller of both last recalls. A curve dominates another in
-    ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
+    ROC curves are extended to (0, 0) and (1, 1). PR curves are extended from their first point to
+    recall 0 at constant precision, and are compared up to the smaller of their last recalls. A
+    curve dominates another in ROC space exactly if it does in PR space (Davis and Goadrich 2006,
+    theorem 3.2).
 
     Parameters
     ----------
     a, b : pair of array_like
-        (fpr, tpr) in ROC space, (precision, recall) in PR space. The undefined end of a converted
-        curve (NaN beside 0) is left out with an InputWarning.
+        (fpr, tpr) in ROC space, (precision, recall) in PR space, each (K,) along the curve in
+        either direction. A point that the conversion from the other space left undefined (0/0) is
+        left out with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) in which the curves are compared.
     lines : str
-        In PR space, "counts" (count-linear, which is correct) or "straight".
+        The lines between PR points: "counts" if counts change linearly, which is correct, or
+        "straight". It has no effect in ROC space.
 
     Raises
     ------
-    ShapeError, DataError
-        For PR curves without points, curves that turn back, a range without length.
+    ShapeError
+        If the two arrays of a curve differ in length.
+    DataError
+        If a PR curve has no points, if FPR or recall both rises and falls along a curve, if
+        precision is 0 at a recall above 0, or if the range has no length inside both curves.
 
     Examples
     --------
@@ -299,7 +322,7 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """Return the crossings of curves `a` and `b` from left to right. Raises as `dominates` does.
+    """Return the points at which curves `a` and `b` cross. Raises as `dominates` does.
 
     Curves that touch without changing sides do not cross. If curves share a stretch before they
     change sides, the first point of the stretch is returned.
@@ -312,7 +335,7 @@ def crossings(
     Returns
     -------
     ROCPoints or PRPoints
-        The points of that space, float64 (K,).
+        The crossings in the space of the curves, from left to right.
 
     Examples
     --------
@@ -320,89 +343,120 @@ def crossings(
     >>> curves.crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
-    x, ya, yb, difference = _heights(a, b, space, within, lines)
+    x, height_a, height_b, difference = _heights(a, b, space, within, lines)
     sign = np.sign(difference)
-    crossed = []
+    crossed = []  # (x, height) of each crossing
+    # i and j are neighbours among the entries at which the curves differ
     for i, j in pairwise(np.flatnonzero(sign).tolist()):
         if sign[i] == sign[j]:
             continue
-        if j > i + 1:
-            crossed.append((x[i + 1], ya[i + 1]))
-        elif x[i] == x[j]:
-            # At least one curve is vertical: take the first height that both have
-            first_shared = min if ya[j] < ya[i] or yb[j] < yb[i] else max
-            crossed.append((x[i], first_shared(ya[i], yb[i])))
-        else:
+        if j > i + 1:  # the curves are equal between i and j
+            crossed.append((x[i + 1], height_a[i + 1]))
+        elif x[i] == x[j]:  # at least one curve is vertical: take the first height of both curves
+            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
+            choose = min if falls else max
+            crossed.append((x[i], choose(height_a[i], height_b[i])))
+        else:  # two straight lines from i to j
             weight = difference[i] / (difference[i] - difference[j])
-            crossed.append((x[i] + weight * (x[j] - x[i]), ya[i] + weight * (ya[j] - ya[i])))
+            crossing_x = x[i] + weight * (x[j] - x[i])
+            crossed.append((crossing_x, height_a[i] + weight * (height_a[j] - height_a[i])))
     points = np.array(crossed, np.float64).reshape(-1, 2)
-    u, v = points[:, 0], points[:, 1]
+    crossing_xs, heights = points[:, 0], points[:, 1]
     if space == "roc":
-        return ROCPoints(u, v)
-    return PRPoints(v if lines == "straight" else u / (u - v), u)
+        return ROCPoints(crossing_xs, heights)
+    if lines == "straight":
+        return PRPoints(heights, crossing_xs)
+    # x is TP/P and the height is -FP/P, so that precision is x / (x - height)
+    return PRPoints(crossing_xs / (crossing_xs - heights), crossing_xs)
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other, if any. Raises as `dominates` does."""
+    """Return which of two curves dominates the other. Raises as `dominates` does.
+
+    - "neither": each curve is above the other somewhere
+    - "first", "second": curve `a` or `b` is above the other somewhere and below it nowhere
+    - "equal": the curves do not differ
+    """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
-    is_above, is_below = bool((difference > 0).any()), bool((difference < 0).any())
+    is_above = bool((difference > 0).any())
+    is_below = bool((difference < 0).any())
     if is_above and is_below:
         return "neither"
-    return "first" if is_above else "second" if is_below else "equal"
+    if is_above:
+        return "first"
+    return "second" if is_below else "equal"
 
 
 class _Heights(NamedTuple):
-    """The heights of two curves on both sides of each corner, (2 corners - 2,) each.
+    """The heights of two curves on both sides of each corner of either, float64 (2 corners - 2,).
 
-    Entry 2i is just right of corner i, entry 2i + 1 just left of the next corner.
+    Entry 2i is the limit from the right at corner i, and entry 2i + 1 the limit from the left at
+    corner i + 1. Both limits at a corner differ if a curve is vertical. Heights are the y of
+    `_polyline`.
     """
 
     x: F8
     a: F8
     b: F8
-    difference: F8  # a - b, 0 within rounding
+    difference: F8  # a - b, set to 0 within rounding
 
 
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves at all corners in the range `within`. Raises DataError."""
+    """Compute the heights of two curves at the ends of a range and at all corners inside it.
+
+    The arguments are those of `dominates`. In PR space the range ends at the smaller of the last
+    recalls. Raises DataError as `dominates` does.
+    """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
-    polylines = [_polyline(curve, space, lines) for curve in (a, b)]
+    line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)
     low, high = within
     if space == "pr":
-        high = min(high, *(line.x[-1] for line in polylines))
+        high = min(high, line_a.x[-1], line_b.x[-1])
     if not 0 <= low < high <= 1:
         raise DataError(f"within {within}: expected a range with length inside both curves")
-    corners = np.unique(np.concatenate([line.x for line in polylines]))
+    corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
-    heights = []
-    for x, y in polylines:
-        height = np.interp(grid, x, y)
-        first = np.searchsorted(x, grid, side="left")
-        last = np.searchsorted(x, grid, side="right") - 1
-        left = np.where(x[first] == grid, y[first], height)
-        right = np.where(x[last] == grid, y[last], height)
-        heights.append(np.ravel(np.c_[left, right])[1:-1])
-    scale = max(1.0, *(float(np.abs(h).max()) for h in heights))
-    difference = heights[0] - heights[1]
+    heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
+    scale = max(1.0, float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
+    difference = heights_a - heights_b
     difference[np.abs(difference) <= _TOLERANCE * scale] = 0
-    return _Heights(np.repeat(grid, 2)[1:-1], heights[0], heights[1], difference)
+    return _Heights(np.repeat(grid, 2)[1:-1], heights_a, heights_b, difference)
 
 
-def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Points:
-    """Return the corners of a curve in a plane in which it is straight between them.
+def _both_limits(line: _Polyline, grid: F8) -> F8:
+    """Return the limits of a polyline's height at positions `grid`, float64 (2 * grid.size - 2,).
 
-    x does not fall. y is TPR in ROC space. In PR space y is precision, or -FP/P for count-linear
-    curves. The better of two curves is higher. Raises DataError for a curve that turns back.
+    The order is that of `_Heights`: right of the first position, left and right of each inner
+    position, left of the last. `grid` is ascending and lies within the polyline.
     """
-    names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
+    interpolated = np.interp(grid, line.x, line.y)
+    first = np.searchsorted(line.x, grid, side="left")  # of corners with equal x, the first
+    last = np.searchsorted(line.x, grid, side="right") - 1
+    from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
+    from_right = np.where(line.x[last] == grid, line.y[last], interpolated)
+    return np.ravel(np.c_[from_left, from_right])[1:-1]
+
+
+def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
+    """Map a curve to a plane in which it is straight between its points and better means higher.
+
+    - ROC space: x is FPR, y is TPR. The curve is extended to (0, 0) and (1, 1).
+    - PR space, lines="straight": x is recall, y is precision. The curve is extended to recall 0.
+    - PR space, lines="counts": x is recall, y is -FP/P. The curve starts at (0, 0).
+
+    The curve may run in either direction. Raises DataError if x turns back or exceeds 1, or if a PR
+    curve has no point with recall above 0 or a precision of 0 at one.
+    """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
+        x_name, y_name = "fpr", "tpr"
         x_values, y_values = defined(curve[0], curve[1], "fpr")
     else:  # conversion to PR space may leave precision undefined at an end
+        x_name, y_name = "recall", "precision"
         y_values, x_values = defined(curve[0], curve[1], "precision")
-    x, y = columns("number", **{names[0]: x_values, names[1]: y_values})
+    x, y = columns("number", **{x_name: x_values, y_name: y_values})
     if x.size and x[0] > x[-1]:
         x, y = x[::-1], y[::-1]
     if space == "roc":
@@ -416,5 +470,5 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Points:
         else:
             x, y = np.r_[0, x], np.r_[0, -x * (1 / y - 1)]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
-        raise DataError(f"{names[0]}: expected 0..1, not turning back")
-    return _Points(x, y)
+        raise DataError(f"{x_name}: expected 0..1, not turning back")
+    return _Polyline(x, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +22,13 @@ from bsdsbench.curves.geometry import (
 )
 from bsdsbench.curves.ranked import (
     PRResult,
-    Ranking,
     ROCResult,
     along_curve,
     pr_from_ranking,
     roc_from_ranking,
     trapezoids,
 )
+from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.samples import above_zero, columns, counts_from_rates, read_only
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.scores.curve import PRCurve
@@ -40,14 +40,14 @@ AxesKind = Literal["pr", "roc", "det"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CurvePoints(TabularCurve):
-    """Points of a curve with their precision, TPR and FPR, NaN where undefined or not known.
+    """Points of a curve in PR and ROC space. Undefined and unknown values are NaN.
 
     Parameters
     ----------
     precision, tpr, fpr, thresholds : array
-        float64 (T,), from the point with the fewest predictions on.
+        float64 (T,), in ascending order of the number of predictions.
     positives, negatives : float
-        Total of each class; NaN if not known.
+        Total of each class. NaN if unknown.
 
     Examples
     --------
@@ -68,9 +68,10 @@ class CurvePoints(TabularCurve):
     def of_rates(
         cls, fpr: ArrayLike, tpr: ArrayLike, positives: float = np.nan, negatives: float = np.nan
     ) -> CurvePoints:
-        """Build ROC points, sorted by FPR. Precision is NaN unless both totals are given.
+        """Build points from rates (T,), and sort them by FPR, then TPR. Thresholds are NaN.
 
-        Raises DataError for rates outside [0, 1], and for totals that are not above 0.
+        Precision is NaN unless the totals `positives` and `negatives` are given. Raises DataError
+        if a rate is outside [0, 1], or if a total is not above 0.
         """
         x, y = columns("share", fpr=fpr, tpr=tpr)
         for name, total in (("positives", positives), ("negatives", negatives)):
@@ -92,10 +93,13 @@ class CurvePoints(TabularCurve):
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Build points from counts. Raises DataError for counts below 0 or above their totals."""
+        """Build points from counts of true and false positives (T,) and the totals of the classes.
+
+        Raises DataError if a count is below 0 or above its total.
+        """
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-        a, b = columns("number", tp=tp, fp=fp)
-        return cls.of_rates(b / n, a / p, p, n)
+        tps, fps = columns("number", tp=tp, fp=fp)
+        return cls.of_rates(fps / n, tps / p, p, n)
 
     @property
     def recall(self) -> F8:
@@ -124,7 +128,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def auc(self) -> float:
-        """Trapezoids under the points, (0, 0) and (1, 1) in ROC space; NaN for no curve."""
+        """Area of the trapezoids under the ROC points with (0, 0) and (1, 1); NaN if no curve."""
         if not self.is_curve:
             return float("nan")
         x, y = np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1]
@@ -132,7 +136,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def area(self) -> float:
-        """Exact area under the count-linear PR curve up to the last point.
+        """Exact area under the PR curve along which counts change linearly, up to the last point.
 
         NaN without totals, without points, or if the points form no curve.
         """
@@ -148,7 +152,8 @@ class CurvePoints(TabularCurve):
     def hull(self) -> CurvePoints:
         """Return the corners of the upper convex hull in ROC space, with the same totals.
 
-        If a class is missing, so that rates are undefined, the points are returned unchanged.
+        If a rate is NaN, because a class is missing or FPR is unknown, the points are returned
+        unchanged.
         """
         if np.isnan(self.fpr + self.tpr).any():
             return self
@@ -157,9 +162,9 @@ class CurvePoints(TabularCurve):
         )
 
     def with_between(self) -> CurvePoints:
-        """Return the points and the points at each whole TP between them, linear in counts.
+        """Return the points and, between them, a point at each whole TP, linear in counts.
 
-        Raises DataError without totals, and for counts that fall.
+        Raises DataError if the totals are unknown, or if a count falls along the points.
         """
         to_pr_form(self)
         tp, fp = insert_whole_tp(self.tp, self.fp)
@@ -170,16 +175,26 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Convert any curve of the package to a form that has the rates of the axes.
+    """Convert a curve to a type whose fields are the rates on the axes "pr", "roc" or "det".
 
-    Raises DataError for any other value, for a stack of curves, and for a curve without the totals
-    of the classes if the axes need them.
+    - "pr": a type with precision and recall
+    - "roc", "det": a type with TPR and FPR
+
+    Curves of samples keep their points and areas. Raises DataError if `curve` is not a curve of the
+    package, if it is a stack of curves, or if the conversion needs totals that it lacks.
     """
     return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
 
 def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Convert a curve to a form with precision and recall. Raises DataError as `to_space` does."""
+    """Convert a curve to a type with precision and recall. Raises DataError as `to_space` does.
+
+    - PRResult: unchanged, but in the order of the curve
+    - ROCResult: the PRResult of the same counts
+    - PRCurve: unchanged if it is a single curve
+    - PRPoints: CurvePoints with unknown FPR and totals
+    - ROCPoints, CurvePoints: CurvePoints with totals
+    """
     if isinstance(curve, PRResult):
         return along_curve(curve)
     if isinstance(curve, ROCResult):
@@ -197,7 +212,13 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
 
 
 def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to a form with TPR and FPR. Raises DataError as `to_space` does."""
+    """Convert a curve to a type with TPR and FPR. Raises DataError as `to_space` does.
+
+    - ROCResult: unchanged, but in the order of the curve
+    - PRResult: the ROCResult of the same counts
+    - PRCurve, PRPoints: DataError, because FPR needs the totals of the classes
+    - ROCPoints, CurvePoints: CurvePoints, with or without totals
+    """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
     if isinstance(curve, PRResult):
@@ -208,10 +229,11 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 
 
 class Meeting(NamedTuple):
-    """Which of two curves lies above the other, and where they cross.
+    """Which of two curves lies above the other, and the points at which they cross.
 
-    `relation` is "first" or "second" for the curve that is nowhere below the other, "equal", or
-    "neither" if they cross. `places` are the crossing points from left to right.
+    relation: "first" or "second" if this curve is above the other and nowhere below it, "neither"
+        if each is above the other somewhere, or "equal".
+    places: the crossings from left to right. If they were computed in PR space, their FPR is NaN.
     """
 
     relation: Relation
@@ -219,11 +241,13 @@ class Meeting(NamedTuple):
 
 
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
-    """Compare two curves, completed by (0, 0) and (1, 1) in ROC space.
+    """Find out which of two curves lies above the other, and where they cross.
 
-    If both have the same totals, PR space gives the same relation (Davis and Goadrich 2006, theorem
-    3.2). Otherwise axes="pr" compares the curves of precision and recall. Raises DataError for
-    points that form no curve, and if a class is missing.
+    The curves are compared in PR space if axes="pr" and their totals differ, and otherwise in ROC
+    space, extended to (0, 0) and (1, 1). With equal totals both spaces give the same relation
+    (Davis and Goadrich 2006, theorem 3.2).
+
+    Raises DataError if FPR or recall both rises and falls along a curve, or if a class is missing.
 
     Examples
     --------
@@ -235,19 +259,26 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """
     totals = a.positives, a.negatives
     if axes != "pr" or totals == (b.positives, b.negatives):
-        roc_curves: list[Any] = [(curve.fpr, curve.tpr) for curve in (a, b)]
-        fpr, tpr = crossings(*roc_curves)
-        return Meeting(relation(*roc_curves), CurvePoints.of_rates(fpr, tpr, *totals))
-    pr_curves: list[Any] = []
-    for curve in (a, b):
-        is_defined = ~np.isnan(curve.precision)
-        pr_curves.append((curve.precision[is_defined], curve.recall[is_defined]))
-    places = _from_pr_points(PRPoints(*crossings(*pr_curves, space="pr")))
-    return Meeting(relation(*pr_curves, space="pr"), places)
+        roc_a, roc_b = (a.fpr, a.tpr), (b.fpr, b.tpr)
+        fpr, tpr = crossings(roc_a, roc_b)
+        return Meeting(relation(roc_a, roc_b), CurvePoints.of_rates(fpr, tpr, *totals))
+    pr_a, pr_b = _defined_pr_points(a), _defined_pr_points(b)
+    precision, recall = crossings(pr_a, pr_b, space="pr")
+    places = _from_pr_points(PRPoints(precision, recall))
+    return Meeting(relation(pr_a, pr_b, space="pr"), places)
+
+
+def _defined_pr_points(curve: CurvePoints) -> PRPoints:
+    """Return the points at which precision is not NaN."""
+    is_defined = ~np.isnan(curve.precision)
+    return PRPoints(curve.precision[is_defined], curve.recall[is_defined])
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:
-    """Convert any curve to points in both spaces. Raises DataError as `to_space` does."""
+    """Convert a curve to points in ROC space, and in PR space if its totals are known.
+
+    Raises DataError if `curve` has precision and recall only, or is not a curve of the package.
+    """
     roc = _to_roc_form(curve)
     if isinstance(roc, CurvePoints):
         return roc
@@ -256,16 +287,21 @@ def points_of(curve: AnyCurve) -> CurvePoints:
 
 
 def _from_pr_points(points: PRPoints) -> CurvePoints:
-    """Convert points of PR space to CurvePoints by rising recall. FPR and totals are NaN."""
+    """Convert PR points to CurvePoints, sorted by recall. FPR, thresholds and totals are NaN."""
     order = np.argsort(points.recall, kind="stable")
     unknown = np.full(points.recall.size, np.nan)
     return CurvePoints(
-        points.precision[order], points.recall[order], unknown, unknown, math.nan, math.nan
+        precision=points.precision[order],
+        tpr=points.recall[order],
+        fpr=unknown,
+        thresholds=unknown,
+        positives=math.nan,
+        negatives=math.nan,
     )
 
 
 def _points(curve: object) -> CurvePoints:
-    """Convert ROC points to CurvePoints. Raises DataError for any other value but CurvePoints."""
+    """Convert ROCPoints or CurvePoints to CurvePoints. Raises DataError for any other type."""
     if isinstance(curve, ROCPoints):
         return CurvePoints.of_rates(*curve)
     if isinstance(curve, CurvePoints):
@@ -273,13 +309,13 @@ def _points(curve: object) -> CurvePoints:
     raise DataError(f"{kind_of_value(curve)}: expected a curve of bsdsbench.curves")
 
 
-def _ranking(c: PRResult | ROCResult) -> Ranking:
-    """Return the counts of a curve as a ranking."""
-    return Ranking(c.thresholds, c.tp, c.fp, c.positives, c.negatives)
+def _ranking(curve: PRResult | ROCResult) -> Ranking:
+    """Return the counts of a curve as a ranking with merged ties."""
+    return Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
 
 
 def _missing_totals() -> DataError:
-    """Return the error for a curve without the totals of the classes."""
+    """Return the error that a conversion needs the totals of the classes, which are unknown."""
     fixes = [Setting("num_positives", ...), Setting("num_negatives", ...)]
-    what = "points of one space, expected the totals of the classes for the other"
-    return DataError(what, fix=fixes)
+    message = "points of one space, expected the totals of the classes for the other"
+    return DataError(message, fix=fixes)

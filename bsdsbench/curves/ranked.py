@@ -28,12 +28,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, given_word
-from bsdsbench.curves.samples import Bools, LabelReading, read_only, samples, whole_number
-from bsdsbench.errors import DataError, InputWarning, warn
-from bsdsbench.kernels import ranks
+from bsdsbench.curves.ranking import Ranking, Ties, rank
+from bsdsbench.curves.samples import LabelReading, read_only, samples
+from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
 
-Ties = Literal["merge", "sample"]
 # X axis, then y axis: the four variants of VLFeat, and four with swapped axes
 Variant = Literal["fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn", "fnfp"]
 VARIANTS = get_args(Variant)
@@ -49,23 +48,25 @@ _FLOOR = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRResult(TabularCurve):
-    """Precision against recall along a ranking; see `pr`. Undefined numbers are NaN.
+    """The precision-recall curve of a ranking; see `pr`. Undefined numbers are NaN.
 
     Parameters
     ----------
-    recall, precision, thresholds, tp, fp : array
-        (K,), float64, the counts int64.
+    recall, precision, thresholds : array
+        float64 (K,), by falling threshold. The first point has no predictions.
+    tp, fp : array
+        int64 (K,), true and false positives at each threshold.
     auc : float
-        Trapezoids over (recall, precision), not extended to recall 1.
+        Area of the trapezoids under the points, not extended to recall 1.
     ap : float
-        Sum of the precisions where recall rises, weighted by the rise.
+        Average precision: the sum over points of precision times the rise of recall.
     ap_11 : float
-        Mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level, the
-        conventional (0, 1) point included (VLFeat ap_interp_11).
+        Mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond the level,
+        including the point without predictions (VLFeat ap_interp_11).
     chance : float
         Precision of a random ranking.
     positives, negatives : int
-        The totals in use: num_positives and num_negatives if given.
+        The totals that recall and `chance` use: num_positives and num_negatives if given.
 
     Examples
     --------
@@ -90,20 +91,22 @@ class PRResult(TabularCurve):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ROCResult(TabularCurve):
-    """True and false positive rates along a ranking; see `roc`, `det`. Undefined numbers are NaN.
+    """The ROC curve of a ranking; see `roc` and `det`. Undefined numbers are NaN.
 
     Parameters
     ----------
-    tpr, fpr, thresholds, tp, fp : array
-        (K,), float64, the counts int64.
+    tpr, fpr, thresholds : array
+        float64 (K,), by falling threshold. The first point has no predictions.
+    tp, fp : array
+        int64 (K,), true and false positives at each threshold.
     auc : float
-        Area of the `plot` variant.
+        Area under the curve on the axes of `plot`.
     eer, eer_threshold : float
-        Equal error rate, and the score whose inclusion makes the crossing; NaN where there is none.
+        Equal error rate, and the first threshold at which TPR reaches TNR. NaN if it never does.
     plot : str
         X axis, then y axis: "fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn" or "fnfp".
     positives, negatives : int
-        The totals in use.
+        The totals that the rates use.
 
     Examples
     --------
@@ -139,23 +142,6 @@ class ROCResult(TabularCurve):
 _C = TypeVar("_C", PRResult, ROCResult)
 
 
-class Ranking(NamedTuple):
-    """Counts along falling scores.
-
-    At point 0 nothing is predicted; at point k the samples with score >= thresholds[k] are. The
-    totals `positives` and `negatives` include samples that are never retrieved (-inf). `rows` is
-    the point at which each sample is first predicted, -1 if never; None if that was not asked for.
-    """
-
-    thresholds: F8
-    tp: I8
-    fp: I8
-    positives: int
-    negatives: int
-    ties: Ties = "merge"
-    rows: I8 | None = None
-
-
 def pr(
     labels: ArrayLike,
     scores: ArrayLike,
@@ -169,41 +155,49 @@ def pr(
     include_inf: bool | None = None,
     stable: bool = False,
 ) -> PRResult:
-    """Compute the precision-recall curve, its area, AP and 11-point AP (VLFeat's vl_pr).
+    """Compute the precision-recall curve, its area, AP and 11-point AP, as VLFeat's vl_pr does.
 
     Without positives all numbers are NaN. Without negatives precision is 1.
 
     Parameters
     ----------
     labels, scores : array_like
-        Arrays of one size n, any shape.
+        A label and a score for each of n samples. The arrays may have any shape of size n.
     ties : str
-        "merge": one point per distinct score, as scikit-learn; "sample": one point per sample,
-        equal scores in the order given, as VLFeat.
+        "merge": one point per distinct score, as in scikit-learn. "sample": one point per sample,
+        with equal scores in the given order, as in VLFeat.
     reading : str
-        The meaning of labels. "binary": 0 is negative, all else positive. "sign": > 0 is positive,
-        < 0 negative, 0 left out. "auto": 0 and 1 as binary; -1 and 1, with or without 0, as sign;
-        other labels are refused. "larger": the larger of two values is positive (1 and 2). True
-        is positive and False negative.
+        The meaning of labels:
+
+        - "auto": 0 and 1 are read as "binary"; -1 and 1, with or without 0, as "sign". Other
+          labels raise DataError
+        - "binary": 0 is negative, and any other label is positive
+        - "sign": labels above 0 are positive, labels below 0 negative, and samples of label 0 are
+          left out
+        - "larger": the larger of two distinct labels, such as 1 and 2, is positive
+
+        Of bool labels, True is positive with any reading.
     interpolate : bool
-        Precision becomes the largest one at this or a higher recall.
+        Replace each precision by the largest precision at this or a higher recall.
     normalize_prior : float or None
-        A fraction in [0, 1]: precision as if this fraction of the samples were positive.
+        A fraction in [0, 1]. Precision is computed as if this fraction of the samples were
+        positive.
     num_positives, num_negatives : int or None
-        Totals in place of P and N, 1e4 as well as 10_000. Warns if they are too small.
+        Totals of the classes to use instead of the numbers of samples. A total that is too small
+        gives an InputWarning. Whole floats such as 1e4 are accepted.
     include_inf : bool or None
-        True ranks scores of -inf last, as any smallest score. False never retrieves them, as
-        VLFeat. None: False with ties="sample", else True.
+        True ranks scores of -inf last, as any smallest score. False never retrieves them, as in
+        VLFeat. The default is False with ties="sample", and True otherwise.
     stable : bool
-        Drop the first point and return the values in input order, NaN (counts: -1) for samples
-        that are never retrieved. The summary numbers do not change.
+        Drop the first point and return the arrays in input order, with NaN (-1 in counts) for
+        samples that are never retrieved. The summary numbers do not change.
 
     Raises
     ------
     ShapeError
         If the lengths differ.
     DataError
-        For NaN, labels of another kind, or an option out of range.
+        If a value is NaN, if labels do not fit `reading`, or if an option is out of range.
 
     Warns
     -----
@@ -216,9 +210,9 @@ def pr(
     >>> curves.pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    sampled = samples(labels, scores, reading)
-    counts = rank(*sampled, ties, include_inf, stable, num_positives, num_negatives)
-    return pr_from_ranking(counts, interpolate, normalize_prior)
+    positive, negative, s = samples(labels, scores, reading)
+    ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
+    return pr_from_ranking(ranking, interpolate, normalize_prior)
 
 
 def roc(
@@ -233,22 +227,25 @@ def roc(
     include_inf: bool | None = None,
     stable: bool = False,
 ) -> ROCResult:
-    """Compute the ROC curve, its area and equal error rate (VLFeat's vl_roc).
+    """Compute the ROC curve, its area and its equal error rate, as VLFeat's vl_roc does.
 
     If a class is missing, the area and the equal error rate are NaN. Raises and warns as `pr` does.
 
     Parameters
     ----------
     labels, scores, ties, reading : as in `pr`
-        The samples and their meaning.
+        The samples, the treatment of equal scores, and the meaning of labels.
     plot : str
-        The area, and the axes of a display: x, then y. "fptp" and "tntp": sum of TPR over the
-        rise of FPR; "tptn" and "fntn": of TNR over the rise of TPR; "fpfn" and "tnfn": of FNR
-        over the rise of FPR (1 - AUC on a complete curve); "tpfp" and "fnfp": of FPR over the rise
-        of TPR. VLFeat has the first of each pair but "tpfp". A curve that ends early is not
-        extended.
+        The axes of a display, x before y, which also choose the area:
+
+        - "fptp", "tntp": sum of TPR times the rise of FPR
+        - "tptn", "fntn": sum of TNR times the rise of TPR
+        - "fpfn", "tnfn": sum of FNR times the rise of FPR (1 - AUC on a complete curve)
+        - "tpfp", "fnfp": sum of FPR times the rise of TPR
+
+        VLFeat has "fptp", "tntp", "tptn" and "fpfn". A curve that ends early is not extended.
     num_positives, num_negatives, include_inf, stable : as in `pr`
-        The treatment of ties, labels and totals.
+        The totals, scores of -inf, and the order of the returned arrays.
 
     Examples
     --------
@@ -256,10 +253,9 @@ def roc(
     >>> curves.roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    sampled = samples(labels, scores, reading)
-    return roc_from_ranking(
-        rank(*sampled, ties, include_inf, stable, num_positives, num_negatives), plot
-    )
+    positive, negative, s = samples(labels, scores, reading)
+    ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
+    return roc_from_ranking(ranking, plot)
 
 
 def det(
@@ -273,17 +269,17 @@ def det(
     include_inf: bool | None = None,
     stable: bool = False,
 ) -> ROCResult:
-    """Compute the DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det).
+    """Compute the DET curve: miss rate (fnr) over false alarm rate (fpr), as VLFeat's vl_det does.
 
-    All points from (0, 1) on are kept; scikit-learn's det_curve cuts both ends and runs the other
-    way. Missing classes and errors are treated as by `roc`.
+    All points from (fpr 0, fnr 1) on are kept. scikit-learn's det_curve drops points at both ends
+    and runs the other way. Missing classes and errors are treated as by `roc`.
 
     Parameters
     ----------
-    labels, scores : as in `pr`
-        The samples.
-    ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
-        The treatment of ties, labels and totals.
+    labels, scores, ties, reading : as in `pr`
+        The samples, the treatment of equal scores, and the meaning of labels.
+    num_positives, num_negatives, include_inf, stable : as in `pr`
+        The totals, scores of -inf, and the order of the returned arrays.
 
     Examples
     --------
@@ -291,177 +287,153 @@ def det(
     >>> curves.det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    sampled = samples(labels, scores, reading)
-    return roc_from_ranking(rank(*sampled, ties, include_inf, stable, num_positives, num_negatives))
-
-
-def rank(
-    positive: Bools,
-    negative: Bools,
-    scores: F8,
-    ties: Ties = "merge",
-    include_inf: bool | None = None,
-    stable: bool = False,
-    num_positives: int | None = None,
-    num_negatives: int | None = None,
-) -> Ranking:
-    """Count positives and negatives along the falling scores.
-
-    With `stable` the ranking holds the point at which each sample is first predicted. Warns if a
-    given total is smaller than the number of samples.
-    """
-    totals = []
-    for name, total, is_member in (
-        ("num_positives", num_positives, positive),
-        ("num_negatives", num_negatives, negative),
-    ):
-        n_members = int(np.count_nonzero(is_member))
-        totals.append(n_members if total is None else whole_number(total, name))
-        if totals[-1] < n_members:
-            warn(InputWarning(f"{name} {total}: fewer than the {n_members} there are"))
-    given_word(ties, "ties", get_args(Ties))
-    order = None
-    if ties == "merge":
-        thresholds, tp, fp = _count_levels(positive, negative, scores)
-    else:
-        order = _falling_order(scores)
-        thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
-        tp, fp = (np.r_[0, np.cumsum(is_member[order])] for is_member in (positive, negative))
-    include_inf = ties == "merge" if include_inf is None else include_inf
-    n_never = 0 if include_inf else int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
-    retrieved = slice(tp.size - n_never)
-    rows = None
-    if stable:
-        rows = np.searchsorted(-thresholds, -scores, side="right") - 1
-        if order is not None:
-            rows[order] = np.arange(1, scores.size + 1)
-        if not include_inf:
-            rows[scores == -np.inf] = -1
-    return Ranking(
-        thresholds[retrieved], tp[retrieved], fp[retrieved], totals[0], totals[1], ties, rows
-    )
-
-
-class _Levels(NamedTuple):
-    """Counts at each distinct score, from the highest down, after a point without predictions."""
-
-    thresholds: F8
-    tp: I8
-    fp: I8
-
-
-def _count_levels(positive: Bools, negative: Bools, scores: F8) -> _Levels:
-    """Count positives and negatives at each distinct score."""
-    is_small = scores.size <= 10_000
-    partition, merge_levels = (
-        (ranks.partition_scores, ranks.merge_levels) if is_small else ranks.compiled()
-    )
-    parted = np.empty(scores.size + 1)
-    end, begin = partition(positive, negative, scores, parted)
-    classes = parted[:end], parted[begin:]
-    for class_scores in classes:
-        class_scores.sort()
-    size = end + parted.size - begin + 1
-    levels = _Levels(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
-    n = merge_levels(*classes, *levels)
-    levels = _Levels(levels.thresholds[:n], levels.tp[:n], levels.fp[:n])
-    if 2 * n < size:  # copies free the memory of the unused rest
-        levels = _Levels(levels.thresholds.copy(), levels.tp.copy(), levels.fp.copy())
-    return levels
-
-
-def _falling_order(scores: F8) -> I8:
-    """Return the order of falling scores, with equal scores in the given order. A stable sort takes
-    twice the time of a plain sort and the repair of the ties' order.
-    """
-    order = np.argsort(-scores)
-    falling = scores[order]
-    level = np.cumsum(falling[1:] != falling[:-1])
-    order[1:] += scores.size * level
-    order.sort()
-    order %= max(scores.size, 1)
-    return order
+    positive, negative, s = samples(labels, scores, reading)
+    ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
+    return roc_from_ranking(ranking)
 
 
 def trapezoids(x: F8, y: F8) -> float:
-    """Return the area under points that are joined by straight lines."""
+    """Return the area under points (K,) that are joined by straight lines."""
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
-def pr_from_ranking(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
-    """Compute the result of `pr` from counts. `prior` is its option normalize_prior."""
-    p, n = c.positives, c.negatives
-    hits = c.tp.astype(np.float64)
-    fp = c.fp.astype(np.float64)
-    recall = hits / (p or (_FLOOR if c.ties == "sample" else np.nan))
-    tp = hits
-    if prior is not None:
-        if not 0 <= prior <= 1:
-            raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
-        tp, fp = prior * hits / max(p, 1), (1 - prior) * fp / max(n, 1)
-    predicted = np.add(tp, fp, out=fp)
-    if c.ties == "sample":
-        precision = np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
+def pr_from_ranking(
+    ranking: Ranking, interpolate: bool = False, prior: float | None = None
+) -> PRResult:
+    """Compute the result of `pr` from the counts of a ranking.
+
+    `interpolate` and `prior` are the options interpolate and normalize_prior of `pr`. Without
+    positives the areas are NaN. Raises DataError if `prior` is outside [0, 1].
+    """
+    p, n = ranking.positives, ranking.negatives
+    tp = ranking.tp.astype(np.float64)
+    if p:
+        recall = tp / p
     else:
-        n_empty = np.searchsorted(predicted, 0, "right")  # points without a prediction
-        with np.errstate(invalid="ignore"):
-            precision = np.divide(tp, predicted, out=predicted)
-        precision[:n_empty] = 1
+        recall = tp / (_FLOOR if ranking.ties == "sample" else np.nan)
+    precision = _precision(ranking, prior)
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     auc = ap = ap_11 = np.nan
     if p:
         auc = trapezoids(recall, precision)
-        ap = np.sum(np.diff(hits) * precision[1:]) / p
-        # The first point with recall >= i/10, in whole numbers, so that rounding misses no level
-        level_start = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
-        best = np.maximum.reduceat(precision, level_start[level_start < c.tp.size])
-        ap_11 = np.maximum.accumulate(best[::-1]).sum() / 11
-    chance = prior if prior is not None else p / (p + n) if p + n else np.nan
-    summary = {"auc": auc, "ap": ap, "ap_11": ap_11, "chance": chance}
-    numbers: dict[str, Any] = {name: float(value) for name, value in summary.items()}
-    return PRResult(**_shared_fields(c, recall=recall, precision=precision), **numbers)
+        ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
+        ap_11 = _eleven_point_ap(ranking.tp, precision, p)
+    if prior is not None:
+        chance = float(prior)
+    else:
+        chance = p / (p + n) if p + n else np.nan
+    fields = _shared_fields(ranking, recall=recall, precision=precision)
+    return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
 
 
-def roc_from_ranking(c: Ranking, plot: Variant = "fptp") -> ROCResult:
-    """Compute the result of `roc` from counts."""
-    given_word(plot, "plot", VARIANTS)
-    p, n = c.positives, c.negatives
-    floor = _FLOOR if c.ties == "sample" else np.nan
-    tpr, fpr = c.tp / (p or floor), c.fp / (n or floor)
-    auc = error = threshold = np.nan
-    if p and n:
-        auc = _roc_area(c, plot)
-        # Both rates rise along the curve, so bisection finds the last point with TNR > TPR
-        s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
-        if s + 1 < tpr.size:
-            tnr = 1 - fpr[s]
-            threshold = float(c.thresholds[s + 1])
-            tpr_rise, tnr_fall = tpr[s + 1] - tpr[s], tnr - (1 - fpr[s + 1])
-            error = 1 - (tpr[s] if tpr_rise == 0 else tnr)
-            if tpr_rise and tnr_fall:
-                # A merged tie: the line between both points crosses TPR = TNR
-                error = 1 - (tpr[s] + tpr_rise * (tnr - tpr[s]) / (tpr_rise + tnr_fall))
-    numbers: dict[str, Any] = {"auc": auc, "eer": float(error), "eer_threshold": threshold}
-    return ROCResult(**_shared_fields(c, tpr=tpr, fpr=fpr), **numbers, plot=plot)
+def _precision(ranking: Ranking, prior: float | None) -> F8:
+    """Compute the precision (K,) at each point of a ranking.
 
-
-def _roc_area(c: Ranking, plot: Variant) -> float:
-    """Return the area of the `plot` variant under a ROC curve with both classes.
-
-    All numbers are whole up to the last division, so that the area is exact. int64 may not hold
-    twice the area under (FP, TP), but Python's integers do.
+    With `prior`, positives weigh prior/P and negatives (1 - prior)/N. A point without predictions
+    has precision 1. With ties="sample", numerator and denominator have VLFeat's floor.
     """
-    p, n = c.positives, c.negatives
-    last_tp, last_fp = int(c.tp[-1]), int(c.fp[-1])
-    kind = object if last_tp * last_fp >= 2**63 else np.int64
-    # Per sample either TP or FP rises, so that the trapezoids are VLFeat's rectangles
-    rise = np.diff(c.fp).astype(kind, copy=False)
-    twice = sum(int(np.dot(tp.astype(kind, copy=False), rise)) for tp in (c.tp[1:], c.tp[:-1]))
-    fpr_over_tpr = (2 * last_tp * last_fp - twice) / (2 * p * n)
-    areas = {
-        "tp": twice / (2 * p * n),
-        "fn": last_fp / n - twice / (2 * p * n),
+    tp = ranking.tp.astype(np.float64)
+    fp = ranking.fp.astype(np.float64)
+    if prior is not None:
+        if not 0 <= prior <= 1:
+            raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
+        tp = prior * tp / max(ranking.positives, 1)
+        fp = (1 - prior) * fp / max(ranking.negatives, 1)
+    predicted = np.add(tp, fp, out=fp)
+    if ranking.ties == "sample":
+        return np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
+    n_empty = np.searchsorted(predicted, 0, "right")  # points without a prediction
+    with np.errstate(invalid="ignore"):
+        precision = np.divide(tp, predicted, out=predicted)
+    precision[:n_empty] = 1
+    return precision
+
+
+def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
+    """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
+
+    tp, precision (K,): a PR curve by falling threshold. A level that is not reached counts 0.
+    """
+    # The first point with recall >= i/10, in whole numbers, so that rounding misses no level
+    level_start = np.searchsorted(tp, -(-np.arange(11) * positives // 10))
+    reached = level_start[level_start < tp.size]
+    largest_until_next = np.maximum.reduceat(precision, reached)
+    return float(np.maximum.accumulate(largest_until_next[::-1]).sum() / 11)
+
+
+def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
+    """Compute the result of `roc` from the counts of a ranking.
+
+    If a class is missing, the area and the equal error rate are NaN.
+    """
+    given_word(plot, "plot", VARIANTS)
+    p, n = ranking.positives, ranking.negatives
+    missing_total = _FLOOR if ranking.ties == "sample" else np.nan
+    tpr = ranking.tp / (p or missing_total)
+    fpr = ranking.fp / (n or missing_total)
+    auc = np.nan
+    equal_error = _EqualError(np.nan, np.nan)
+    if p and n:
+        auc = _roc_area(ranking, plot)
+        equal_error = _find_equal_error(tpr, fpr, ranking.thresholds)
+    return ROCResult(
+        **_shared_fields(ranking, tpr=tpr, fpr=fpr),
+        auc=auc,
+        eer=equal_error.rate,
+        eer_threshold=equal_error.threshold,
+        plot=plot,
+    )
+
+
+class _EqualError(NamedTuple):
+    """The equal error rate, and the threshold at which TPR reaches TNR. Both NaN if undefined."""
+
+    rate: float
+    threshold: float
+
+
+def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
+    """Find where a ROC curve (K,) by falling threshold crosses the line TPR = TNR.
+
+    - NaN if TPR is below TNR at all points
+    - if TPR and TNR both change at the crossing, because equal scores were merged, both are
+      interpolated linearly
+    - otherwise one of them stays the same, and the equal error rate is 1 minus that rate
+    """
+    # Both rates rise along the curve, so bisection finds the last point with TNR > TPR
+    s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
+    if s + 1 == tpr.size:
+        return _EqualError(np.nan, np.nan)
+    tnr = 1 - fpr[s]
+    tpr_rise, tnr_fall = tpr[s + 1] - tpr[s], tnr - (1 - fpr[s + 1])
+    if tpr_rise and tnr_fall:
+        rate = 1 - (tpr[s] + tpr_rise * (tnr - tpr[s]) / (tpr_rise + tnr_fall))
+    elif tpr_rise:
+        rate = 1 - tnr
+    else:
+        rate = 1 - tpr[s]
+    return _EqualError(float(rate), float(thresholds[s + 1]))
+
+
+def _roc_area(ranking: Ranking, plot: Variant) -> float:
+    """Return the area under a ROC curve on the axes `plot`, as `roc` defines it.
+
+    Both classes must be present. All numbers are whole up to the last division, so that the area is
+    exact. int64 may not hold twice the area under (FP, TP), but Python's integers do.
+    """
+    p, n = ranking.positives, ranking.negatives
+    last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
+    integer = object if last_tp * last_fp >= 2**63 else np.int64
+    fp_rise = np.diff(ranking.fp).astype(integer, copy=False)
+    tp = ranking.tp.astype(integer, copy=False)
+    # Twice the trapezoids under (FP, TP). If points are samples, either TP or FP rises at each, so
+    # that the trapezoids are VLFeat's rectangles.
+    twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
+    fpr_over_tpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
+    areas = {  # by the rate of the y axis
+        "tp": twice_area / (2 * p * n),
+        "fn": last_fp / n - twice_area / (2 * p * n),
         "tn": last_tp / p - fpr_over_tpr,
         "fp": fpr_over_tpr,
     }
@@ -469,25 +441,33 @@ def _roc_area(c: Ranking, plot: Variant) -> float:
 
 
 def parse_variant(name: str) -> Variant:
-    """Return the variant of `roc` with a name in VLFeat's style or in words, in any case.
+    """Parse the name of a `plot` variant of `roc`, in any case.
 
-    Raises DataError for other words.
+    Accepted are the short names, x before y ("fptp"), and the full names of two rates, y before x
+    ("recall over false positive rate"). Raises DataError for any other name.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
     """
     text = name.strip().lower()
-    parts = re.split(r" (?:over|against|versus|vs\.?) ", re.sub(r"[\s_-]+", " ", text))
-    rates = [rate for part in parts for rate, names in RATE_NAMES.items() if part in names]
+    rate_names = re.split(r" (?:over|against|versus|vs\.?) ", re.sub(r"[\s_-]+", " ", text))
+    rates = []  # such as ["tp", "fp"]
+    for rate_name in rate_names:
+        rates += [rate for rate, names in RATE_NAMES.items() if rate_name in names]
+    x_before_y = "".join(rates[::-1])
     for variant in VARIANTS:
-        if variant in (text, "".join(rates[::-1])):
+        if variant in (text, x_before_y):
             return variant
     pairs = f"{', '.join(VARIANTS)}, or Y over X such as 'TPR over FPR'"
     raise DataError(f"plot {name!r}: expected {pairs}")
 
 
 def along_curve(curve: _C) -> _C:
-    """Return a curve with its points in order. A curve of `stable` has them in input order."""
+    """Return a curve with its points by falling threshold, starting without predictions.
+
+    A curve of `stable` has its points in input order and lacks the first point, which is added.
+    Samples that are never retrieved (counts -1) are dropped. Other curves are returned unchanged.
+    """
     if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
     order = np.argsort(curve.tp + curve.fp, kind="stable")
@@ -503,18 +483,36 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve of counts at rising thresholds (T,), from (0, 0) to (1, 1)."""
-    ends = (np.inf, thresholds, -np.inf), (0, tp, positives), (0, fp, negatives)
-    t, tps, fps = (np.r_[first, np.flip(values), last] for first, values, last in ends)
-    return roc_from_ranking(Ranking(t, tps, fps, positives, negatives))
+    """Compute the ROC curve of counts at thresholds, from (0, 0) to (1, 1).
+
+    thresholds, tp, fp (T,): ascending thresholds, and the true and false positives at each.
+    """
+    ranking = Ranking(
+        thresholds=np.r_[np.inf, np.flip(thresholds), -np.inf],
+        tp=np.r_[0, np.flip(tp), positives],
+        fp=np.r_[0, np.flip(fp), negatives],
+        positives=positives,
+        negatives=negatives,
+    )
+    return roc_from_ranking(ranking)
 
 
-def _shared_fields(c: Ranking, **rates: F8) -> dict[str, Any]:
-    """Return the fields that both results have: read-only rates, counts, thresholds, and totals."""
-    arrays: dict[str, Any] = {**rates, "tp": c.tp, "fp": c.fp, "thresholds": c.thresholds}
-    if c.rows is not None:
+def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
+    """Return the fields that PRResult and ROCResult share, and `rates`, by name.
+
+    The arrays, (K,) each, are made read-only. If the ranking has `rows`, they are in input order,
+    (n,), with NaN or a count of -1 for samples that are never predicted.
+    """
+    arrays: dict[str, Any] = {
+        **rates,
+        "tp": ranking.tp,
+        "fp": ranking.fp,
+        "thresholds": ranking.thresholds,
+    }
+    rows = ranking.rows
+    if rows is not None:
         for name, values in arrays.items():
             missing = -1 if values.dtype.kind == "i" else np.nan
-            arrays[name] = np.where(c.rows >= 0, values[c.rows], missing)
+            arrays[name] = np.where(rows >= 0, values[rows], missing)
     fields = {name: read_only(np.ascontiguousarray(values)) for name, values in arrays.items()}
-    return {**fields, "positives": c.positives, "negatives": c.negatives}
+    return {**fields, "positives": ranking.positives, "negatives": ranking.negatives}

@@ -18,7 +18,7 @@ EXACT = 2**53
 
 
 class Samples(NamedTuple):
-    """Labelled scores, without the samples that are neither positive nor negative."""
+    """Samples of two classes, (n,) each. A sample may be neither positive nor negative."""
 
     positive: Bools
     negative: Bools
@@ -26,13 +26,20 @@ class Samples(NamedTuple):
 
 
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
-    """Return masks of the positives and the negatives, and the scores as float64, each (n,).
+    """Check labels and scores, and return masks of both classes and the scores, flattened to (n,).
 
-    `reading` tells which labels are positive: "binary" all but 0; "sign" those above 0, while 0 is
-    neither; "larger" the larger of two values; "auto" is "sign" if a label is negative, else
-    "binary". Bool labels are always "binary". Warns if a class is missing.
+    `reading` selects the positive labels:
+
+    - "binary": all labels but 0 (used for bool labels with any `reading`)
+    - "sign": labels above 0; labels below 0 are negative, and 0 is neither
+    - "larger": the larger of exactly two distinct labels
+    - "auto": "sign" if a label is -1, otherwise "binary"; only the labels -1, 0 and 1 are allowed
+
+    Warns if a class is missing. Raises ShapeError if the sizes differ, and DataError if a value is
+    NaN or not a number, if labels do not fit `reading`, or if an integer score exceeds 2**53.
     """
-    y, s = _real_array(labels, "labels"), _real_array(scores, "scores")
+    y = _real_array(labels, "labels")
+    s = _real_array(scores, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
@@ -46,8 +53,10 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
         if values.size != 2:
             raise DataError(f"labels: {values.size} values, expected two, of which one is larger")
         positive, negative = y == values[1], y == values[0]
+    elif reading == "binary":
+        positive, negative = y != 0, y == 0
     else:
-        positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
+        positive, negative = y > 0, y < 0
     for name, is_member in (("positives", positive), ("negatives", negative)):
         if y.size and not is_member.any():
             warn(InputWarning(f"no {name} (labels read as {reading})"))
@@ -55,57 +64,70 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
 
 
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
-    """Return "sign" or "binary" for labels of -1, 0 and 1. Raises DataError for other labels. It
-    suggests every reading that gives both classes.
+    """Return "sign" if a label (n,) is -1, and "binary" if all labels are 0 or 1.
+
+    Raises DataError if there are other labels. The error suggests each reading that would give both
+    classes.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
-    if is_other.any():
-        values = np.unique(labels)
-        options = (
-            (values.size == 2, "larger", "for the larger of two as positive"),
-            ((values == 0).any(), "binary", "for all but 0 as positive"),
-            (values[0] < 0 < values[-1], "sign", "for those above 0 as positive"),
-        )
-        raise DataError(
-            f"labels: {values.size} values with {labels[is_other.argmax()]:g} among them, "
-            "expected 0 and 1, -1 and 1, or -1, 0 and 1",
-            fix=[Setting("reading", name, effect) for fits, name, effect in options if fits],
-        )
-    return "sign" if (labels < 0).any() else "binary"
+    if not is_other.any():
+        return "sign" if (labels < 0).any() else "binary"
+    values = np.unique(labels)
+    fixes = []
+    if values.size == 2:
+        fixes.append(Setting("reading", "larger", "for the larger of two as positive"))
+    if (values == 0).any():
+        fixes.append(Setting("reading", "binary", "for all but 0 as positive"))
+    if values[0] < 0 < values[-1]:
+        fixes.append(Setting("reading", "sign", "for those above 0 as positive"))
+    raise DataError(
+        f"labels: {values.size} values with {labels[is_other.argmax()]:g} among them, "
+        "expected 0 and 1, -1 and 1, or -1, 0 and 1",
+        fix=fixes,
+    )
 
 
-def defined(first: ArrayLike, second: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Drop the undefined points at the ends of two columns, with a warning.
+def defined(ratios: ArrayLike, others: ArrayLike, name: str) -> list[NDArray[Any]]:
+    """Drop undefined points (0/0) from both ends of a curve, and warn if there are any.
 
-    An undefined point is NaN in the first column, called `name`, and 0 in the second. It is the 0/0
-    of a curve that was converted between PR and ROC space.
+    ratios (K,): the coordinate that conversion between PR and ROC space may leave NaN, precision or
+        FPR. name: its name in the warning.
+    others (K,): the other coordinate, recall or TPR. A point is undefined if its ratio is NaN and
+        this coordinate is 0.
+
+    Returns both arrays, flattened. NaN elsewhere, and arrays of different sizes, are left to the
+    checks of the caller.
     """
-    a, b = (given_array(column, name).ravel() for column in (first, second))
-    if a.size == b.size and np.isnan(a).any():
-        sound = np.flatnonzero(~(np.isnan(a) & (b == 0)))
+    x, y = given_array(ratios, name).ravel(), given_array(others, name).ravel()
+    if x.size == y.size and np.isnan(x).any():
+        sound = np.flatnonzero(~(np.isnan(x) & (y == 0)))
         inner = slice(sound[0], sound[-1] + 1) if sound.size else slice(0)
-        if n_left_out := a.size - a[inner].size:
+        n_left_out = x.size - x[inner].size
+        if n_left_out:
             warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
-        a, b = a[inner], b[inner]
-    return [a, b]
+        x, y = x[inner], y[inner]
+    return [x, y]
 
 
 def whole_number(value: float, name: str) -> int:
-    """Convert a whole number from 0 to 2**53, such as 1e4, to int. Raises DataError."""
+    """Convert a whole number from 0 to 2**53, such as 1e4, to int. Raises DataError otherwise."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(given_number(value, name, 0, EXACT, whole=True))
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Multiply rates by their total. Counts within rounding of a whole number become whole."""
+    """Multiply rates by their total. Counts within rounding of a whole number become whole.
+
+    If `total` is NaN, all counts are NaN.
+    """
     counts = rates * total
-    rounded = np.rint(rates * total)
+    rounded = np.rint(counts)
     return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
 
 
 def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Flatten values to an array of real numbers. Raises DataError for NaN and other kinds."""
+    """Flatten values to an array of real numbers, of any dtype. Raises DataError if any is NaN."""
     array = given_array(values, name).ravel()
     is_nan = np.isnan(array)
     if is_nan.any():
@@ -115,10 +137,16 @@ def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
-    """Convert the keyword arguments to float64 (K,) arrays of one length.
+    """Convert the keyword arguments to float64 arrays (K,), in the order of the keywords.
 
-    All must be finite; a "share" lies in 0 .. 1, a "count" is 0 or more and does not fall. Raises
-    DataError for other values, and ShapeError if the lengths differ.
+    `kind` says which values are allowed in all of them:
+
+    - "number": finite numbers
+    - "share": numbers from 0 to 1
+    - "count": numbers from 0 on that do not fall along the array
+
+    Raises DataError, with the keyword as name, if another value occurs, and ShapeError if the
+    lengths differ.
     """
     arrays = []
     for name, values in arguments.items():

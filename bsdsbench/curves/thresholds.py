@@ -15,7 +15,7 @@ from bsdsbench.errors import DataError, ShapeError
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdCurve(CurvePoints):
-    """Precision, TPR and FPR at each of T falling thresholds, see `threshold_curve`.
+    """Precision, TPR and FPR at each of T falling thresholds, as `threshold_curve` returns.
 
     Examples
     --------
@@ -33,33 +33,42 @@ def threshold_curve(
     instance_count: ArrayLike | None = None,
     strict: bool = False,
 ) -> ThresholdCurve:
-    """Compute precision, TPR and FPR at quantiles of the scores (Schroedl's prec_rec).
+    """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
-    The quantiles follow Hazen's rule: sorted value k of m sits at (k - 0.5)/m, linear between,
-    clamped at the ends. Duplicates are removed, and thresholds fall. They are often midpoints, so
-    the highest scores may be above all thresholds, and there is no point without predictions.
-    Without positives TPR is NaN, without negatives FPR; without rows there are no points.
+    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m,
+    quantiles between two scores are interpolated linearly, and those beyond the ends are the
+    smallest and the largest score. A quantile is often the midpoint of two scores, so the highest
+    scores may exceed all thresholds, and there is no point without predictions.
 
     Parameters
     ----------
     targets : array_like
-        (n,) positive fraction of each row, clipped to [0, 1]. With instance_count it is the number
-        of positives in the row, clipped to at most its count.
+        (n,), the positive fraction of each row, clipped to [0, 1]. With instance_count it is the
+        number of positives in the row, clipped to at most its count.
     scores : array_like
-        (n,) finite.
+        (n,), finite.
     num_thresholds : int or None
-        T: thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score. The default is
-        min(distinct scores, 100); 0 and 1 give the smallest score only.
+        T: thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
+        duplicates. The default is the number of distinct scores, but at most 100. 0 and 1 give the
+        smallest score only.
     instance_count : array_like or None
-        Number of instances in a row, one number or (n,). None: 1.
+        Number of instances in each row, one number or (n,). The default is 1.
     strict : bool
         Predict if score > threshold, and omit the smallest score, as in the copy of section 6.3 of
         the 2013 note. False: predict if score >= threshold.
 
+    Returns
+    -------
+    ThresholdCurve
+        Points by falling threshold. TPR is NaN without positives, FPR without negatives. Without
+        rows there are no points.
+
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; for NaN.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a value is NaN or infinite, or if a count is negative.
 
     Examples
     --------
@@ -69,18 +78,11 @@ def threshold_curve(
     """
     target, s = columns("number", targets=targets, scores=scores)
     if instance_count is None:
-        count = np.ones(s.size)
-        target = np.clip(target, 0, 1)
+        instances = np.ones(s.size)
+        positive_instances = np.clip(target, 0, 1)
     else:
-        (count,) = columns("number", instance_count=instance_count)
-        if count.size not in (1, s.size):
-            raise ShapeError(
-                f"instance_count: {count.size} values, expected 1 or one per score ({s.size})"
-            )
-        if (count < 0).any():
-            raise DataError("instance_count: expected numbers, 0 or more")
-        count = np.broadcast_to(count, s.shape)
-        target = np.minimum(target, count)
+        instances = _instances_per_row(instance_count, s.size)
+        positive_instances = np.minimum(target, instances)
     distinct = np.unique(s)
     n_quantiles = min(distinct.size, 100)
     if num_thresholds is not None:
@@ -90,11 +92,12 @@ def threshold_curve(
         levels = np.r_[distinct[:1], levels]
     thresholds = np.unique(levels)[::-1]
     order = np.argsort(-s, kind="stable")
-    # The first k rows in order of falling scores are predicted at a threshold
-    k = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
-    tp = np.r_[0.0, np.cumsum(target[order])][k]
-    predicted = np.r_[0.0, np.cumsum(count[order])][k]
-    positives, negatives = float(target.sum()), float((count - target).sum())
+    # The number of rows that are predicted at each threshold, the first in order of falling scores
+    n_rows = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
+    tp = np.r_[0.0, np.cumsum(positive_instances[order])][n_rows]
+    predicted = np.r_[0.0, np.cumsum(instances[order])][n_rows]
+    positives = float(positive_instances.sum())
+    negatives = float((instances - positive_instances).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         return ThresholdCurve(
             precision=read_only(tp / predicted),
@@ -106,18 +109,36 @@ def threshold_curve(
         )
 
 
-def _hazen_quantiles(values: F8, parts: int) -> F8:
-    """Return the quantiles i/parts, i = 1 .. parts - 1, of values by Hazen's rule, rising.
+def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
+    """Return the number of instances in each row, float64 (n_rows,).
 
-    Positions are computed in integers, so that a quantile at the position of a value is exactly
-    that value, which numpy does not guarantee.
+    `instance_count` is one number for all rows or (n_rows,). Raises ShapeError if it has another
+    size, and DataError if a number is negative.
+    """
+    (counts,) = columns("number", instance_count=instance_count)
+    if counts.size not in (1, n_rows):
+        raise ShapeError(
+            f"instance_count: {counts.size} values, expected 1 or one per score ({n_rows})"
+        )
+    if (counts < 0).any():
+        raise DataError("instance_count: expected numbers, 0 or more")
+    return np.broadcast_to(counts, n_rows)
+
+
+def _hazen_quantiles(values: F8, parts: int) -> F8:
+    """Return the quantiles i/parts, i = 1 .. parts - 1, by Hazen's rule, in ascending order.
+
+    values (m,): in any order. Without values there are no quantiles. Positions are computed in
+    integers, so that a quantile at the position of a value is exactly that value, which numpy does
+    not guarantee.
     """
     m = values.size
     if m == 0:
         return np.empty(0)
     ordered = np.sort(values)
-    # 0-based position of quantile i/parts: m i / parts - 1/2.
+    # The quantile i/parts has the 0-based position m i / parts - 1/2 = position / (2 parts)
     position = np.maximum(2 * m * np.arange(1, parts) - parts, 0)
-    low, remainder = np.divmod(position, 2 * parts)
-    rise = ordered[np.minimum(low + 1, m - 1)] - ordered[low]
-    return ordered[low] + rise * (remainder / (2 * parts))
+    below, remainder = np.divmod(position, 2 * parts)
+    above = np.minimum(below + 1, m - 1)
+    rise = ordered[above] - ordered[below]
+    return ordered[below] + rise * (remainder / (2 * parts))

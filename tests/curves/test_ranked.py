@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from bsdsbench import curves
-from bsdsbench.curves.ranked import rank, roc_of_counts
+from bsdsbench.curves.ranked import roc_of_counts
+from bsdsbench.curves.ranking import rank
 from bsdsbench.errors import DataError
 from tests.curves.test_curves_properties import assert_merged_is_sklearn
 from tests.reference import curves as slow

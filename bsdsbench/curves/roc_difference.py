@@ -1,0 +1,177 @@
+"""Test of the difference between two areas under ROC curves of the same samples."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsdsbench.arguments import F8, I8
+from bsdsbench.curves.samples import Bools, LabelReading, samples
+from bsdsbench.errors import DataError
+
+
+class DeLongResult(NamedTuple):
+    """The areas under two ROC curves of the same samples, and the test of their difference.
+
+    Parameters
+    ----------
+    auc, other : float
+        The areas of `scores` and of `other`.
+    difference, low, high : float
+        auc - other, and the ends of its confidence interval.
+    p : float
+        Two-sided p-value of the hypothesis of equal areas. NaN if the difference has variance 0.
+    covariance : array
+        float64 (2, 2): covariance matrix of the two areas. The square roots of its diagonal are
+        their standard errors.
+    """
+
+    auc: float
+    other: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    covariance: F8
+
+
+def delong(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    other: ArrayLike,
+    *,
+    level: float = 0.95,
+    reading: LabelReading = "auto",
+    clusters: ArrayLike | None = None,
+) -> DeLongResult:
+    """Test if two scores of the same samples have different areas under their ROC curves.
+
+    Parameters
+    ----------
+    labels : array_like
+        (n,), with the meaning that `reading` gives them.
+    scores, other : array_like
+        (n,) each, the two scores of each sample. A positive and a negative with equal scores count
+        as half a correctly ordered pair.
+    level : float
+        Confidence level of the interval, between 0 and 1.
+    reading : str
+        The meaning of labels, as in `roc`.
+    clusters : array_like or None
+        (n,), the group of each sample, such as a patient. By default samples are independent.
+
+    Returns
+    -------
+    DeLongResult
+        Both areas, their difference with a confidence interval, and the p-value.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two positives or two negatives, if all samples of a class are in one
+        cluster, or if `level` is out of range.
+
+    References
+    ----------
+    DeLong, DeLong, Clarke-Pearson, Biometrics 1988; computed by ranks as in Sun, Xu, IEEE Signal
+    Processing Letters 2014. With clusters: Obuchowski, Biometrics 1997.
+
+    Examples
+    --------
+    >>> test = delong([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [2, 1, 3, 5, 4])
+    >>> round(test.difference, 3), round(test.p, 3)
+    (-0.167, 0.48)
+    """
+    if not 0 < level < 1:
+        raise DataError(f"level {level!r}: expected a number between 0 and 1")
+    placed = [_place_samples(labels, values, reading) for values in (scores, other)]
+    above = np.array([placements.above for placements in placed])  # (2, positives)
+    below = np.array([placements.below for placements in placed])  # (2, negatives)
+    if clusters is None:
+        covariance = np.cov(above) / above.shape[1] + np.cov(below) / below.shape[1]
+    else:
+        positive, negative = placed[0].positive, placed[0].negative
+        members = np.unique(np.asarray(clusters), return_inverse=True)[1]
+        if members.shape != positive.shape:
+            raise DataError(f"clusters: shape {members.shape}, expected {positive.shape}")
+        covariance = _clustered_covariance(above, below, members[positive], members[negative])
+    auc, other_auc = above.mean(axis=1).tolist()
+    difference = auc - other_auc
+    variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+    standard_error = float(np.sqrt(max(variance, 0)))
+    half_width = NormalDist().inv_cdf((1 + level) / 2) * standard_error
+    p = float("nan")
+    if standard_error:
+        p = 2 * NormalDist().cdf(-abs(difference) / standard_error)
+    return DeLongResult(
+        auc=auc,
+        other=other_auc,
+        difference=difference,
+        low=difference - half_width,
+        high=difference + half_width,
+        p=p,
+        covariance=covariance,
+    )
+
+
+class _Placements(NamedTuple):
+    """The position of each sample of a class among the scores of the other class.
+
+    positive, negative (n,): masks of the samples
+    above (positives,): fraction of the negatives that a positive exceeds; ties count half
+    below (negatives,): fraction of the positives that exceed a negative; ties count half
+    """
+
+    positive: Bools
+    negative: Bools
+    above: F8
+    below: F8
+
+
+def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
+    """Compare each positive with all negatives and vice versa, by ranks.
+
+    Raises DataError if there are fewer than two positives or two negatives.
+    """
+    from scipy.stats import rankdata
+
+    positive, negative, s = samples(labels, scores, reading)
+    n_positive, n_negative = int(positive.sum()), int(negative.sum())
+    if min(n_positive, n_negative) < 2:
+        raise DataError(
+            f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
+        )
+    # A rank among all samples less the rank within the class is the number of the other class below
+    ranks = rankdata(np.r_[s[positive], s[negative]])
+    above = (ranks[:n_positive] - rankdata(s[positive])) / n_negative
+    below = 1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive
+    return _Placements(positive, negative, above, below)
+
+
+def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_clusters: I8) -> F8:
+    """Return the covariance matrix (2, 2) of two areas under ROC curves of clustered samples.
+
+    above (2, positives), below (2, negatives): the placements of `_Placements` by both scores.
+    positive_clusters (positives,), negative_clusters (negatives,): number of each sample's cluster.
+
+    Raises DataError if all positives or all negatives are in one cluster.
+    """
+    n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
+    sums = []  # for each class (2, clusters): the deviations from the mean, summed in each cluster
+    factors = []  # for each class: n / (n - 1), the correction of a variance over n clusters
+    for fractions, members in ((above, positive_clusters), (below, negative_clusters)):
+        n_with_class = np.unique(members).size
+        if n_with_class < 2:
+            raise DataError("clusters: one has all positives or negatives, expected two or more")
+        centred = [fraction - fraction.mean() for fraction in fractions]
+        summed = [np.bincount(members, values, n_clusters) for values in centred]
+        sums.append(np.array(summed) / members.size)
+        factors.append(n_with_class / (n_with_class - 1))
+    positives, negatives = sums
+    n_used = np.unique(np.concatenate([positive_clusters, negative_clusters])).size
+    cross = n_used / (n_used - 1) * (positives @ negatives.T)
+    within = factors[0] * (positives @ positives.T) + factors[1] * (negatives @ negatives.T)
+    return np.asarray(within + cross + cross.T)
