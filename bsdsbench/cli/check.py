@@ -71,8 +71,8 @@ def check_verb(given: Given) -> int:
     import bsdsbench as bb
     from bsdsbench.comparison import gate
     from bsdsbench.io import write_atomic
+    from bsdsbench.results.footers import left_out_notes
     from bsdsbench.results.score_names import flat_scores
-    from bsdsbench.results.score_tables import left_out_notes
 
     evaluation = bb.Evaluation.load(given.run).with_groups(given.groups, given.group_by)
     baseline, checked_scores = given.baseline, given.scores or []

@@ -11,7 +11,7 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import in_short, reference_notes
+from bsdsbench.results.footers import reference_notes, summarize_reasons
 from bsdsbench.text import counted
 
 
@@ -103,7 +103,7 @@ def _restrict_to_shared_images(
         for run, ids in zip(runs, ids_of_runs, strict=True):
             lacking = {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}
             if lacking:
-                lines.append(f"{run.name} lacks {in_short(lacking)}")
+                lines.append(f"{run.name} lacks {summarize_reasons(lacking)}")
         message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
         if shared and can_be_fixed:
             raise DataError(message, fix=Setting("common", True, "compares the shared images"))

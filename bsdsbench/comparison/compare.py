@@ -47,10 +47,11 @@ from bsdsbench.comparison.comparison import (
 from bsdsbench.comparison.ranks import ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.footers import reading_line
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import lower_is_better, score_name, usual_scores
-from bsdsbench.results.score_tables import is_area, late_starts_of, reading_line
+from bsdsbench.results.score_tables import is_area, late_starts_note
 from bsdsbench.scores.ratios import Weights
 
 
@@ -250,7 +251,7 @@ def _late_starts(
     """Return a line on the runs whose curve starts late, for each score that is an area."""
     lines = dict[str, str]()
     for metric in metrics:
-        if line := late_starts_of(runs, metric):
+        if line := late_starts_note(runs, metric):
             areas = [s for s in scores if s.startswith(f"{metric}.") and is_area(s)]
             lines |= dict.fromkeys(areas, line)
     return lines

@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
+from bsdsbench.results.footers import notes_on_left_out, signature_lines, undefined_notes
 from bsdsbench.results.references import PAIRS_LOST
 from bsdsbench.results.score_names import score_name
-from bsdsbench.results.score_tables import (
-    METHOD,
-    PART,
-    notes_on_left_out,
-    signature_lines,
-    table_column,
-    why_undefined,
-)
+from bsdsbench.results.score_tables import METHOD, PART, table_column
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted
@@ -123,7 +117,7 @@ def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Tab
         fields,
         rows,
         notes=notes,
-        row_notes=why_undefined(columns, values),
+        row_notes=undefined_notes(columns, values),
         n_labels=1 + several,
         ranked_within=PART.key,
     )
@@ -158,7 +152,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Tab
         [METHOD, *fields.values()],
         rows,
         notes=[*[letters] * several, *late, *_notes_of(compared, scores)],
-        row_notes=why_undefined(columns, values),
+        row_notes=undefined_notes(columns, values),
         sentence=f"Scores with {compared.percent} intervals from {samples}",
     )
 

@@ -48,9 +48,10 @@ from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, w
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.footers import reading_line, table_footer
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row, reading_line, table_footer
+from bsdsbench.results.score_tables import METHOD, Row
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted

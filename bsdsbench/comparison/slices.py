@@ -30,6 +30,7 @@ from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.footers import table_footer
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import (
     Partition,
@@ -44,7 +45,7 @@ from bsdsbench.results.score_names import (
     score_name,
     usual_scores,
 )
-from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
+from bsdsbench.results.score_tables import METHOD, PART, table_column
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table

@@ -40,7 +40,7 @@ from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.optional import Diagnosed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.score_tables import is_area, late_starts_of
+from bsdsbench.results.score_tables import is_area, late_starts_note
 from bsdsbench.runs.engine import evidence_of
 from bsdsbench.runs.keywords import Plan, RunKeywords, plan
 from bsdsbench.runs.sanity import (
@@ -182,7 +182,7 @@ def _late_start(inputs: _Inputs) -> str:
     """
     if inputs.counted and any(map(is_area, (c.key for c in inputs.metric.columns))):
         run = Evaluation(inputs.protocol, "maps", inputs.counted)
-        line = late_starts_of([run], inputs.metric.name)
+        line = late_starts_note([run], inputs.metric.name)
         measured = counted(len(inputs.counted), "image")
         return f"note: of the {measured} measured, {line}" if line else ""
     kept = [image.kept for image in inputs.images if image.kept]

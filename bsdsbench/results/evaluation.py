@@ -338,7 +338,8 @@ class Evaluation(TabularResult):
 
     def tables(self) -> list[Table]:
         """Return a table of scores per metric, and last a table of all images ("images")."""
-        from bsdsbench.results.score_tables import image_table, score_tables
+        from bsdsbench.results.image_tables import image_table
+        from bsdsbench.results.score_tables import score_tables
 
         return [*score_tables([self]), image_table(self)] if self.records else []
 
@@ -401,7 +402,7 @@ class Evaluation(TabularResult):
         >>> table.columns[1].key, table.rows[0][:2]
         ('ods', ['a', 1.0])
         """
-        from bsdsbench.results.score_tables import per_image
+        from bsdsbench.results.image_tables import per_image
 
         return per_image(self, metric)
 

@@ -10,7 +10,9 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.report.worst import worst_table
-from bsdsbench.results.score_tables import image_table, in_short, score_tables
+from bsdsbench.results.footers import summarize_reasons
+from bsdsbench.results.image_tables import image_table
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import to_csv, to_latex
 from tests.helpers.runs import call, command, counted, refused, write_maps
 
@@ -180,11 +182,11 @@ def test_the_gate_refuses_other_images_by_name_unless_those_in_common_are_meant(
 
 def test_reasons_are_short_and_equal_ones_stand_once():
     many = {f"i{k:02}": f"p/i{k:02}.png: no picture" for k in range(30)}
-    assert in_short(many).endswith("i19 and 10 more (no picture)")
+    assert summarize_reasons(many).endswith("i19 and 10 more (no picture)")
     long = {"a": f"p/a.png: {'x' * 40}, expected {'y' * 40}", "b": "z" * 90}
-    assert in_short(long).startswith(f"a ({'x' * 40}), b (zzz")
-    assert len(in_short(long)) < 110
-    others = in_short({f"i{k}": f"fault {k}" for k in range(25)})
+    assert summarize_reasons(long).startswith(f"a ({'x' * 40}), b (zzz")
+    assert len(summarize_reasons(long)) < 110
+    others = summarize_reasons({f"i{k}": f"fault {k}" for k in range(25)})
     assert others.endswith("i19 (fault 19), and 5 other faults")
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from bsdsbench.results.score_tables import image_table, score_tables
+from bsdsbench.results.image_tables import image_table
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import to_csv, to_html
 from bsdsbench.tables.table import to_text
 from tests.helpers.metric_cases import case_of
