@@ -304,7 +304,9 @@ def _detect(
             else:
                 record.kind = record.kind or file.kind
                 if file.kind != record.kind:
-                    raise DataError("the function returned soft maps and labels, expected one")
+                    raise DataError(
+                        "the function returned both soft maps and labels, expected one kind"
+                    )
                 if time.monotonic() - last_save > _SAVE_INTERVAL:  # also before the first map
                     record.save(maps)
                     last_save = time.monotonic()

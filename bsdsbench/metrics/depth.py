@@ -512,7 +512,7 @@ class DepthMetric(Metric[DepthOptions]):
         if ((a - a.mean()) * (b - b.mean())).mean() < -0.3 * a.std() * b.std():
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
             fix = Setting("depth.pred_holds", other)
-            yield "inverse", "depth falls where the truth's rises", fix
+            yield "inverse", "depth decreases where the true depth increases", fix
         elif abs(np.median(a - b)) > np.log(20):
-            problem = "depths are of another scale than the truth's"
+            problem = "depths have another scale than the truth"
             yield "scale", problem, Setting("depth.align", "scale", "estimates it; si needs none")

@@ -249,7 +249,7 @@ def is_run(folder: Path) -> bool:
     done = (folder / RESULT).exists()
     if not done and ((folder / RECORDS).exists() or (folder / UNFINISHED).exists()):
         raise FileFormatError(
-            f"{show(folder)}: a run that was not finished; the command that began it goes on"
+            f"{show(folder)}: an unfinished run; repeat the command that began it to continue"
         )
     return done
 

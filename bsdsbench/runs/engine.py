@@ -91,7 +91,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             if stored is not None:
                 images = f"{len(stored)} images are kept in {show(str(plan.out))}"
                 fix = (Setting("fresh", False),) if plan.fresh else ()
-                outcome = Problem(has=f"{images}: the same call goes on", fix=fix)
+                outcome = Problem(has=f"{images}: repeat the same call to continue", fix=fix)
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(outcome) from None
             raise DataError(attrs.evolve(outcome, has=f"{error}; {outcome.has}")) from None

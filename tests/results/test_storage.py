@@ -58,7 +58,7 @@ def test_a_result_names_its_counts(out, tiny, tmp_path):
 def test_a_run_that_was_not_finished_is_no_folder_of_official_files(out, left):
     (out / left).touch()
     (out / "result.json").unlink()
-    refused("was not finished", bb.Evaluation.load, out, error=FileFormatError)
+    refused("an unfinished run", bb.Evaluation.load, out, error=FileFormatError)
 
 
 def test_files_of_an_earlier_result_do_not_stay(out, tiny):

@@ -94,7 +94,10 @@ def test_a_killed_run_goes_on_to_the_same_bytes(many, undisturbed, tmp_path, exe
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("more", "again"),
-    [((), ": the same call goes on"), (("--fresh",), "the same call goes on (without --fresh)")],
+    [
+        ((), ": repeat the same call to continue"),
+        (("--fresh",), "repeat the same call to continue (without --fresh)"),
+    ],
 )
 def test_ctrl_c_stops_soon_and_says_what_is_true(many, tmp_path, more, again):
     out = tmp_path / "out"
