@@ -25,18 +25,25 @@ Image = NDArray[np.uint8]
 def canny(image: Image) -> F8:
     """Return for each pixel the share of 24 thresholds at which Canny's detector marks it.
 
-    The ridges are the same at all thresholds; they are computed once, with a threshold of 0.
+    The image is uint8 (H, W, 3), the map float64 (H, W) in [0, 1].
+
+    The ridges do not depend on the thresholds, so they are found once. At each high threshold the
+    low one is 0.4 times as large: a connected piece of ridges above the low threshold is marked if
+    any of its pixels reaches the high one.
     """
     gray = color.rgb2gray(image)
-    sigma, mode = 2.0, "constant"  # the default of `mode` changes in the next version
+    sigma = 2.0
+    mode = "constant"  # of filters at the border; the default changes in the next version
+    # Divide by the filter's weight inside the image, since pixels outside count as 0
     inside = ndi.gaussian_filter(np.ones(gray.shape), sigma, mode=mode) + np.finfo(float).eps
     smooth = ndi.gaussian_filter(gray, sigma, mode=mode) / inside
     strength = np.hypot(ndi.sobel(smooth, axis=0), ndi.sobel(smooth, axis=1))
     on_ridge = feature.canny(gray, sigma, low_threshold=0, high_threshold=0, mode=mode)
     ridges = np.where(on_ridge, strength, 0)
-    high_thresholds, counts = np.geomspace(0.03, 0.6, 24), np.zeros(gray.shape)
+    high_thresholds = np.geomspace(0.03, 0.6, 24)
+    counts = np.zeros(gray.shape)  # thresholds that mark each pixel
     for high in high_thresholds:
-        pieces, n_pieces = ndi.label(ridges >= 0.4 * high, np.ones((3, 3)))
+        pieces, n_pieces = ndi.label(ridges >= 0.4 * high, np.ones((3, 3)))  # piece 0: no ridge
         is_strong = np.zeros(n_pieces + 1, bool)
         is_strong[pieces[ridges >= high]] = True
         counts += is_strong[pieces]
@@ -56,22 +63,25 @@ def scharr(image: Image) -> F8:
 
 
 class _StructureTensorMaps(NamedTuple):
-    """An edge map before and after non-maximum suppression, each (H, W)."""
+    """An edge map before and after non-maximum suppression, float64 (H, W) in [0, 1] each."""
 
     raw: F8
     thinned: F8
 
 
 def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
-    """Return edge maps from the colour structure tensor, summed over three scales.
+    """Return edge maps of an image (H, W, 3) from its colour structure tensor at three scales.
 
-    The strength is the root of the larger eigenvalue minus 0.9 times the root of the smaller one,
-    which suppresses texture.
+    The tensor of a pixel is the 2 x 2 matrix of the gradients' products, added over the Lab
+    channels and smoothed. The strength of an edge, summed over the scales, is the root of the
+    larger eigenvalue minus 0.9 times the root of the smaller one, which suppresses texture. The map
+    is 1 - exp(-strength / 0.35). The normal of an edge is the eigenvector of the larger eigenvalue
+    of the summed tensor.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     raw = np.zeros(lab.shape[1:])
-    tensor = np.zeros(lab.shape)  # the entries yy, yx, xx, each (H, W)
-    for scale in (1.2, 2.0, 3.4):
+    tensor = np.zeros(lab.shape)  # the entries yy, yx and xx, (3, H, W)
+    for scale in (1.2, 2.0, 3.4):  # standard deviations of Gaussian derivatives, in pixels
         gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
         gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
         products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
@@ -87,7 +97,10 @@ def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
 
 
 def felzenszwalb(image: Image) -> list[NDArray[Any]]:
-    """Segment with Felzenszwalb and Huttenlocher's method at eight scales, coarse to fine."""
+    """Segment an image with Felzenszwalb and Huttenlocher's method at eight scales, coarse to fine.
+
+    Returns integer label maps (H, W).
+    """
     scales = np.geomspace(1600, 25, 8)
     return [
         segmentation.felzenszwalb(image, scale=s, sigma=0.8, min_size=max(20, int(s / 4)))
@@ -96,7 +109,7 @@ def felzenszwalb(image: Image) -> list[NDArray[Any]]:
 
 
 def slic(image: Image) -> list[NDArray[Any]]:
-    """Segment into about 25 to 800 SLIC superpixels, coarse to fine."""
+    """Segment an image into about 25, 50, .. 800 SLIC superpixels: integer label maps (H, W)."""
     return [
         segmentation.slic(image, n_segments=n, compactness=10, start_label=1)
         for n in (25, 50, 100, 200, 400, 800)
@@ -104,7 +117,10 @@ def slic(image: Image) -> list[NDArray[Any]]:
 
 
 def watershed(image: Image) -> list[NDArray[Any]]:
-    """Segment by the compact watershed of the smoothed Sobel gradient, from 25 to 800 seeds."""
+    """Segment an image by the compact watershed of its smoothed Sobel gradient.
+
+    Returns integer label maps (H, W), from 25, 50, .. 800 seeds, coarse to fine.
+    """
     gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
     return [
         segmentation.watershed(gradient, markers=n, compactness=1e-4)
@@ -113,10 +129,13 @@ def watershed(image: Image) -> list[NDArray[Any]]:
 
 
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
-    """Return the strength with 0 at pixels that have a stronger neighbour along (ny, nx).
+    """Return a copy of an edge map in which only ridges are above 0, float64 (H, W).
 
-    (ny, nx) is the normal of the edge at each pixel. The four pixels next to the border are faded
-    out. All arrays are float64 (H, W).
+    strength (H, W): of the edge at each pixel.
+    ny, nx (H, W): rows and columns of a vector along the normal of the edge, of any length.
+
+    A pixel is set to 0 if the strength is larger one pixel away along the normal, in either
+    direction, interpolated linearly. The four pixels next to the border are faded out.
     """
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
@@ -130,7 +149,10 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
 
 
 def _thinned_gradient(gy: F8, gx: F8) -> F8:
-    """Return the thinned magnitude of a gradient as a soft map in [0, 1], without weak edges."""
+    """Return the thinned magnitude of a gradient as a soft map, float64 (H, W) in [0, 1].
+
+    gy and gx (H, W) are the derivatives along rows and columns. Magnitudes below 0.06 / 3.5 give 0.
+    """
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 

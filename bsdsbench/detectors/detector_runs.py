@@ -105,7 +105,10 @@ class DetectorRun(TabularResult):
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON: name, times, failures, and scores or None."""
+        """Return plain values for JSON: the fields, with the median time and the number of images.
+
+        The scores are those of the evaluation; they and the median time are None if undefined.
+        """
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -188,7 +191,18 @@ def run(
 def _run(
     detector: Detector, function: Detector | str, images: StrPath, gt: StrPath | None, plan: Plan
 ) -> DetectorRun:
-    """Run `detector` with a resolved plan, see `run`. `function` is the user's argument."""
+    """Run the detector on the images of a folder, and evaluate its maps if there is ground truth.
+
+    detector: the function to call.
+    function: the user's argument of `run`, from which the names in run.json are made.
+    images: folder of images. gt: folder of ground truth, or None.
+    plan: the checked options of `run`. With a shard K/N only every N-th image is processed, from
+        the K-th on, in the order of ids. Images whose maps are kept from an earlier call are not
+        repeated.
+
+    Raises DataError if there are no images or one of the split is missing, if ground truth is
+    missing, or if the detector failed: on all images of the shard, or with on_error="fail" on any.
+    """
     wanted_ids = None if plan.split_file is None else read_split(plan.split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
     missing_ids = [image_id for image_id in wanted_ids or () if image_id not in photos]
@@ -239,9 +253,12 @@ def _evaluate(
     record: MapsRecord,
     plan: Plan,
 ) -> Evaluation:
-    """Score the maps of the shard's images against the ground truth in the folder `gt`.
+    """Score the detector's maps of a shard against the ground truth in the folder `gt`.
 
-    Images on which the detector failed are left out. The header describes all images in `ids`.
+    detected: the run; its failed images are left out of the scores.
+    ids: ids of all images, which the header of the evaluation describes.
+    shard_ids: ids of the images that are scored.
+    record: the detector, which is stored with the scores.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -260,13 +277,18 @@ def _evaluate(
 
 
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
-    """Return the record of a detector before its first map. `function` is the user's argument."""
-    named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
-    path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
+    """Return the record of a detector that has no maps yet.
+
+    `function` is the user's argument of `run`: MODULE:FUNCTION, the name of a baseline, or the
+    detector itself, which is then recorded as MODULE:FUNCTION too. The name in tables is that of
+    the plan, or else the function's. The hash of a file is recorded for MODULE:FUNCTION only.
+    """
+    callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
+    path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
     is_imported = path == function and ":" in path
     return MapsRecord(
         function=path,
-        name=plan.name or (named.__name__ if ":" in path else path),
+        name=plan.name or (callee.__name__ if ":" in path else path),
         tag=plan.tag,
         file=file_of(detector) if is_imported else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
@@ -277,11 +299,17 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
 def _detect(
     detector: Detector, photos: dict[str, Path], maps: Path, record: MapsRecord, plan: Plan
 ) -> dict[str, str]:
-    """Call the detector on every photo, write its maps, and return failure reasons by image id.
+    """Call the detector on each photo, write its maps, and return {image id: reason of failure}.
 
-    `record` gets the time of each call and the kind of the maps. The first call warms up and is
-    repeated. Raises DataError if the detector returns soft maps and labels, and KeyboardInterrupt,
-    with advice how to go on, if the user interrupts.
+    photos: image id -> path of the photo.
+    maps: folder for the maps and run.json.
+    record: gets the kind of the maps and the time of each call, in place. It is written to run.json
+        before the first map, then about once a second, and at the end even after an error.
+
+    The first call that succeeds only warms up: it is not timed, and the image is detected again. An
+    exception of the detector is a failure of that image. Raises DataError if some maps are soft
+    maps and others are labels, and KeyboardInterrupt, with advice on how to continue, if the user
+    interrupts.
     """
     failed = {}
     is_warm = False
@@ -324,7 +352,7 @@ def _detect(
 
 
 def machine() -> str:
-    """Describe the processor, its cores, the system and Python in one line."""
+    """Describe this computer in one line: processor, available cores, system and Python version."""
     name = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text("utf-8", "replace")

@@ -20,7 +20,10 @@ from bsdsbench.transforms.multi_scale import Detector as Detector
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Redirect standard output to standard error, and restore the working folder at the end."""
+    """Run the `with` block with standard output redirected to standard error.
+
+    The working folder is restored at the end of the block.
+    """
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -31,11 +34,14 @@ def undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def fresh_modules(name: str) -> Iterator[None]:
-    """Make imports in the `with` block load the module `name` from its current file.
+    """Import the module `name` anew from its file in the `with` block, even after an edit.
 
-    The current folder is searched first. At the end, modules imported from the current folder are
-    removed, and `sys.path` and the modules of before are restored, so that a later call loads a
-    module again after an edit or from another folder.
+    At the start, these are removed from `sys.modules`, unless they are installed or of bsdsbench:
+    the module, and all modules of its package if the package lies in the current folder. The
+    current folder is searched first. No bytecode is written.
+
+    At the end, modules imported from the current folder are removed, and `sys.path` and the earlier
+    modules are restored. So a later call may import a module of the same name from another folder.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]
@@ -62,14 +68,18 @@ def fresh_modules(name: str) -> Iterator[None]:
 
 
 def _is_installed(module: ModuleType) -> bool:
-    """Return True for a module of the standard library or of site-packages."""
+    """Return True if a module lies in the standard library or in site-packages."""
     file = getattr(module, "__file__", None) or ""
     paths = sysconfig.get_paths()
     return any(Path(file).is_relative_to(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies in this folder."""
+    """Return True if a module, or its top-level package, lies in a folder.
+
+    Both the folder and its resolved path are compared. A module without a file, such as one that is
+    built in, lies in no folder.
+    """
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     # A namespace package has no file, only folders
@@ -82,7 +92,10 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def file_of(detector: Detector) -> dict[str, str] | None:
-    """Return "name" and "blake2b" of the file that defines a function, or None if there is none."""
+    """Return the name and hash of the file that defines a function, or None if it has no file.
+
+    The keys are "name", without the folder, and "blake2b", the hexadecimal hash of its content.
+    """
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None
@@ -91,9 +104,11 @@ def file_of(detector: Detector) -> dict[str, str] | None:
 
 
 def load_function(spec: str) -> Detector:
-    """Import the function "MODULE:FUNCTION", or return the baseline with the name `spec`.
+    """Return the detector that a user named.
 
-    Raises DataError if the import fails or the module has no such function.
+    "MODULE:FUNCTION" is imported; FUNCTION may be a path such as "Class.method". A text without
+    ":" is the name of a baseline. Raises DataError if the import fails, or if the module has no
+    function, or bsdsbench no baseline, of this name.
     """
     if ":" not in spec:
         from bsdsbench.detectors.baselines import baseline
@@ -113,7 +128,10 @@ def load_function(spec: str) -> Detector:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason of a failure as one short line."""
+    """Return the reason of a failure as one line of at most 300 characters.
+
+    The message of a DataError is returned unchanged.
+    """
     if isinstance(error, DataError):
         return str(error)
     return visible(f"{type(error).__name__}: {error}")[:300]

@@ -54,30 +54,40 @@ class MapsRecord:
     scales: str | None = None
 
     def detector(self) -> dict[str, object]:
-        """Return the fields that identify the detector, for the provenance of its scores."""
+        """Return the fields that identify the detector, which are stored with its scores.
+
+        These are function, name, tag, file and versions, and scales if there are several.
+        """
         names = ["function", "name", "tag", "file", "versions"]
         if self.scales:
             names.append("scales")
         return {name: getattr(self, name) for name in names}
 
     def save(self, maps: Path) -> None:
-        """Write run.json into the folder `maps`, without a kind or scales that are None."""
+        """Write the record to run.json in the folder `maps`, without a kind or scales of None."""
         optional = ("kind", "scales")
         fields = {k: v for k, v in asdict(self).items() if v or k not in optional}
         write_atomic(maps / RUN_FILE, as_json(fields))
 
 
 def maps_in(maps: Path) -> list[Path]:
-    """Return the files of a folder that have the suffix of a map."""
+    """Return the files directly in the folder `maps` that have the suffix of a map."""
     return [path for path in maps.iterdir() if path.suffix in _SUFFIXES]
 
 
 def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> set[str]:
-    """Create the folder of maps, or prepare an existing one. Returns the ids of maps that are kept.
+    """Create or reopen the folder of a detector's maps, and return the ids of maps that are kept.
 
-    With `resume` the maps are kept, and `record` gets their kind, date and times. With `fresh` they
-    are deleted. Raises DataError if maps exist and neither is set, if bsdsbench did not write them,
-    or, with `resume`, if a different detector made them. Warns if its file has changed.
+    record: describes the detector of this run. If maps are kept, it gets their kind and date, and
+        the times of their calls, in place.
+
+    The cases, in order:
+    - the folder holds no maps: nothing is kept
+    - bsdsbench did not write the maps: DataError
+    - `fresh`: the maps are deleted, nothing is kept
+    - `resume` is not set: DataError, which names both options
+    - the maps are of another function, tag or scales: DataError
+    - otherwise all maps are kept; a warning is given if the detector's file has changed since
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -113,21 +123,29 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 
 
 class MapFile(NamedTuple):
-    """The file of a map: its kind ("soft" or "labels"), suffix and bytes.
+    """The content of a map's file.
 
-    A .mat file of several label maps has the kind "soft", because its content shows what it holds.
+    Several label maps in one .mat file have the kind "soft", because a reader of such files sees
+    from their content that they hold labels.
     """
 
-    kind: str
-    suffix: str
+    kind: str  # "soft" or "labels"
+    suffix: str  # ".png" or ".mat"
     content: bytes
 
 
 def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
-    """Encode what a detector returned for an image of `shape` (H, W).
+    """Encode what a detector returned for an image of `shape` (H, W) as the content of a file.
 
-    A list of label maps becomes a .mat file, one map a PNG. Raises DataError if the shape or type
-    is wrong, or if values are NaN or out of range.
+    The cases, in order:
+    - a list or tuple of integer label maps (H, W): a .mat file with the cell array `segs`
+    - an integer map other than uint8 and uint16: labels, as a PNG of 16 bits
+    - a map of uint8 or uint16: a soft map, as a PNG with these values
+    - a map of bool: a soft map, as a PNG of 0 and 255
+    - a map of floats in [0, 1]: a soft map, as a PNG of 16 bits, rounded to 1 / 65535
+
+    Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
+    range.
     """
     if isinstance(answer, list | tuple):
         from scipy.io import savemat
@@ -155,9 +173,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return a label map with its labels replaced by 1 .. n, in their order.
+    """Return a label map (H, W) with its n labels replaced by 1 .. n, in ascending order.
 
-    Raises DataError if the shape or type is wrong, or if there are more than 65535 labels.
+    Raises DataError if the map does not have this shape, is not of integers or bool, or has more
+    than 65535 labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

@@ -26,14 +26,17 @@ def nms_files(
     protocol: Protocol,
     progress: Progress | None = None,
 ) -> int:
-    """Apply NMS to every soft map of a folder, and write the results as PNG into `target`.
+    """Apply NMS to the soft maps of a folder, and write a PNG per image into `target`.
 
-    With several folders, the maps of an image are averaged first. `target` is created if it is
-    missing, and files with the same names are replaced. The bit depth is nms_params.bits, or 8 if
-    that is 0. Returns the number of images.
+    source: a folder, or several with maps of the same images. Maps of an image are averaged first.
+    target: created if it is missing. Files of the same names are replaced.
+    protocol: its invert, normalise and nms_params are applied. The maps have nms_params.bits bits,
+        or 8 if that is 0.
+    progress: called after each image with the number of images done, of all images, and the id.
 
-    Raises DataError if `target` is one of the sources or the folders hold different images. The
-    problems of single files are raised together at the end.
+    Returns the number of images. Raises DataError before anything is written if a folder has no
+    maps, if `target` is one of the sources, or if the folders hold different images. Problems of
+    single files do not stop the others; they are raised together at the end.
     """
     sources = [Path(folder) for folder in _as_list(source)]
     target = Path(target)
@@ -62,12 +65,12 @@ def nms_files(
 
 
 def _as_list(source: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
-    """Return one folder or several folders as a sequence."""
+    """Return a folder or several folders as a sequence of folders."""
     return [source] if isinstance(source, str | os.PathLike) else source
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for results holds maps, and so may be meant as an input."""
+    """Raise DataError if a folder for results holds maps, and so was perhaps meant as an input."""
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -76,24 +79,27 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the maps of a folder by image id, and append an error to `errors` for a repeated id.
+    """Return the path of each map directly in a folder, by image id.
 
-    Raises DataError if there are no maps.
+    If two maps have the same id, the first is returned and an error is appended to `errors`. Raises
+    DataError if the folder holds no maps.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
         raise DataError(f"{show(folder)}: no soft maps, expected a folder of them")
-    by_id = dict[str, Path]()
+    path_of = dict[str, Path]()
     for path in files:
-        if by_id.setdefault(id_of(path), path) is not path:
-            errors.append(DataError(f"{show(path)}: {by_id[id_of(path)].name} has the same id"))
-    return by_id
+        earlier = path_of.setdefault(id_of(path), path)
+        if earlier is not path:
+            errors.append(DataError(f"{show(path)}: {earlier.name} has the same id"))
+    return path_of
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Return the map of a single file unchanged, or the mean of several maps as float64.
+    """Read the maps (H, W) of an image and return their mean, float64 in [0, 1].
 
-    Raises DataError if the sizes differ.
+    A single map is returned as it is, in its own dtype. Raises DataError if the sizes differ or a
+    file cannot be read.
     """
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):

@@ -174,9 +174,8 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Check an image's counts and return them as `Counts` or `MatchCounts`.
 
     The cases, in order:
-    - `thresholds` and all four MATCH_COLUMNS as separate arrays (..., T), as earlier versions
-      stored
-      them: the columns are joined to `matches` (..., T, 4), and a `MatchCounts` is returned
+    - `thresholds` and all four MATCH_COLUMNS as separate arrays (..., T), the form of earlier
+      versions: the columns are joined to `matches` (..., T, 4), and returned as `MatchCounts`
     - `arrays` is a `Counts` already: returned unchanged
     - `thresholds` (T,) and `matches` (..., T, 4): returned as `MatchCounts`
     - any other arrays: returned as `Counts`
@@ -398,9 +397,7 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return the evidence of both sides for a metric: its own, or else that of the first
-        metric.
-        """
+        """Return the evidence of both sides for a metric, by default that of the first metric."""
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:

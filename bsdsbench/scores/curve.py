@@ -158,8 +158,9 @@ class PRCurve(TabularCurve):
         return _operating_point(point)
 
     def points(self) -> dict[str, F8]:
-        """Return the columns thresholds, precision, recall and f by name, (T,), or (S, T) for a
-        stack.
+        """Return thresholds, precision, recall and f by name.
+
+        Each is float64 (T,). In a stack all but the thresholds are (S, T).
         """
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
