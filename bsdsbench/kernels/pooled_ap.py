@@ -7,15 +7,16 @@ from bsdsbench.kernels.jit import kernel
 
 @kernel
 def sum_interpolated_precision(image, score, hits, weights):
-    """Sum the interpolated precision over hits, for S weighted samples of the images.
+    """Sum the interpolated precision over hits, for S samples of the images: float64 (S, K).
 
-    The interpolated precision of a hit is the largest precision from its rank on. The sum over the
-    number of objects is the area under the interpolated precision-recall curve.
+    The interpolated precision of a hit is the largest precision at its rank or a later one. The sum
+    divided by the number of objects is the area under the interpolated precision-recall curve.
 
-    `image` and `score` (L,) are the image index and the score of each prediction, by falling score;
-    ties are sorted by image. `hits`, bool (L, K), tells whether a prediction is a hit under each of
-    K matching rules. `weights`, int64 (S, N), is the number of copies of each of N images in each
-    sample; the copies of an image are adjacent within ties. Returns float64 (S, K).
+    image int (L,): index of the image of each of L predictions.
+    score float64 (L,): in descending order; predictions of equal score are sorted by image.
+    hits bool (L, K): whether a prediction is a hit, under each of K matching rules.
+    weights int64 (S, N): number of copies of each of N images in each sample. Of predictions with
+        equal scores, those of a copy of an image stay together.
     """
     n_samples, n_rules, n = len(weights), hits.shape[1], len(image)
     sums = np.zeros((n_samples, n_rules))
@@ -23,9 +24,9 @@ def sum_interpolated_precision(image, score, hits, weights):
         total = 0
         for i in range(n):
             total += weights[s, image[i]]
-        order = np.empty(total, np.int64)
+        order = np.empty(total, np.int64)  # the prediction at each rank of the sample
         rank, first = 0, 0
-        while first < n:
+        while first < n:  # first : last are an image's predictions of one score
             last = first + 1
             while last < n and image[last] == image[first] and score[last] == score[first]:
                 last += 1
@@ -35,10 +36,10 @@ def sum_interpolated_precision(image, score, hits, weights):
                     rank += 1
             first = last
         for k in range(n_rules):
-            n_hits = 0  # among the predictions up to a rank
+            n_hits = 0  # among the predictions up to a rank, at first the last one
             for r in range(total):
                 n_hits += hits[order[r], k]
-            best = 0.0
+            best = 0.0  # the largest precision from rank r on
             for r in range(total - 1, -1, -1):
                 best = max(best, n_hits / (r + 1))
                 if hits[order[r], k]:

@@ -18,15 +18,20 @@ _UNREACHED = np.int64(2**62)
 
 
 def largest_total(indptr: I8, cols: I4, counts: I8, col_start: I8) -> int:
-    """Return the largest total intersection of regions paired one to one with annotators'.
+    """Return the largest total intersection, in pixels, of one-to-one pairs of regions.
 
-    The total is summed over annotators. `indptr`, `cols` and `counts` form a table of
-    contingency.py. The columns of annotator k are col_start[k] : col_start[k+1].
+    The regions of the segmentation are paired with those of each annotator in turn, and the totals
+    are summed over annotators.
+
+    indptr int64, cols int32, counts int64: the table of overlaps in CSR form. Row r, a region of
+        the segmentation, meets the annotated region cols[e] in counts[e] pixels, e from indptr[r]
+        to indptr[r + 1] - 1.
+    col_start int64 (A + 1,): the columns of annotator k are col_start[k] : col_start[k + 1].
     """
     n_rows = indptr.size - 1
     n_cols = int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(indptr))
-    table = tabulate(cols, row_of_cell, counts, n_cols, n_rows)
+    table = tabulate(cols, row_of_cell, counts, n_cols, n_rows)  # transposed: column by column
     work_space = *np.empty((6, n_rows), np.int64), *np.empty((3, n_cols), np.int64)
     return sum(_assign_columns(*table, *ends, *work_space) for ends in pairwise(col_start))
 
@@ -48,11 +53,22 @@ def _assign_columns(
     col_potential,
     scanned,
 ):
-    """Pair the columns first .. last-1 with rows. Returns the total intersection of the pairs.
+    """Pair the columns first .. last - 1 with rows, and return the largest total intersection.
 
-    The cells of column c are start[c] : start[c+1], with their rows and pixels n. The other arrays
-    are work space, int64 (rows,) and (columns,). `row_potential` is never positive. `parent_col` is
-    the column from which a row was reached.
+    start int64 (columns + 1,), rows int32, n int64 (cells,): column c meets row rows[e] in n[e]
+        pixels, e from start[c] to start[c + 1] - 1.
+
+    The rest is work space with any content, int64. Columns are counted from `first` on.
+    col_of_row, row_of_col: the partner of each row and column, or -1.
+    row_potential, col_potential: the dual variables; those of rows are never positive.
+    dist, parent_col (rows,): cost of the cheapest path from the new column to a row, and the column
+        before the row on this path.
+    done (rows,): 1 if the distance of a row is final.
+    seen, scanned: lists of the rows with a distance, and of the columns on paths.
+
+    Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
+    reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
+    Then the potentials are updated, and pairs along the path are exchanged.
     """
     for r in range(dist.size):
         col_of_row[r], row_potential[r], dist[r], done[r] = -1, 0, _UNREACHED, 0
@@ -62,7 +78,8 @@ def _assign_columns(
         n_seen = n_scanned = 0
         length = np.int64(0)
         # A path may also end at a column that gives its row away and stays unmatched.
-        c, unmatched, unmatched_dist, end = new, -1, _UNREACHED, -1
+        unmatched, unmatched_dist = -1, _UNREACHED
+        c, end = new, -1  # the column to scan, and the free row at the end of the path
         while True:
             scanned[n_scanned] = c
             n_scanned += 1
@@ -116,7 +133,10 @@ def _assign_columns(
 
 @kernel(inline="always")
 def _nearest_row(seen, done, dist):
-    """Return the nearest of the rows `seen` that are not done (the first of equals), or -1."""
+    """Return the row with the least distance in the list `seen`, or -1 if all rows are done.
+
+    done, dist (rows,): as in `_assign_columns`. Of equal distances the first row is returned.
+    """
     nearest = -1
     for r in seen:
         if not done[r] and (nearest < 0 or dist[r] < dist[nearest]):

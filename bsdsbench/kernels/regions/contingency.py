@@ -22,14 +22,16 @@ from bsdsbench.kernels.jit import kernel
 # Overlaps that make an object and a part, and the credit of a part: Pont-Tuset and Marques,
 # Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
+_NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
 Cells: TypeAlias = tuple[I8, I4, I8]  # indptr, cols, counts
 
 
 def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
-    """Number the regions of a flat int32 label map 0, 1, ... in the order of their first pixels.
+    """Number the regions of a flat label map 0, 1, ... in the order of their first pixels.
 
-    Labels lie in [low, low + span). Returns the map of these numbers, int32 (N,), and the area of
-    each region, int64 (regions,).
+    labels int32 (N,): with values from low to low + span - 1.
+
+    Returns the map of numbers, int32 (N,), and the area of each region in pixels, int64 (regions,).
     """
     numbered, area = np.empty(labels.size, np.int32), np.zeros(min(span, labels.size), np.int64)
     n_regions = _renumber(labels, low, np.full(span, -1, np.int32), numbered, area)
@@ -38,7 +40,13 @@ def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
 
 @kernel(_nrt=False)
 def _renumber(labels, low, number_of_label, numbered, area):
-    """Write the numbers and areas of `renumber`. Returns the number of regions."""
+    """Number the labels in the order of their first pixels, and return how many there are.
+
+    labels int32 (N,): values from `low` to low + span - 1.
+    number_of_label int32 (span,): work space, -1 on entry. The number of label low + i, or -1.
+    numbered int32 (N,): receives the number of each pixel's label.
+    area int64 (regions or more,): 0 on entry, receives the pixels of each number.
+    """
     n_regions = 0
     for p in range(labels.size):
         label = labels[p] - low
@@ -51,15 +59,15 @@ def _renumber(labels, low, number_of_label, numbered, area):
 
 
 def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
-    """Count the pixels of each pair of values at the same place of two flat int64 maps.
+    """Count the pixels of each pair of values that two flat int64 maps (N,) have at a place.
 
-    Returns the pairs, int64 (3, n), and the index of each pixel's pair, int32 (N,). A pair is the
-    value in pred, the value in gt and the number of pixels. Pairs are in the order of their first
-    pixels.
+    Returns the pairs, int64 (3, n), and the index of each pixel's pair, int32 (N,). The rows are
+    the value in pred, the value in gt and the number of pixels. Pairs are in the order of their
+    first pixels.
 
-    The pairs are found in a hash table with open addressing (`slots`, at most half full), which is
-    searched once per run of pixels with the same pair. If it is full, the known pairs are counted
-    into a larger table as if they were pixels.
+    The pairs are found in a hash table with open addressing, which is at most half full, and is
+    searched once per run of pixels with the same pair. If there is no room for another pair, the
+    known pairs are entered into a larger table as if they were pixels.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     pairs = np.empty((3, 0), np.int64)
@@ -78,11 +86,19 @@ def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
-    """Count pairs as `value_pairs` does, from pixel p on, if n pairs are known.
+    """Count the pixels from p on by their pair of values (pred, gt).
 
-    `slots`, int32 with a power of two as length, holds the index of a pair in `pairs`, or -1.
-    Returns the number of pairs, and the first pixel of a pair for which `pairs` has no room, or the
-    end. Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
+    pred, gt int64 (N,): the two maps.
+    n: number of pairs that are known on entry.
+    pairs int64 (3, capacity): changed in place. Column k holds the value in pred, the value in gt
+        and the number of pixels of pair k.
+    slots int32 (a power of two,): changed in place. The hash table: the index of a pair, or -1.
+    pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
+
+    Returns the number of known pairs, and the first pixel that is not counted: N, or the first
+    pixel of a new pair for which `pairs` has no room.
+
+    Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
     """
     one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
     last = np.uint64(slots.size - 1)
@@ -112,14 +128,15 @@ def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
 
 
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
-    """Return the overlaps of a segmentation with each annotator's, run by run of pixels.
+    """List the runs of pixels with the same pair of regions in a segmentation and an annotator's.
 
-    `labels`, int32 (N,), are the regions 0, 1, ... of the segmentation, which are the table's rows.
-    `gts`, int32 (A, N), are the regions of each annotator. `col_start`, int64 (A + 1,), is the
-    table's column of each annotator's region 0.
+    labels int32 (N,): region 0, 1, ... of each pixel in the segmentation, a row of the table.
+    gts int32 (A, N): region 0, 1, ... of each pixel in each annotator's segmentation.
+    col_start int64 (A + 1,): column of the table for region 0 of each annotator, and the number of
+        columns at the end.
 
-    Returns row, column and number of pixels of each run, (n,) each. A cell of the table may have
-    many runs, which `tabulate` adds up.
+    Returns row int32, column int32 and number of pixels int64 of each run, (n,) each. A cell of the
+    table may have many runs; `tabulate` adds them up.
     """
     (rows, cols), counts = np.empty((2, gts.size), np.int32), np.empty(gts.size, np.int64)
     n = _find_runs(labels, gts, col_start, rows, cols, counts)
@@ -128,7 +145,11 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
 
 @kernel(_nrt=False)
 def _find_runs(labels, gts, col_start, rows, cols, counts):
-    """Write the rows, columns and counts of `overlap_runs`. Returns the number of runs."""
+    """Write the runs of `overlap_runs`, and return their number n.
+
+    rows, cols int32, counts int64 (A N,): the first n elements receive row, column and number of
+    pixels of each run. The other arguments are those of `overlap_runs`.
+    """
     (n_ann, n_px), n = gts.shape, 0
     for k in range(n_ann):
         first, row, col = 0, labels[0], gts[k, 0]
@@ -145,11 +166,13 @@ def _find_runs(labels, gts, col_start, rows, cols, counts):
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
-    """Build a table from (row, column, pixels) triples. Triples of the same cell are added.
+    """Build a sparse table in CSR form from triples of row, column and number of pixels.
 
-    `rows`, `cols` and `counts` are (n,) each, in any order. Returns indptr (n_rows + 1,), cols and
-    counts of the table. The triples are sorted by two stable counting sorts, by column and then by
-    row.
+    rows int32, cols int32, counts int64 (n,): the triples, in any order. Triples of the same cell
+        are added.
+
+    Returns indptr int64 (n_rows + 1,), cols int32 and counts int64 (cells,). The cells of row r are
+    indptr[r] : indptr[r + 1], with ascending columns.
     """
     cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
     indptr, start, row_end = np.zeros((3, n_rows + 1), np.int64)
@@ -162,10 +185,18 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 
 @kernel(_nrt=False)
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
-    """Write the table of `tabulate`. Returns the number of its cells. `col_fill`, `by_col`, `start`
-    and `row_end` are work space for the sorts. All but `by_col` are 0 on entry.
+    """Write the table of `tabulate`, and return the number of its cells.
+
+    rows int32, cols int32, counts int64 (n,): the triples.
+    indptr int64 (n_rows + 1,), cell_col int32 and cell_count int64 (n,): receive the table. indptr
+        and cell_count are 0 on entry.
+    col_fill int64 (n_cols + 1,), by_col int64 (n,), start and row_end int64 (n_rows + 1,): work
+        space. All but by_col are 0 on entry.
+
+    The triples are sorted by column, then by row, with two stable counting sorts.
     """
     n, n_rows = rows.size, start.size - 1
+    # by_col: the triples by column. col_fill: where the next triple of a column goes.
     for e in range(n):
         col_fill[cols[e] + 1] += 1
     for c in range(col_fill.size - 1):
@@ -174,6 +205,7 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
         by_col[col_fill[cols[e]]] = e
         col_fill[cols[e]] += 1
 
+    # Row r has room for all its triples from start[r] on, and is filled up to row_end[r]
     for e in range(n):
         start[rows[e] + 1] += 1
     for r in range(n_rows):
@@ -217,8 +249,12 @@ class OverlapSums(NamedTuple):
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Return the sums of a table whose rows and columns have the given areas. `ann_of_col` is the
-    annotator of each column.
+    """Return the sums over the cells of a table that region measures need.
+
+    table: indptr, cols and counts of the table, in CSR form.
+    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
+    ann_of_col int32 (n_cols,): index of each column's annotator, ascending.
+    n_ann: number of annotators.
     """
     best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
     ints, floats = np.zeros((n_ann, 3), np.int64), np.zeros((n_ann, 5))
@@ -230,8 +266,15 @@ def overlap_sums(
 def _add_overlaps(
     indptr, cols, counts, row_area, col_area, ann_of_col, best_gt, largest, ints, floats
 ):
-    """Add up the fields of `OverlapSums` in one pass over the cells. Returns `covered_pred`.
-    `largest`, 0 on entry, receives the largest n of each column.
+    """Add up the fields of `OverlapSums` in one pass over the cells, and return `covered_pred`.
+
+    indptr, cols, counts: the table in CSR form; a cell has n = counts[e] pixels.
+    row_area int64 (n_rows,), col_area int64 (n_cols,): the areas a and b of its row and its column.
+    ann_of_col int32 (n_cols,): the annotator of each column, ascending.
+    best_gt float64 (n_cols,): 0 on entry, receives the largest IoU of each column.
+    largest int64 (n_cols,): 0 on entry, receives the largest n of each column.
+    ints int64 (A, 3), floats float64 (A, 5): 0 on entry, receive the sums of each annotator. Their
+        columns are those of `OverlapSums`.
     """
     covered_pred = 0.0
     for r in range(row_area.size):
@@ -246,7 +289,7 @@ def _add_overlaps(
             best_pred = max(best_pred, iou)
             largest[c] = max(largest[c], n)
             row_largest = max(row_largest, n)
-            if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:
+            if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:  # the annotator's last cell
                 ints[k, 2] += row_largest
                 row_largest = 0
             outside_pred = 1.0 - n / row_area[r]  # the share of the row outside this cell
@@ -265,7 +308,10 @@ def _add_overlaps(
 
 @kernel(_nrt=False)
 def squares_and_bits(area):
-    """Return sum a^2, an integer, and sum a log2 a over areas a, added in order."""
+    """Return sum a^2, an integer, and sum a log2 a, a float, over the areas a int64 (regions,).
+
+    The areas are added in order.
+    """
     squares, bits = np.int64(0), 0.0
     for a in area:
         squares += a * a
@@ -281,61 +327,92 @@ def fop_sums(
     col_candidate: Bool,
     n_ann: int,
 ) -> tuple[float, float]:
-    """Return the numerators of precision and recall for objects and parts.
+    """Return the numerators of precision and of recall for objects and parts.
 
-    Measure of Pont-Tuset and Marques (PAMI 2016): a region counts 1 as an object, BETA as a part,
-    else the share of it that its fragments cover. Only candidates count: row_candidate bool
-    (n_rows,), col_candidate bool (n_cols,). Areas as for `overlap_sums`.
+    A region counts 1 as an object and BETA as a part. Otherwise it counts the share of its area
+    that its fragments cover: the regions of the other side that lie almost entirely within it
+    (Pont-Tuset and Marques, PAMI 2016).
+
+    table: indptr, cols and counts in CSR form. Rows are predicted regions, columns annotated ones.
+    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
+    row_candidate bool (n_rows,), col_candidate bool (n_cols,): the regions that count.
+    n_ann: number of annotators, over which the covered share of a predicted region is averaged.
     """
-    sizes = row_area.size, col_area.size
-    classes, shares = [np.zeros(n, np.int64) for n in sizes], [np.zeros(n) for n in sizes]
-    candidates = row_candidate, col_candidate
-    _classify(*table, row_area, col_area, *candidates, *classes, *shares)
-    shares[0] /= n_ann
-    pred, gt = map(_sum_credits, classes, shares, candidates)
-    return pred, gt
+    pred_class, pred_covered = np.zeros(row_area.size, np.int64), np.zeros(row_area.size)
+    gt_class, gt_covered = np.zeros(col_area.size, np.int64), np.zeros(col_area.size)
+    _classify(
+        *table,
+        row_area,
+        col_area,
+        row_candidate,
+        col_candidate,
+        pred_class,
+        gt_class,
+        pred_covered,
+        gt_covered,
+    )
+    pred_covered /= n_ann
+    pred_sum = _sum_credits(pred_class, pred_covered, row_candidate)
+    gt_sum = _sum_credits(gt_class, gt_covered, col_candidate)
+    return pred_sum, gt_sum
 
 
-def _sum_credits(classes: I8, fraction: F8, is_candidate: Bool) -> float:
-    """Sum the regions' credits in order. Returns 0 without a candidate."""
-    credits = np.where(classes == 2, 1.0, np.where(classes == 1, BETA, fraction))[is_candidate]
-    return float(np.cumsum(credits)[-1]) if credits.size else 0.0
+def _sum_credits(classes: I8, covered: F8, is_candidate: Bool) -> float:
+    """Sum the credits of candidates: 1 for an object, BETA for a part, else the covered share.
+
+    classes int64, covered float64, is_candidate bool (regions,). The credits are added in order.
+    Returns 0.0 without a candidate.
+    """
+    credits = np.where(classes == _OBJECT, 1.0, np.where(classes == _PART, BETA, covered))
+    of_candidates = credits[is_candidate]
+    return float(np.cumsum(of_candidates)[-1]) if of_candidates.size else 0.0
 
 
 @kernel(_nrt=False)
 def _classify(
     indptr,
     cols,
-    counts,
-    row_area,
-    col_area,
-    row_candidate,
-    col_candidate,
-    row_class,
-    col_class,
-    under,
-    over,
+    overlaps,
+    pred_area,
+    gt_area,
+    pred_candidate,
+    gt_candidate,
+    pred_class,
+    gt_class,
+    pred_covered,
+    gt_covered,
 ):
-    """Set the classes of regions (2 object, 1 part, 0 neither) and the covered fractions.
+    """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
 
-    `under` is the fraction of a row that consists of whole annotated regions, `over` the fraction
-    of a column that consists of whole rows.
+    indptr, cols, overlaps: the table in CSR form. Predicted region r, a row, meets annotated region
+        cols[e] in overlaps[e] pixels, e from indptr[r] to indptr[r + 1] - 1.
+    pred_area, gt_area int64: pixels of each region.
+    pred_candidate, gt_candidate bool: only pairs of two candidates give a class.
+    pred_class, gt_class int64: receive _OBJECT, _PART or _NEITHER; _NEITHER on entry.
+    pred_covered, gt_covered float64: receive the share of each region that is covered by regions of
+        the other side that lie almost entirely within it; 0 on entry. A pair of regions that both
+        lie almost entirely in each other is not included.
+
+    "Almost entirely" means the share GAMMA_OBJECT or more. A region is an object if it has such a
+    partner in both directions. It is a part if it lies almost entirely in a region of which it is
+    at least the share GAMMA_PART.
     """
-    for r in range(row_area.size):
+    for r in range(pred_area.size):
         for e in range(indptr[r], indptr[r + 1]):
             c = cols[e]
-            recall = counts[e] / col_area[c]
-            precision = counts[e] / row_area[r]
-            if precision >= GAMMA_OBJECT and recall < GAMMA_OBJECT:
-                over[c] += recall
-            elif recall >= GAMMA_OBJECT and precision < GAMMA_OBJECT:
-                under[r] += precision
-            if not (row_candidate[r] and col_candidate[c]):
+            recall = overlaps[e] / gt_area[c]
+            precision = overlaps[e] / pred_area[r]
+            pred_inside, gt_inside = precision >= GAMMA_OBJECT, recall >= GAMMA_OBJECT
+            if pred_inside and not gt_inside:
+                gt_covered[c] += recall
+            elif gt_inside and not pred_inside:
+                pred_covered[r] += precision
+            if not (pred_candidate[r] and gt_candidate[c]):
                 continue
-            if recall >= GAMMA_OBJECT and precision >= GAMMA_OBJECT:
-                row_class[r] = 2
-                col_class[c] = 2
-            elif recall >= GAMMA_PART and precision >= GAMMA_OBJECT:
-                row_class[r] = max(row_class[r], 1)
-            elif recall >= GAMMA_OBJECT and precision >= GAMMA_PART:
-                col_class[c] = max(col_class[c], 1)
+            if gt_inside and pred_inside:
+                pred_class[r] = _OBJECT
+                gt_class[c] = _OBJECT
+            elif recall >= GAMMA_PART and pred_inside:
+                pred_class[r] = max(pred_class[r], _PART)
+            elif gt_inside and precision >= GAMMA_PART:
+                gt_class[c] = max(gt_class[c], _PART)

@@ -24,12 +24,14 @@ from bsdsbench.kernels.jit import inner, kernel
 
 
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
-    """Return the index of the first threshold at which pixels join their neighbours.
+    """Return the index of the first threshold at which each pixel joins its neighbours.
 
-    `ucm2` (2H+1, 2W+1) is an ultrametric contour map at double size, `thresholds` (T,) are
-    increasing. `corners` is True for the official rule, which looks at corners too, and False for
-    SEISM's. Returns int32 (2, H, W) for the right neighbour and for the neighbour below; T means
-    never.
+    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size, any real dtype.
+    thresholds float64 (T,): in ascending order.
+    corners: True for the official rule, which looks at corners too; False for SEISM's.
+
+    Returns int32 (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. T
+    means never; T is also the value of pixels without that neighbour.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -39,7 +41,12 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Write the indices of `join_levels` into `levels`."""
+    """Write the indices of `join_levels` into `levels`, int32 (2, H, W), T on entry.
+
+    Pixel (i, j) is ucm2[2 i + 1, 2 j + 1]. The contour to its right neighbour is one element to the
+    right, the contour to the neighbour below one element below; corners lie at both ends of a
+    contour.
+    """
     _, height, width = levels.shape
     for i in range(height):
         for j in range(width):
@@ -58,7 +65,10 @@ def _find_levels(ucm2, thresholds, corners, levels):
 
 @inner
 def _level(value, thresholds):
-    """Return the index of the first threshold that is not below the value, by bisection."""
+    """Return the index of the first threshold that is not below a value, or T if all are below.
+
+    thresholds float64 (T,): in ascending order, T >= 1.
+    """
     if value <= thresholds[0]:  # true for nearly all elements
         return 0
     low, high = 1, thresholds.size
@@ -73,7 +83,10 @@ def _level(value, thresholds):
 
 @inner
 def _find_root(parent, x):
-    """Return the root of the set of x in a disjoint-set forest, and shorten the path to it."""
+    """Return the root of the set of x in a disjoint-set forest, and shorten the path to it.
+
+    parent int32 (elements,): changed in place. A root is its own parent.
+    """
     while parent[x] != x:
         parent[x] = parent[parent[x]]
         x = parent[x]
@@ -82,7 +95,10 @@ def _find_root(parent, x):
 
 @inner
 def _union(parent, a, b):
-    """Join the sets of a and b. A root is the smallest member, which keeps raster order."""
+    """Join the sets of a and b in the disjoint-set forest `parent`, int32, in place.
+
+    The root of a set is its smallest member, so numbering sets by their roots keeps raster order.
+    """
     a, b = _find_root(parent, a), _find_root(parent, b)
     if a < b:
         parent[b] = a
@@ -91,8 +107,12 @@ def _union(parent, a, b):
 
 
 def finest_regions(levels: I4) -> tuple[I4, int]:
-    """Return the regions at the first threshold: labels, int32 (H*W,), and their number. `levels`
-    comes from `join_levels`. Labels 0, 1, ... are in raster order of first pixels.
+    """Label the regions at the first threshold, and return the labels and their number.
+
+    levels int32 (2, H, W): from `join_levels`; 0 if a pixel joins its right or lower neighbour at
+        the first threshold.
+
+    The labels are int32 (H * W,): 0, 1, ... in the order of the regions' first pixels.
     """
     labels, parent = np.empty(levels[0].size, np.int32), np.arange(levels[0].size, dtype=np.int32)
     return labels, _label_regions(levels, parent, labels)
@@ -100,8 +120,11 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 
 @kernel(_nrt=False)
 def _label_regions(levels, parent, labels):
-    """Write the labels of `finest_regions`. Returns their number. `parent`, int32, is work space
-    for a disjoint-set forest. On entry each pixel is its own root.
+    """Write the labels of `finest_regions` into `labels`, and return their number.
+
+    levels int32 (2, H, W): 0 if a pixel joins its right, or its lower, neighbour.
+    parent int32 (H * W,): work space, a disjoint-set forest. On entry each pixel is its own parent.
+    labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -122,26 +145,35 @@ def _label_regions(levels, parent, labels):
     return n_regions
 
 
-def later_joins(levels, labels, n_levels):
-    """Return the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
+def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[np.intp]]:
+    """List the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
 
-    `levels` comes from `join_levels`, `labels` from `finest_regions`. Returns two arrays of labels,
-    (E,) each, in order of the thresholds, and the start of each threshold's pairs, (n_levels + 1,).
+    levels int32 (2, H, W): from `join_levels`, the threshold at which a pixel joins its right and
+        its lower neighbour.
+    labels int32 (H * W,): from `finest_regions`.
+
+    Returns both labels of each pair, (E,) each, in order of the thresholds, and the index of the
+    first pair of each threshold, (n_levels + 1,). A pair may occur several times.
     """
-    side, p = np.nonzero((levels.reshape(2, -1) > 0) & (levels.reshape(2, -1) < n_levels))
-    a, b = labels[p], labels[p + np.where(side, levels.shape[2], 1)]
-    level = levels.reshape(2, -1)[side, p]
+    flat_levels = levels.reshape(2, -1)
+    is_below, p = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
+    neighbour = p + np.where(is_below, levels.shape[2], 1)
+    a, b = labels[p], labels[neighbour]
+    level = flat_levels[is_below, p]
     order = np.argsort(level, kind="stable")
     order = order[a[order] != b[order]]
     return a[order], b[order], np.searchsorted(level[order], np.arange(n_levels + 1))
 
 
 def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
-    """Join the pairs (a[e], b[e]) of finest regions, and number the remaining regions.
+    """Join pairs of finest regions, and number the regions that remain.
 
-    `parent`, int32 (finest regions,), is the disjoint-set forest, changed in place. `roots`, int32
-    (R,), is the finest region that represents each region so far. Returns the new number of each of
-    the R regions, and the representatives of the new regions.
+    parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
+    roots int32 (R,): the finest region that is the root of each region before the joins, ascending.
+    a, b int32 (E,): the pairs a[e], b[e] of finest regions to join.
+
+    Returns the new number of each of the R regions, int32 (R,), and the root of each new region,
+    int32 (new regions,), ascending.
     """
     (new_row, new_roots), row_of = np.empty((2, roots.size), np.int32), np.empty_like(parent)
     n_regions = _join(parent, roots, a, b, row_of, new_row, new_roots)
@@ -150,7 +182,12 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Write the results of `join`. Returns the number of new regions. `row_of` is work space."""
+    """Join the pairs of `join`, and return the number of new regions.
+
+    row_of int32 (finest regions,): work space. The new number of each root.
+    new_row, new_roots int32 (R,): receive the new number of each of the R regions, and the root of
+        each new region.
+    """
     for e in range(a.size):
         _union(parent, a[e], b[e])
     n_regions = 0
