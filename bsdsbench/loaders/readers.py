@@ -18,29 +18,26 @@ Lines and oriented edges are read in line_files.py, depth maps in depth_files.py
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import reduce
-from operator import or_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from attrs import evolve
 
 from bsdsbench.arguments import F8, Bool, given_list, given_path, given_word
-from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
+from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,
     binary_map,
     is_binary,
-    one_channel,
     same_shape,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes
 from bsdsbench.io import reading as faults_of
+from bsdsbench.loaders.annotators import read_annotators
 from bsdsbench.loaders.formats.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats.line_files import (
     NO_LINES,
@@ -58,17 +55,18 @@ from bsdsbench.loaders.formats.pictures import (
     plane,
     read_arrays,
 )
-from bsdsbench.loaders.labels import refuse_channels, seg2bdry
+from bsdsbench.loaders.labels import refuse_channels
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Evidence, Values
+from bsdsbench.scores.counts import Evidence
 from bsdsbench.text import listed, show
 
-MOST_ANNOTATORS = 16  # a longer last axis is a side of the image, not the annotators
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
-READERS = {  # kind -> functions from a file's arrays to parts: of a prediction, of a ground truth
+# kind -> function that parses a predicted file, function that parses an annotated file.
+# Each gets the arrays of the file by name, and returns arguments of Prediction or GroundTruth.
+READERS = {
     "lines": (predicted_lines, annotated_lines),
     "oriented": (predicted_edges, annotated_edges),
     "depth-map": (predicted_depth, annotated_depth),
@@ -124,8 +122,20 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read the soft map or the label maps of an image, as `load_prediction` does. The id is by
-    default that of the first file.
+    """Read the soft map or the label maps of an image.
+
+    For each file the first rule that applies decides:
+
+    1. The variable `ucm2` is a contour map of double size, which is returned at once.
+    2. A single map of kind "soft" is a soft map, which is returned at once. Bool becomes 0 and 255.
+    3. `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. Those of all files
+       together are the prediction, in the order of `paths`.
+
+    - image_id: the id, or None for that of the first file
+    - kind: "soft" or "labels"; several files are label maps whatever the kind
+    - read: returns the bytes of a file
+
+    Raises FileFormatError for a file that holds no such prediction.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -136,13 +146,14 @@ def _read_map(
         with faults_of(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=_check_ucm2(arrays["ucm2"]))
-            value = _chosen_variable(arrays)
-            if kind == "soft" and "segs" not in arrays and not isinstance(value, list):
-                soft = np.ascontiguousarray(plane(value, "soft map"))
-                soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
+            content = _find_prediction(arrays)
+            if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
+                soft = np.ascontiguousarray(plane(content, "soft map"))
+                if soft.dtype == np.bool_:
+                    soft = soft.view(np.uint8) * np.uint8(255)
                 return Prediction(image_id, file, soft=soft)
-            has_several = isinstance(value, list) or np.ndim(value) == 3
-            for labels in value if has_several else [value]:
+            has_several = isinstance(content, list) or np.ndim(content) == 3
+            for labels in content if has_several else [content]:
                 segs.append(label_map(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
@@ -153,32 +164,45 @@ def _read_map(
     return prediction
 
 
-def _chosen_variable(arrays: dict[str, Any]) -> Any:
-    """Return the array of a prediction: `segs`, the only map, or the map of a name in SOFT_NAMES.
-    Raises FaultError if the file has none of these.
+def _find_prediction(arrays: dict[str, Any]) -> Any:
+    """Return the prediction among the variables of a file.
+
+    In order of preference this is `segs`, the only map in the file, or the first map named in
+    SOFT_NAMES. It is an array, or a list of arrays if it was a cell in MATLAB. Raises FaultError if
+    the file has none of these.
     """
-    maps = {"segs": arrays["segs"]} if "segs" in arrays else maps_of(arrays)
-    names = [*maps] if len(maps) == 1 else [name for name in SOFT_NAMES if name in maps]
-    if not names:
-        variables = listed(sorted(arrays)) or "nothing"
-        expected = "expected ucm2, segs or one 2-D numeric array"
-        raise FaultError(f"has variables {variables}, {expected}")
-    return maps[names[0]]
+    if "segs" in arrays:
+        return arrays["segs"]
+    maps = maps_of(arrays)
+    if len(maps) == 1:
+        return next(iter(maps.values()))
+    for name in SOFT_NAMES:
+        if name in maps:
+            return maps[name]
+    variables = listed(sorted(arrays)) or "nothing"
+    expected = "expected ucm2, segs or one 2-D numeric array"
+    raise FaultError(f"has variables {variables}, {expected}")
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
-    """Return the files of an image, given as one path or several. `what` is used in errors."""
+    """Convert one path, or a sequence of paths, to the list of an image's files.
+
+    Raises DataError for a value that is no path, and FileFormatError for an empty sequence; `what`
+    names the missing files there.
+    """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
-    paths = []
-    for path in given_list(values, "path", "a path or several"):
-        paths.append(given_path(path, "path"))
+    paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
     if not paths:
         raise FileFormatError(f"{show(what)}: no files, expected at least one")
     return paths
 
 
 def _check_ucm2(array: object) -> F8:
-    """Check a contour map of double size and return it as float64. Raises FaultError."""
+    """Check a contour map of double size and return it as float64 (2H+1, 2W+1).
+
+    Raises FaultError for an even or too small size, and for values that are not floats: strengths
+    rounded to bytes merge contours that differ.
+    """
     array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
@@ -199,11 +223,17 @@ def read_prediction(
     reading: Reading | None = None,
     read: ReadBytes = read_bytes,
 ) -> Prediction:
-    """Read an image's prediction of a kind. An image without files gets an empty prediction.
+    """Read an image's prediction.
 
-    `shape` is the shape of its ground truth. An empty prediction consists of `n_maps` classes or
-    label maps; if that is 0, of contours. `reading` is the meaning of mask values; without it the
-    values are labels. `read` reads the bytes of a file. Raises FileFormatError.
+    - no files: an empty prediction, see `_empty_prediction`
+    - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
+    - kind "soft" or "labels": as `load_prediction` reads them
+    - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class.
+      A single map is binarised if `reading` is that of masks.
+
+    `shape` (H, W) is that of the ground truth. `n_maps` is the number of classes or label maps of
+    an empty prediction. `read` returns the bytes of a file. Raises FileFormatError for a file that
+    holds no such prediction.
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -215,12 +245,7 @@ def read_prediction(
             return Prediction(image_id, paths[0], **parts)
     if kind != "classes":
         return _read_map(image_id, paths, kind, read)
-    maps: list[Map] = []
-    for path in paths:
-        maps.append(only_array(read_arrays(path, indices=True, read=read), path))
-        with faults_of(path, "a label map"):
-            if maps[-1].shape != maps[0].shape:
-                raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
+    maps = _read_class_maps(paths, read)
     with faults_of(paths[0], "a label map"):
         if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
             binarised = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
@@ -230,25 +255,46 @@ def read_prediction(
         return Prediction(image_id, paths[0], classes=classes)
 
 
+def _read_class_maps(paths: Sequence[Path], read: ReadBytes) -> list[Map]:
+    """Read the one array in each of the files. Raises FileFormatError if their shapes differ."""
+    maps: list[Map] = []
+    for path in paths:
+        maps.append(only_array(read_arrays(path, indices=True, read=read), path))
+        with faults_of(path, "a label map"):
+            if maps[-1].shape != maps[0].shape:
+                raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
+    return maps
+
+
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return a prediction of nothing, in the form of a kind; without maps (`n_maps` 0) contours."""
+    """Return a prediction of nothing, in the form of a kind.
+
+    - "classes": `n_maps` classes, (n_maps, H, W), none of which has a pixel
+    - "labels": `n_maps` label maps of a single region
+    - "depth-map": depth 0 everywhere
+    - "lines", "oriented": an empty soft map with no lines, or with angles 0
+    - "soft", or any kind if `n_maps` is 0: an empty soft map
+    """
     zeros = np.zeros(shape)
-    contours = {"soft": zeros.astype(np.uint8)}
+    contours: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
+    if not n_maps:
+        return Prediction(image_id, **contours)
     parts_by_kind: dict[str, dict[str, Any]] = {
         "classes": {"classes": np.zeros((n_maps, *shape), bool)},
-        "labels": {"segs": (zeros.astype(np.int32),) * n_maps},  # one region each
+        "labels": {"segs": (zeros.astype(np.int32),) * n_maps},
         "depth-map": {"depth": zeros},
         "lines": {"soft": zeros, "lines": NO_LINES},
         "oriented": {**contours, "angles": zeros},
     }
-    return Prediction(image_id, **(parts_by_kind.get(kind, contours) if n_maps else contours))
+    return Prediction(image_id, **parts_by_kind.get(kind, contours))
 
 
 def n_placeholder_maps(pairs: Sequence[Pair]) -> int:
-    """Return how many label maps to put in place of a missing prediction.
+    """Return the number of label maps that stand for a missing prediction of kind "labels".
 
-    They are as many as the first prediction has. Returns 0 if that is not a set of label maps, and
-    1 if no prediction is missing, all are missing, or the first cannot be read.
+    This is the number of the first prediction that exists, so that all images have as many maps. It
+    is 0 if that prediction does not consist of label maps (a ucm2), and 1 if no prediction is
+    missing, all are missing, or the first cannot be read.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -313,178 +359,7 @@ def load_ground_truth(
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     reading = Reading(holds, gt_threshold, (), gt_invert)
     paths = _given_paths(path, image_id or "ground truth")
-    return _read_annotators(image_id, paths, reading, empty, read_bytes)
-
-
-def _read_annotators(
-    image_id: str | None,
-    paths: Sequence[Path],
-    reading: Reading,
-    allow_empty: bool,
-    read: ReadBytes,
-) -> GroundTruth:
-    """Read all annotations of one image from its ground-truth files.
-
-    The id is by default that of the first file. `allow_empty` accepts annotations without any
-    boundary. Raises DataError for a file without annotation, for several annotations in one of
-    several files, and for empty annotations.
-    """
-    image_id = id_of(paths[0]) if image_id is None else image_id
-    annotations: list[Annotation] = []
-    for path in paths:
-        budget = Budget()
-        n_before = len(annotations)
-        with faults_of(path, "ground truth"):
-            for annotation in _annotations(path, reading, read):
-                budget.spend(annotation.edges.nbytes)
-                budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
-                annotations.append(annotation)
-            if len(annotations) == n_before:
-                raise FaultError("no annotators, expected at least one annotation")
-            if len(annotations) > n_before + 1 and len(paths) > 1:
-                raise FaultError("several annotators, expected one in each of several files")
-            # Built after each file, so that the error names that file
-            gt = join_annotations(image_id, paths[0], annotations)
-    if not (allow_empty or any(map(np.any, gt.boundaries))):
-        is_faint = bool(gt.evidence.values & Values.FAINT)
-        raise empty_truth_error(paths[0], len(annotations), is_faint)
-    return gt
-
-
-class Annotation(NamedTuple):
-    """One annotator's boundaries `edges`, regions `labels` and `valid` pixels.
-
-    `labels` is None if there are no regions, `valid` is None if no pixel is void. `mask` is the
-    object of a crack set, whose boundaries are its outline.
-    """
-
-    edges: Map
-    labels: Map | None
-    valid: Map | None
-    evidence: Evidence
-    mask: Map | None = None
-
-
-def join_annotations(
-    image_id: str, path: Path | None, annotations: Sequence[Annotation]
-) -> GroundTruth:
-    """Build the ground truth of an image from all its annotations.
-
-    Raises DataError if the boundaries look like the channels of classes.
-    """
-    edges, labels, valid, evidence, masks = zip(*annotations, strict=True)
-    what = "" if path else f"{image_id}: "
-    refuse_channels(edges, what, "the boundaries of annotators")
-    # Region scores need the segmentation of every annotator
-    segmentations = () if any(regions is None for regions in labels) else labels
-    not_void = [array for array in valid if array is not None]
-    parts = {"valid": np.logical_and.reduce(not_void)} if not_void else {}
-    parts |= {"mask": masks[0]} if len(masks) == 1 else {}
-    return GroundTruth(
-        image_id, edges, segmentations, path, evidence=reduce(or_, evidence), **parts
-    )
-
-
-def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """Return the error for an image in which nobody drew a boundary.
-
-    `faint` is True if all values are below gt_threshold.
-    """
-    below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
-    return EmptyTruthError(
-        f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
-        "expected some",
-        fix=(
-            Setting("empty_gt", "count", "counts the false positives of such images"),
-            Setting("empty_gt", "skip"),
-            Setting("on_error", "skip", "leaves them out"),
-        ),
-    )
-
-
-def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Annotation]:
-    """Yield the annotations in a file."""
-    labelled = reading.kind is Kind.REGIONS
-    arrays = read_arrays(path, labelled, "ground truth", read)
-    suffix = path.suffix.lower()
-    is_bsds = suffix == ".mat" and "groundTruth" in arrays
-    items: Any = [*maps_of(arrays).values()]
-    if is_bsds:
-        mask = crack_mask(arrays)
-        mask = ~mask if mask is not None and reading.inverted else mask
-        structs = arrays["groundTruth"]
-        for number, struct in enumerate(structs if isinstance(structs, list) else [structs], 1):
-            yield _parse_struct(struct, reading, number, path.name, mask)
-        return
-    if len(items) != 1 or not isinstance(items[0], np.ndarray):
-        names = listed(sorted(arrays)) or "nothing"
-        raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
-    elif items[0].ndim == 3:
-        refuse_last_axis(items[0])
-        array = one_channel(items[0])
-        items = array if array.ndim == 3 else [array]
-    has_regions = labelled or suffix == ".seg"
-    for number, item in enumerate(items, 1):
-        yield parse_annotation(item, reading, f"annotation {number}", path.name, has_regions)
-
-
-def _parse_struct(
-    struct: object, reading: Reading, number: int, file: str, mask: Map | None
-) -> Annotation:
-    """Convert one annotator's struct of a BSDS file to an annotation. Raises FaultError.
-
-    `mask` is the object of a crack set.
-    """
-    what = f"annotation {number}"
-    parts = struct if isinstance(struct, dict) else {}
-    drawn, labels = parts.get("Boundaries"), parts.get("Segmentation")
-    if drawn is None and labels is None:
-        raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
-    if drawn is None:
-        return parse_annotation(labels, reading, what, file, regions=True)
-    drawn = plane(drawn, what)
-    has_two_values = is_binary(drawn)
-    if has_two_values and not reading.void:
-        drawn = drawn != 0  # so that the values need not be checked again
-    if has_two_values:  # a struct names its boundaries, so that no threshold is needed
-        reading = evolve(reading, cut=None) if reading.cut is not None else reading
-    annotation = parse_annotation(drawn, reading, what, file)
-    is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
-    labels = None if is_absent else label_map(labels)
-    evidence = Evidence(maps=1, file=file) if has_two_values else annotation.evidence
-    return annotation._replace(labels=labels, evidence=evidence, mask=mask)
-
-
-def parse_annotation(
-    array: object, reading: Reading, what: str, file: str, regions: bool = False
-) -> Annotation:
-    """Convert one annotator's array to boundaries, or to regions and the boundaries between them.
-
-    `what` is its name in errors, `regions` is True for region labels. Raises DataError.
-    """
-    if regions:
-        unset = Setting("gt_invert", False), Setting("gt_threshold", "none")
-        for setting, is_set in zip(unset, (reading.inverted, reading.cut), strict=True):
-            if is_set:
-                has = f"{what} holds region labels, for which {setting.name} means nothing"
-                raise FaultError(has, fix=setting)
-        labels = label_map(array)
-        return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
-    binarised = reading.boundary(plane(array, what), what, file)
-    # MATLAB stores columns; counting is faster along rows
-    return Annotation(
-        np.ascontiguousarray(binarised.mask), None, binarised.valid, binarised.evidence
-    )
-
-
-def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if the annotators lie along the last axis of an array (H, W, N)."""
-    rows, cols, n = array.shape
-    if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
-        raise FaultError(
-            f"shape {array.shape}, expected the annotators first, ({n}, {rows}, {cols})",
-            fix="np.moveaxis(array, -1, 0)",
-        )
+    return read_annotators(image_id, paths, reading, empty, read_bytes)
 
 
 def read_truth(
@@ -495,22 +370,29 @@ def read_truth(
     reading: Reading | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
-    """Read an image's ground truth of a kind. `instances` adds the instances to classes.
+    """Read an image's ground truth.
 
-    `reading` is the meaning of the values, by default that of the protocol. `read` reads the bytes
-    of a file. Raises DataError.
+    - kind "annotators": boundaries of every annotator, from one file or several
+    - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
+    - a `reading` of masks: one object mask
+    - any other kind: class labels or class boundaries and, with `instances`, the instances in the
+      file that lies beside
+
+    `reading` is the meaning of the files' values, by default that of the protocol's options. `read`
+    returns the bytes of a file. All kinds but "annotators" need exactly one file. Raises DataError
+    for another number of files, and for a file that holds no such ground truth.
     """
     if reading is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
         if kind == "annotators" and protocol.gt_kind == "labels":
             holds = Kind.REGIONS
-        reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
+        reading = Reading(holds, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
     if kind == "annotators":
         allow_empty = protocol.empty_gt != "error"
-        return _read_annotators(pair.image_id, pair.gt_paths, reading, allow_empty, read)
+        return read_annotators(pair.image_id, pair.gt_paths, reading, allow_empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
-    (path,) = pair.gt_paths
+    path = pair.gt_paths[0]
     arrays = read_arrays(path, indices=kind == "classes", what=kind, read=read)
     with faults_of(path, kind):
         if kind in READERS:
@@ -526,15 +408,21 @@ def read_truth(
 
 
 def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, object]:
-    """Return the mask, valid pixels and evidence of a ground-truth mask. Raises DataError."""
+    """Binarise a ground-truth mask and return it as arguments of GroundTruth.
+
+    The keys are "mask", "valid" (None if no pixel is void) and "evidence". `array` (H, W) may have
+    further axes of length 1, `file` is its file's name, and `what` names the map in errors. Raises
+    DataError if the values have no single meaning.
+    """
     binarised = reading.mask(plane(array, what), what, file)
     return {"mask": binarised.mask, "valid": binarised.valid, "evidence": binarised.evidence}
 
 
 def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read the field of view of an image: bool (H, W), False for pixels that are never counted.
+    """Read the field of view of an image: bool (H, W), False at pixels that are counted nowhere.
 
-    Raises FileFormatError if the file is no mask of two values, or has another shape.
+    `shape` is that of the image, and `read` returns the bytes of a file. Raises FileFormatError if
+    the file is not a two-valued mask, or has another shape.
     """
     array = only_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
@@ -546,8 +434,15 @@ def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
 def _class_parts(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
-    """Return the class labels or class boundaries of a ground-truth file, by the name of the part.
-    SBD's struct GTcls holds both. With `instances` the instance file beside `path` is read too.
+    """Return the classes of a ground-truth file as parts of a GroundTruth.
+
+    - the struct GTcls of SBD: "labels" and "class_boundaries"
+    - the struct of a crack set: "labels", 1 for the ground and 2 for the crack
+    - an array (H, W): "labels"
+    - an array (C, H, W): "class_boundaries", bool; but (1, H, W) of more than two values are labels
+
+    With labels and `instances` the map "instances" is added, if there is a file for it beside
+    `path` (`instances_beside`). `arrays` are the variables of the file by name.
     """
     parts: dict[str, object]
     if "GTcls" in arrays:
@@ -566,16 +461,22 @@ def _class_parts(
 
 
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
-    """Add the instance map of a file to the parts of a ground truth.
+    """Add the instance map of a file to `parts`, the parts of a ground truth of classes.
 
-    The outlines in SBD's struct GTinst replace the class boundaries, as in SEAL's program. There is
-    one outline per instance or, in the refined annotations, one per class.
+    The file holds one array (H, W), or SBD's struct GTinst: Segmentation (H, W), and a boundary map
+    (H, W) per entry of Boundaries, each of the class in Categories. With GTinst the class
+    boundaries, if `parts` has them, are overwritten by these outlines, as in SEAL's program. The
+    refined annotations have an outline per class instead of one per instance; if Categories does
+    not fit, outline k is then that of class k.
+
+    Raises FileFormatError if outlines and categories differ in number, or if a category is no
+    class.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with faults_of(file, "instances"):
         struct = arrays.get("GTinst")
         parts["instances"] = struct["Segmentation"] if struct else only_array(arrays, file)
-        boundaries = parts.get("class_boundaries")
+        boundaries = parts.get("class_boundaries")  # bool (C, H, W)
         if not struct or boundaries is None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])

@@ -21,18 +21,16 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
+from bsdsbench.loaders.annotators import join_annotations, parse_annotation, refuse_last_axis
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.pairing import Layout, Pair, Split, ground_truths, pair
 from bsdsbench.loaders.readers import (
     instances_beside,
-    join_annotations,
     mask_parts,
     n_placeholder_maps,
-    parse_annotation,
     read_prediction,
     read_truth,
     read_valid,
-    refuse_last_axis,
 )
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
