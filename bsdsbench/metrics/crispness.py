@@ -14,8 +14,6 @@ Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bsdsbench.arguments import F8
@@ -61,42 +59,65 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Arrays:
-        """Count the strength that NMS keeps, and the matches of both evaluations.
+        """Match boundaries with and without NMS, and sum the map before and after NMS.
 
-        thresholds : f8 (T,)
-        kept, total : f8 (), sums of the map after NMS and of the raw map
-        seval, ceval : i8 (T, 4), the `matches` of `boundary_counts`
+        thresholds : float64 (T,)
+        seval, ceval : int64 (T, 4), the `matches` of `boundary_counts`. For SEval the map is put
+            through NMS and thinned before matching, for CEval neither
+        kept, total : float64 (), sums of the map after NMS and of the raw map. This NMS has
+            parameters of its own, see `_crispness_sums`
         """
-        counts: dict[str, Any] = {"thresholds": protocol.threshold_array()}
-        for part in _PARTS:
-            rule = protocol.replace(nms=part == "seval", thin=part == "seval")
-            counts[part] = boundary_counts(pred, gt, rule).matches
-        raw = invert(pred.soft) if protocol.invert else pred.soft
-        counts["kept"], counts["total"] = _crispness_sums(without_void(raw, gt.parts.get("valid")))
-        return counts
+        thinned = protocol.replace(nms=True, thin=True)
+        raw = protocol.replace(nms=False, thin=False)
+        soft = invert(pred.soft) if protocol.invert else pred.soft
+        kept, total = _crispness_sums(without_void(soft, gt.parts.get("valid")))
+        return {
+            "thresholds": protocol.threshold_array(),
+            "seval": boundary_counts(pred, gt, thinned).matches,
+            "ceval": boundary_counts(pred, gt, raw).matches,
+            "kept": kept,
+            "total": total,
+        }
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of SEval and CEval, and the mean crispness of maps that are not 0."""
-        share = defined_ratio(stack["kept"], stack["total"])
+        """Return the scores of SEval and CEval, and `average`, the mean crispness over images (S,).
+
+        Images whose map is 0 everywhere are left out of `average`.
+        """
+        crispness = defined_ratio(stack["kept"], stack["total"])  # (N,)
         curves = super().scores(stack, weights, protocol, opt)
-        return {**curves, **image_means(weights, {"average": share})}
+        return {**curves, **image_means(weights, {"average": crispness})}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
-        """Describe how the two evaluations differ."""
+        """Describe how the maps of the two evaluations are thinned."""
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Compute sum(NMS map) and sum(raw map) of one soft map (H, W), f8 (2,)."""
+    """Return the sum of a soft map (H, W) after NMS and before, float64 (2,).
+
+    This NMS compares the values of the raw map, not of a smoothed one.
+    """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
-    return np.array([map_.sum(dtype=np.float64) for map_ in (thin, raw)])
+    return np.array([strength.sum(dtype=np.float64) for strength in (thin, raw)])
 
 
 def image_crispness(soft: Map) -> float:
-    """Compute sum(NMS map) / sum(raw map) of a soft map with bright edges; NaN if all are 0.
+    """Compute the crispness of a soft map: the share of its strength that NMS keeps.
+
+    Parameters
+    ----------
+    soft : array
+        (H, W), bright edges on dark ground; uint8, uint16 or float.
+
+    Returns
+    -------
+    float
+        sum(NMS map) / sum(raw map), about 1 for lines one pixel wide, or NaN if the map is 0
+        everywhere.
 
     Examples
     --------

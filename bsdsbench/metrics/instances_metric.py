@@ -41,9 +41,9 @@ from bsdsbench.metrics.label_maps import (
     VOID,
     LabelOptions,
     as_label_maps,
-    faults_named,
     is_stack,
     label_maps,
+    name_file_in_errors,
     numbered,
     void_of,
 )
@@ -324,7 +324,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> Counts:
         gt, labels = _without_ignored(gt, opt), _label_options(opt)
-        with faults_named(pred, gt):
+        with name_file_in_errors(pred, gt):
             plain = evolve(opt, components=0, ignore=())
             return instance_counts(*label_maps(pred, gt, labels), plain)
 

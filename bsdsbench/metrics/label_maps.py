@@ -89,7 +89,7 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
 
 
 @contextmanager
-def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
+def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
     """Add the file to errors raised inside: the ground truth's if the message begins with
     "ground truth", the prediction's otherwise."""
     try:
@@ -296,7 +296,7 @@ class LabelMetric(Metric[MapOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
         opt = as_counted(opt, gt)
-        with faults_named(pred, gt):
+        with name_file_in_errors(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
     def files_read(self, opt: MapOptions) -> FilesRead:

@@ -41,7 +41,12 @@ from bsdsbench.loaders.labels import (
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.label_maps import SIDES, as_label_map, faults_named, refuse_other_numbering
+from bsdsbench.metrics.label_maps import (
+    SIDES,
+    as_label_map,
+    name_file_in_errors,
+    refuse_other_numbering,
+)
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,
@@ -179,37 +184,51 @@ class SemanticOptions:
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
 ) -> Bool:
-    """Draw the boundary of every class of a label map (H, W), bool (C, H, W).
+    """Draw the boundaries of every class of a label map.
 
-    With radius 0 a pixel is boundary of a class if it and the pixel below, to the right or
-    below-right are not both inside or both outside the class (the rule of seg2bdry). With radius r
-    a pixel is boundary if the other side of the class's outline is at most r pixels away. Ignored
-    pixels are on neither side and never boundary. If `instances` (H, W) are given, the boundary of
-    each instance of the class is drawn too. `framed` are the labels with a frame of the ignored
-    label; instances are drawn without the frame as in py-edge-eval, which only matters if
-    `ignored_rule` is "span".
+    With radius 0, a pixel is boundary of a class if some, but not all, of the pixel and its
+    neighbours below, to the right and below-right belong to the class (the rule of seg2bdry). With
+    radius r, a pixel is boundary if a pixel on the other side of the outline is at most r away.
+    Ignored pixels are on neither side and never boundary, unless `ignored_rule` is "span".
 
-    Raises DataError if an array is no label map or has a label of no class, ShapeError if the
-    shapes differ. Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+    Parameters
+    ----------
+    labels : array
+        (H, W), integers: labels of the classes, 0, and ignored labels.
+    params : SemanticOptions
+        The classes and the rules of drawing.
+    instances : array or None
+        (H, W), integers. If given, the boundary of every instance of a class is drawn too.
+    framed : array or None
+        `labels` with the border overwritten by the ignored label. If given, classes are drawn from
+        this map. Instances are always drawn without the frame, as in py-edge-eval, which only
+        matters for "span".
+
+    Returns
+    -------
+    array
+        bool (C, H, W), in the order of `params.classes`.
+
+    Raises
+    ------
+    DataError
+        If `labels` is no label map or has a label of no class.
+    ShapeError
+        If the shapes differ.
     """
-    whole = as_label_map(labels, "label map")
-    labels = whole if framed is None else framed
-    valid = ~np.isin(labels, params.ignored)
-    present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
-    if strange := present - {0, *(range(max(known)) if params.ids else ()), *known}:
-        ignored = ", ".join(map(str, params.ignored)) or "none"
-        raise DataError(
-            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
-            f"{ignored} (ignored)",
-            fix=train_id_options("semantic") if params.ids else (),
-        )
-    draw = _spanned if params.radius > 0 and params.ignored_rule == "span" else _drawn
-    out = np.zeros((len(params.classes), *labels.shape), bool)
-    for k, label in enumerate(known):
+    unframed = as_label_map(labels, "label map")
+    drawn_labels = unframed if framed is None else framed
+    valid = ~np.isin(drawn_labels, params.ignored)
+    present = set(np.unique(drawn_labels[valid]).tolist())
+    _check_labels(present, params)
+    spans = params.radius > 0 and params.ignored_rule == "span"
+    draw = _draw_spanning_boundary if spans else _draw_boundary
+    boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
+    for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
-        region = whole == label
-        masks = [labels == label]
+        region = unframed == label
+        masks = [drawn_labels == label]
         if instances is not None:
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
@@ -217,118 +236,173 @@ def class_boundaries(
             covered = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]  # rows, columns
             margin = 2 * params.radius + 1  # pixels further away do not change the boundary
             box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in covered)
-            out[k][box] |= draw(mask[box], valid[box], params.radius)
-    return out
+            boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
+    return boundaries
 
 
-def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask; pixels that are not `valid` are never boundary."""
-    if radius:
-        inside, outside = mask & valid, ~mask & valid
-        return inside & near(outside, radius) | outside & near(inside, radius)
-    return seg2bdry(mask, valid)
+def _check_labels(present: set[int], params: SemanticOptions) -> None:
+    """Raise DataError if one of the labels `present` is no label of a class and not 0.
+
+    If the classes have listed labels (`params.ids`), other labels below the largest are accepted.
+    """
+    known = params.class_labels
+    other = range(max(known)) if params.ids else ()
+    strange = present - {0, *known, *other}
+    if strange:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)",
+            fix=train_id_options("semantic") if params.ids else (),
+        )
 
 
-def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask as py-edge-eval does, so that it spans thin ignored strips.
+def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """Draw the boundary of a mask; all maps are bool (H, W).
+
+    Pixels that are not `valid` are never boundary. Radius 0 draws by the rule of seg2bdry. A radius
+    above 0 draws the valid pixels within `radius` of a valid pixel on the other side of the mask.
+    """
+    if not radius:
+        return seg2bdry(mask, valid)
+    inside, outside = mask & valid, ~mask & valid
+    return inside & _dilate(outside, radius) | outside & _dilate(inside, radius)
+
+
+def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
 
     A pixel is boundary if its distance to the outside plus its distance to the class is at most
-    `radius`. Ignored pixels count as inside for the first distance and as outside for the second.
+    `radius`. Pixels that are not `valid` count as inside for the first distance and as outside for
+    the second, so that the boundary spans thin strips of them. If nothing is outside, the boundary
+    is empty.
     """
     from scipy.ndimage import distance_transform_edt
 
     inside = mask | ~valid
-    if inside.all():  # there is no outside, and no boundary
+    if inside.all():
         return np.zeros(mask.shape, bool)
     return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
 
 
-def near(target: Bool, radius: float) -> Bool:
-    """Return the pixels at most `radius` pixels away from a target pixel."""
+def _dilate(mask: Bool, radius: float) -> Bool:
+    """Return the pixels at most `radius` pixels away from a pixel of the mask; bool (H, W)."""
     from bsdsbench.kernels.matching.graph import disk, within_reach
 
-    within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
-    return within
+    dilated: Bool = within_reach(np.ascontiguousarray(mask), disk(radius, mask.shape).half)
+    return dilated
 
 
-class PreparedClasses(NamedTuple):
-    """Predicted maps and annotated boundaries, (C, H, W), and annotated labels (H, W) or None."""
+class _PreparedClasses(NamedTuple):
+    """The maps of one image at one size.
+
+    maps : (C, H, W), predicted boundaries, soft or bool
+    boundaries : bool (C, H, W), annotated boundaries
+    labels : (H, W) annotated labels, or None if only boundaries are annotated
+    """
 
     maps: Map
-    truth: Bool
+    boundaries: Bool
     labels: Map | None
 
 
-def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
-    """Prepare a prediction and its ground truth as the options say, so that they can be compared.
+def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> _PreparedClasses:
+    """Draw, scale, frame and crop both sides so that they can be compared pixel by pixel.
 
-    `pred` is a label map (H, W), or maps (C, H, W), soft or bool. Annotated boundaries of classes
-    (C, H, W) are used if there are any, unless a radius asks to draw them from labels (H, W).
-    Raises ShapeError if the sizes differ, DataError if a needed part is missing.
+    `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool maps (C, H, W).
+    Annotated boundaries are taken as they are if the ground truth has them; they are drawn from its
+    labels if it has none, or if a radius is set and it has labels. Frame or crop depends on
+    `border_rule`.
+
+    Raises ShapeError if the sizes differ or the border leaves no pixel, DataError if the ground
+    truth has neither labels nor boundaries, or lacks the instances that are asked for.
     """
     from bsdsbench.kernels.thinning import thin_each
 
-    labels, stored = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    later = params.scale if params.scaled == "boundaries" else 1
-    if stored is None or (params.radius and labels is not None):
-        truth = _from_labels(gt.labels, params, gt.instances if params.instances else None)
+    labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
+    # Scale of boundaries once they are drawn; labels are scaled by `_draw_from_labels`
+    scale_drawn = params.scale if params.scaled == "boundaries" else 1
+    if annotated is None or (params.radius and labels is not None):
+        instances = gt.instances if params.instances else None
+        boundaries = _draw_from_labels(gt.labels, params, instances)
+        gt_scale = scale_drawn
     else:
-        truth = _framed(_of_classes(stored, params, "class boundaries") != 0, params)
-        later = params.scale
-    truth = _nearest(thin_each(truth) if params.thin_gt else truth, later)
+        checked = _check_class_axis(annotated, params, "class boundaries")
+        boundaries = _overwrite_border(checked != 0, params)
+        gt_scale = params.scale
+    if params.thin_gt:
+        boundaries = thin_each(boundaries)
+    boundaries = _scale_to_nearest(boundaries, gt_scale)
     if labels is not None:
-        labels = _nearest(_framed(labels, params), params.scale)
-    maps = _nearest(_from_labels(pred, params, None), later) if pred.ndim == 2 else pred
-    maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
+        labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
+    maps = pred
+    if pred.ndim == 2:
+        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), scale_drawn)
+    maps = _check_class_axis(maps, params, "class maps")
+    maps = _resize(maps, boundaries.shape[1:], params.resize)
     if params.frame or not params.border:
-        return PreparedClasses(_framed(maps, params), truth, labels)
-    if min(truth.shape[1:]) <= 2 * params.border:
+        return _PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
+    if min(boundaries.shape[1:]) <= 2 * params.border:
         raise ShapeError(
-            f"ground truth {truth.shape[1:]}, expected more than the border of "
+            f"ground truth {boundaries.shape[1:]}, expected more than the border of "
             f"{params.border} pixels on each side"
         )
     inner = np.s_[..., params.border : -params.border, params.border : -params.border]
-    maps, truth = (np.ascontiguousarray(side[inner]) for side in (maps, truth))
+    maps, boundaries = (np.ascontiguousarray(side[inner]) for side in (maps, boundaries))
     labels = None if labels is None else np.ascontiguousarray(labels[inner])
-    return PreparedClasses(maps, truth, labels)
+    return _PreparedClasses(maps, boundaries, labels)
 
 
-def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of classes from labels, scaled first if `scaled` is "labels"."""
+def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
+    """Draw the boundaries of classes, bool (C, H', W'), from labels and instances (H, W).
+
+    Labels are framed and scaled before they are drawn. They keep their size if `scaled` is
+    "boundaries".
+    """
     scale = params.scale if params.scaled == "labels" else 1
-    scaled = None if instances is None else _nearest(instances, scale)
-    framed = _nearest(_framed(whole, params), scale)
-    return class_boundaries(_nearest(whole, scale), params, scaled, framed)
+    scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
+    framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
+    return class_boundaries(_scale_to_nearest(labels, scale), params, scaled_instances, framed)
 
 
-def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
-    """Return an array (C, H, W). Raises ShapeError if it does not have one map for each class."""
+def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> Map:
+    """Return `array` if it is (C, H, W) with one map per class, and raise ShapeError otherwise.
+
+    `what` names the array in the message. If the classes are on the last axis, the error suggests
+    to move them.
+    """
     if array.ndim != 3 or array.shape[0] != len(params.classes):
-        last = "numpy.moveaxis(maps, -1, 0)" if array.shape[-1] == len(params.classes) else ()
+        is_last = array.shape[-1] == len(params.classes)
+        fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
         expected = f"({len(params.classes)}, rows, columns)"
-        raise ShapeError(f"{what}: shape {array.shape}, expected {expected}", fix=last)
+        raise ShapeError(f"{what}: shape {array.shape}, expected {expected}", fix=fix)
     return array
 
 
-def _framed(maps: Map, params: SemanticOptions) -> Map:
-    """Overwrite the border of maps if `border_rule` is "ignore".
+def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
+    """Overwrite a border of `params.frame` pixels: of labels (H, W) with the first ignored label,
+    of maps (C, H, W) with 0.
 
-    Labels (H, W) get the first ignored label, maps (C, H, W) get 0. Labels stay as they are if no
-    label is ignored.
+    The array is returned unchanged if the frame is 0, or if labels are given and none is ignored.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
         return maps
-    out = np.full(maps.shape, values[0], np.result_type(maps, np.min_scalar_type(values[0])))
+    framed = np.full(maps.shape, values[0], np.result_type(maps, np.min_scalar_type(values[0])))
     rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
-    out[..., rows, cols] = maps[..., rows, cols]
-    return out
+    framed[..., rows, cols] = maps[..., rows, cols]
+    return framed
 
 
-def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize predicted maps (C, H, W) to the `shape` (H, W) of the ground truth.
+def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
+    """Resize predicted maps (C, H, W) to `shape`, the (rows, columns) of the ground truth.
 
-    `rule` is the option `resize`; "refuse" raises ShapeError if the sizes differ.
+    Maps of this size are returned unchanged. Otherwise `rule`, the option `resize`, says what to
+    do:
+
+    - "refuse": raise ShapeError
+    - "bicubic": as MATLAB's imresize
+    - "nearest": as Pillow
     """
     if maps.shape[1:] == tuple(shape):
         return maps
@@ -339,24 +413,27 @@ def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
     from PIL import Image
 
     chosen = []  # the rows and the columns that Pillow samples, read off a resized ramp
-    for n, wanted in zip(maps.shape[1:], shape, strict=True):
+    for n, new_n in zip(maps.shape[1:], shape, strict=True):
         ramp = Image.fromarray(np.arange(n, dtype=np.int32)[None])
-        chosen.append(np.asarray(ramp.resize((wanted, 1), Image.Resampling.NEAREST))[0])
+        chosen.append(np.asarray(ramp.resize((new_n, 1), Image.Resampling.NEAREST))[0])
     return np.ascontiguousarray(maps[:, chosen[0]][:, :, chosen[1]])
 
 
-def _nearest(array: Map, scale: float) -> Map:
-    """Resize (..., H, W) to ceil(scale x size) by nearest neighbours, like MATLAB's imresize.
+def _scale_to_nearest(array: Map, scale: float) -> Map:
+    """Resize an array (..., H, W) to ceil(scale * size) by nearest neighbours, as imresize.
 
-    Positions follow from the scale, halves are rounded up, and positions beyond the end are
-    mirrored: of five pixels, a scale of 0.5 takes pixels 1, 3 and 4.
+    As in MATLAB, positions follow from the scale and not from the sizes, halves are rounded up, and
+    positions beyond the end are mirrored: of five pixels, a scale of 0.5 takes the pixels 1, 3, 4.
+    A scale of 1 returns the array unchanged.
     """
     if scale == 1:
         return array
     for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
+        # Centres of the new pixels, in old pixels counted from 1
         centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
         index = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
-        array = np.take(array, np.minimum(index, 2 * size - 1 - index), axis)
+        mirrored = np.minimum(index, 2 * size - 1 - index)
+        array = np.take(array, mirrored, axis)
     return np.ascontiguousarray(array)
 
 
@@ -390,17 +467,23 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return options
 
     def files_read(self, opt: SemanticOptions) -> FilesRead:
+        """Return that there is a file per class, and whether instance maps are read."""
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Accept equal sizes, any size if `resize` says how to resize, and channels-last maps.
+        """Return True if `count` can take the sizes: they are equal, or `resize` is not "refuse".
 
-        Maps with the classes on the last axis are refused later, with the remedy.
+        Also accepts maps (H, W, C) with the classes on the last axis: `count` refuses them with a
+        message that suggests to move the axis.
         """
-        last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
-        return last or pred.shape == gt.shape or opt.resize != "refuse"
+        is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
+        return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
     def label_evidence(self, labels: Map, opt: SemanticOptions, truth: bool) -> Evidence:
+        """Return the evidence of an annotated label map (H, W) on its numbering.
+
+        A predicted map gives no evidence.
+        """
         if not truth:
             return NO_EVIDENCE
         ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else NO_EVIDENCE
@@ -414,76 +497,80 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         opt: SemanticOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the boundaries of every class of one image.
+        """Count the boundary pixels of every class of one image.
 
-        thresholds : f8 (T,)
-        counted : i8 (C,), 0 for the classes that `absent` skips, else 1
-        matches : i8 (C, T, 4), the matches of `boundary_counts`, zeros for skipped classes
+        thresholds : float64 (T,)
+        counted : bool (C,), False for the classes that `opt.absent` skips
+        matches : int64 (C, T, 4), the `matches` of `boundary_counts`, 0 for skipped classes
 
-        Other arrays of the `counter` are stacked in the same way, with a first axis of classes.
+        Further arrays of the `counter` get a first axis of classes in the same way. With
+        `opt.interior`, predictions deep inside the regions of their class are removed before
+        thinning ("kill_first") or after thinning ("kill"); classes without an annotated boundary
+        keep theirs.
         """
-        given = gt.parts.get("labels")
-        with faults_named(pred, gt):
-            if given is not None and pred.classes.ndim == 2 == given.ndim:
-                refuse_other_numbering(pred.classes, given, opt.class_labels, opt.ignored)
-            for maps, what in zip(
-                (pred.classes, gt.parts.get("class_boundaries")), SIDES, strict=True
-            ):
-                if maps is not None and maps.ndim == 3:
-                    refuse_channels(tuple(maps), f"{what}: ", "boundaries of each class")
-        if given is not None and pred.classes.shape == given.shape:
-            refuse_white(pred.classes, given, opt.class_labels, pred.where)
-        maps, truth, labels = _prepare_classes(pred.classes, gt, opt)
+        _check_numbering(pred, gt, opt)
+        maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
-        radius = protocol.radius((truth.shape[1], truth.shape[2]))
-        counts: dict[str, Any] = dict(
-            counter(np.zeros(truth.shape[1:]), (truth[0] & False,), protocol)
-        )
+        # Empty maps tell which arrays the counter returns
+        empty = counter(np.zeros(boundaries.shape[1:]), (boundaries[0] & False,), protocol)
+        counts: dict[str, Any] = dict(empty)
         for name in counts.keys() - {"thresholds"}:
             counts[name] = np.zeros((len(opt.classes), *counts[name].shape), np.int64)
-        counted = truth.any(axis=(1, 2)) | (opt.absent == "count")
+        radius = protocol.radius((boundaries.shape[1], boundaries.shape[2]))
+        counted = boundaries.any(axis=(1, 2)) | (opt.absent == "count")
         for k in np.flatnonzero(counted):
-            soft, drawn, dropped = maps[k], truth[k], None
+            soft, drawn, dropped = maps[k], boundaries[k], None
             if labels is not None and opt.interior != "keep" and drawn.any():
-                dropped = np.equal(labels, opt.class_labels[k]) & ~near(drawn, radius)
+                interior = np.equal(labels, opt.class_labels[k]) & ~_dilate(drawn, radius)
                 if opt.interior == "kill_first":
-                    soft, dropped = np.where(dropped, soft.dtype.type(0), soft), None
-            for name, numbers in counter(soft, (drawn,), protocol, dropped=dropped).items():
+                    soft = np.where(interior, soft.dtype.type(0), soft)
+                else:
+                    dropped = interior
+            for name, array in counter(soft, (drawn,), protocol, dropped=dropped).items():
                 if name != "thresholds":
-                    counts[name][k] = numbers
+                    counts[name][k] = array
         return {**counts, "counted": counted}
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
+        """Return the counts (N, T, 4) of each class; keys are paths ("per_class", NAME)."""
         names = enumerate(opt.classes)
         return {("per_class", name): stack["matches"][:, k] for k, name in names}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Return the scores of each class, and their means over the annotated classes.
+        """Return the scores of S weighted data sets.
 
-        Scores are NaN in the data sets whose ground truth does not have the class.
+        ods_mean, ois_mean, ap_mean : (S,), means over the classes that the ground truth has
+        n_classes : (S,), the number of these classes
+        per_class : class -> its scores, (S,) each, NaN in data sets whose ground truth lacks the
+            class
+        over : how many classes each mean includes
         """
-        annotated = weighted_sum(weights, stack["matches"][..., TOTAL_GT].max(axis=2)) > 0
-        n_images = weighted_sum(weights, stack["counted"])
-        per_class, means, known = {}, {}, {}
+        # (S, C): annotated boundary pixels; their number is the same at all thresholds
+        n_annotated = weighted_sum(weights, stack["matches"][..., TOTAL_GT].max(axis=2))
+        is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
+        per_class, means, n_defined = {}, {}, {}
         for k, ((_, name), matches) in enumerate(self.curves(stack, opt).items()):
             scores = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
-            per_class[name] = _where(annotated[:, k], {**scores, "n_images": n_images[:, k]})
+            scores = {**scores, "n_images": n_images[:, k]}
+            per_class[name] = _undefine_absent(scores, is_annotated[:, k])
         for key in ("ods", "ois", "ap"):
-            values = np.array([value_at(score, key) for score in per_class.values()])
+            values = np.array([value_at(score, key) for score in per_class.values()])  # (C, S)
             means[f"{key}_mean"] = defined_mean(values, axis=0)
-            known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), annotated.shape[1]
-        n_classes, few = annotated.sum(axis=1), over("classes", known)
-        return {**means, "n_classes": n_classes, "per_class": per_class, "over": few}
+            n_defined[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), is_annotated.shape[1]
+        n_classes = is_annotated.sum(axis=1)
+        over_classes = over("classes", n_defined)
+        return {**means, "n_classes": n_classes, "per_class": per_class, "over": over_classes}
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """Return the scores of the annotated classes; `absent` names the other classes.
+        """Compute the scores of a data set from the stacked counts of its images.
 
-        Raises DataError if no class is annotated.
+        `per_class` has the annotated classes only; `absent` is a tuple with the names of the
+        others. Raises DataError if no class is annotated.
         """
         scores = dict(super().score_of(stack, protocol))
         per_class = scores["per_class"]
@@ -495,14 +582,37 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return Score({**scores, "absent": tuple(n for n in per_class if not is_annotated[n])})
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
+        """Return the path to the scores of each class."""
         return {name: ("per_class", name) for name in opt.classes}
 
 
-def _where(annotated: Bool, scores: object) -> Any:
-    """Set the scores of a class to NaN for data sets in which the class is not annotated.
+def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
+    """Raise DataError if the two sides are not label maps, or boundaries, of the same classes.
 
-    `scores` is a nested dict of arrays (S,); numbers of images and curves stay as they are.
+    Two label maps must share a numbering, and only classes may be white. Maps (C, H, W) must be
+    boundaries, not exclusive channels such as probabilities of classes.
+    """
+    labels, pred_maps = gt.parts.get("labels"), pred.classes
+    with name_file_in_errors(pred, gt):
+        if labels is not None and pred_maps.ndim == 2 == labels.ndim:
+            refuse_other_numbering(pred_maps, labels, opt.class_labels, opt.ignored)
+        for maps, what in zip((pred_maps, gt.parts.get("class_boundaries")), SIDES, strict=True):
+            if maps is not None and maps.ndim == 3:
+                refuse_channels(tuple(maps), f"{what}: ", "boundaries of each class")
+    if labels is not None and pred_maps.shape == labels.shape:
+        refuse_white(pred_maps, labels, opt.class_labels, pred.where)
+
+
+def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
+    """Set the scores of one class to NaN in data sets in which the class is not annotated.
+
+    scores: array (S,), or a dict of arrays and of such dicts. Entries "n_images" and values that
+        are no arrays, such as curves, stay as they are.
+    is_annotated (S,): whether the ground truth of each data set has the class.
     """
     if isinstance(scores, dict):
-        return {k: v if k == "n_images" else _where(annotated, v) for k, v in scores.items()}
-    return np.where(annotated, scores, np.nan) if isinstance(scores, np.ndarray) else scores
+        return {
+            key: value if key == "n_images" else _undefine_absent(value, is_annotated)
+            for key, value in scores.items()
+        }
+    return np.where(is_annotated, scores, np.nan) if isinstance(scores, np.ndarray) else scores

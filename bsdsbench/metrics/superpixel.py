@@ -28,7 +28,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
-from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, faults_named, pieces_of
+from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, name_file_in_errors, pieces_of
 from bsdsbench.metrics.region.counting import Annotators, OverlapTable, canonical
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
@@ -234,7 +234,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
-        with faults_named(pred, gt):
+        with name_file_in_errors(pred, gt):
             labels, n_pieces = superpixels(pred.segs[0], opt)
         per_annotator = [measures(labels, regions) for regions in gt.segmentations]
         counts: dict[str, Any] = {}

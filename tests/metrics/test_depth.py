@@ -146,15 +146,15 @@ def test_matched_edges_are_those_of_boundary():
     "how", ["scale", "scale-shift", "disparity-scale", "disparity-scale-shift"]
 )
 def test_alignment_is_least_squares(how):
-    from bsdsbench.metrics.depth import _aligned
+    from bsdsbench.metrics.depth_maps import _align
 
     rng = np.random.default_rng(5)
     for _ in range(30):
         pred, gt = rng.uniform(0.5, 9, (2, 6, 7))
-        found = _aligned(pred, gt, np.ones(gt.shape, bool), how)
+        found = _align(pred, gt, np.ones(gt.shape, bool), how)
         assert found == pytest.approx(slow.aligned(pred, gt, how), rel=1e-7)
         flat = np.full(gt.shape, 2.0)
-        assert np.isfinite(_aligned(flat, gt, np.ones(gt.shape, bool), how)).all()
+        assert np.isfinite(_align(flat, gt, np.ones(gt.shape, bool), how)).all()
 
 
 def test_a_flat_truth_leaves_the_mean_unless_strict():

@@ -16,7 +16,7 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances import distances, outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_of
-from bsdsbench.metrics.label_maps import LabelOptions, as_counted, faults_named, label_maps
+from bsdsbench.metrics.label_maps import LabelOptions, as_counted, label_maps, name_file_in_errors
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
     MATCHED_PIXEL,
@@ -143,7 +143,7 @@ def region_pixels(
     Raises DataError if a map is no label map, mask or instance map as the options say.
     """
     opt = as_counted(opt, gt)
-    with faults_named(pred, gt):
+    with name_file_in_errors(pred, gt):
         maps = label_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
             return mask_pixels(*as_masks(*maps, opt.ignored), spacing)

@@ -1,0 +1,320 @@
+"""Depth maps of an image, converted, cropped and aligned as the options of `depth` say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from attrs import frozen
+
+from bsdsbench.arguments import F8, Bool
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Map, same_shape
+from bsdsbench.loaders.formats.depth_files import matte_mask
+from bsdsbench.loaders.reading import binarise
+from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
+
+_MEASURES = ("si", "matte", "dbe", "edges")
+
+NEAREST = 1e-6
+
+SIGMA = 2**0.5
+
+# Thresholds of Canny in the two forms of DBE
+CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
+
+
+@frozen
+class DepthOptions:
+    """The content of the files, the measures, and the rules in which programs differ."""
+
+    measures: tuple[str, ...] = option(
+        ("si",),
+        f"Measures to compute, any of {', '.join(_MEASURES)}.",
+        some_of(*_MEASURES, least=1),
+        caption=lambda o: ", ".join(o.measures),
+    )
+    pred_holds: str = option(
+        "depth",
+        'Predictions hold "depth", or "inverse" depth (disparity).',
+        one_of("depth", "inverse"),
+        caption={"inverse": "predictions are inverse depth"},
+    )
+    gt_holds: str = option(
+        "depth",
+        'An annotation of one map holds "depth", "inverse" depth, "edges" or a "matte".',
+        one_of("depth", "inverse", "edges", "matte"),
+        caption={"inverse": "truth is inverse depth"},
+    )
+    pred_scale: float = option(
+        1.0, "Predicted values are divided by this number.", POSITIVE, caption="predictions / {:g}"
+    )
+    gt_scale: float = option(
+        1.0, "Annotated values are divided by this number.", POSITIVE, caption="truth / {:g}"
+    )
+    align: str = option(
+        "none",
+        'How each prediction is fitted to the truth by least squares: "none"; '
+        '"scale" or "scale-shift" of depth; "disparity-scale" or '
+        '"disparity-scale-shift" of inverse depth.',
+        one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
+        caption=lambda o: f"alignment {o.align}",
+    )
+    invalid: str = option(
+        "truth",
+        "Which invalid pixels (NaN, infinite, 0 or less, masked out) are left out: "
+        'those of the "truth", those of either map ("both"), or "none".',
+        one_of("truth", "both", "none"),
+        caption=lambda o: f"invalid pixels: {o.invalid}",
+    )
+    strict: bool = option(
+        False,
+        "Treat empty input as the published programs do: a direction or an image without edges "
+        "counts 0 instead of being left out of the means, and in DBE an invalid pixel has "
+        "distance 0 from the truth instead of being left out.",
+        caption={
+            True: "as the programs where nothing is there",
+            False: "empty directions left out",
+        },
+    )
+    dbe: str = option(
+        "ibims",
+        'The form of DBE. "ibims": Canny at 0.15 and .3 against the true edges, '
+        'distances both ways, truncated at 10 pixels. "sharpdepth": Canny at .1 and '
+        ".2 on depth and inverse depth of both maps, completeness one way and not "
+        "truncated.",
+        one_of(*CANNY),
+        caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
+    )
+    gt_edges: str = option(
+        "annotated",
+        'True edges for matching and for DBE\'s form ibims: "annotated", or "canny" on true depth.',
+        one_of("annotated", "canny"),
+        caption={"canny": "true edges by Canny"},
+    )
+    pred_edges: str = option(
+        "log-depth",
+        'Soft edges of a prediction: "log-depth", |log depth difference| to the '
+        'right or the lower neighbour, the larger one, at most 1; or "canny" as in '
+        "DBE.",
+        one_of("log-depth", "canny"),
+        caption=lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
+    )
+    crop: tuple[int, ...] = option(
+        (),
+        "Part of the image to evaluate: first row, end row, first column, end column; default: "
+        "all.",
+        accepting(
+            lambda v: (
+                len(v) in (0, 4)
+                and all(is_int(n) and n >= 0 for n in v)
+                and (v == () or (v[0] < v[1] and v[2] < v[3]))
+            ),
+            "first row, end, first column and end, or none",
+        ),
+        caption=lambda o: (
+            f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
+        ),
+    )
+
+
+class DepthMaps(NamedTuple):
+    """The maps of one image after conversion to depth, cropping and alignment, each (H, W).
+
+    pred, gt : float64 depths; `gt` is None if there is no true depth
+    raw_pred, raw_gt : the same depths as input of Canny, NaN if 0 or not finite; the pixels of
+        `raw_gt` that `valid` leaves out are NaN too
+    valid : bool, the pixels that count
+    edges : bool, annotated edges, one map per annotator; () if there are none
+    matte : bool, the annotated object, or None
+    """
+
+    pred: F8
+    raw_pred: F8
+    gt: F8 | None
+    raw_gt: F8 | None
+    valid: Bool
+    edges: tuple[Bool, ...]
+    matte: Bool | None
+
+    def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
+        """Return the true edges, one bool map (H, W) per annotator.
+
+        They are the annotated edges, or the Canny edges of the true depth if `opt.gt_edges` is
+        "canny". Raises DataError if the ground truth has no edges, or no depth.
+        """
+        if opt.gt_edges == "canny":
+            return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
+        return require(self.edges or None, "edges")
+
+
+_Part = TypeVar("_Part")  # of an image
+
+
+def require(part: _Part | None, what: str) -> _Part:
+    """Return `part`, or raise DataError if it is None; `what` names it in the message."""
+    if part is None:
+        raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
+    return part
+
+
+def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
+    """Convert the predicted and the annotated map to depths, crop them, and align the prediction.
+
+    `pred` (H, W) holds depth or inverse depth in the unit of `opt.pred_scale`. A pixel has a known
+    depth if it is finite and above 0. The pixels that count (`DepthMaps.valid`) are, by
+    `opt.invalid`,
+
+    - "truth": those that `gt.valid` does not mask out, with a known true depth if there is any
+    - "both": of these, the pixels with a known predicted depth too
+    - "none": all pixels
+
+    Raises ShapeError if the sizes differ, DataError if the crop exceeds the image, or `opt.align`
+    asks for a fit and there is no true depth.
+    """
+    same_shape(pred.shape, gt.shape)
+    rows, cols = pred.shape
+    top, end, left, right = opt.crop or (0, rows, 0, cols)
+    if end > rows or right > cols:
+        raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
+    window = slice(top, end), slice(left, right)
+    annotation = _read_annotation(gt, opt.gt_holds, window)
+    if annotation.depth is None and opt.align != "none":
+        raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
+    depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
+    everywhere = np.ones(depth.shape, bool)
+    valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
+    gt_depth = raw_gt = None
+    if annotation.depth is not None:
+        true = _to_depth(annotation.depth, opt.gt_holds, opt.gt_scale)
+        gt_depth = true.depth
+        valid = valid & true.is_known
+        depth = _align(depth, gt_depth, is_known & valid, opt.align)
+        raw_gt = np.where(true.is_number, gt_depth, np.nan)
+        if opt.invalid != "none":
+            raw_gt[~valid] = np.nan
+    if opt.invalid == "both":
+        valid = valid & is_known
+    elif opt.invalid == "none":
+        valid = everywhere
+    return DepthMaps(
+        pred=depth,
+        raw_pred=np.where(is_number, depth, np.nan),
+        gt=gt_depth,
+        raw_gt=raw_gt,
+        valid=valid,
+        edges=annotation.edges,
+        matte=annotation.matte,
+    )
+
+
+class _Annotation(NamedTuple):
+    """The annotated maps within the crop, each (H, W).
+
+    edges : bool, one map per annotator, or () if there are none
+    matte : bool, or None
+    depth : values as stored in the file, or None
+    """
+
+    edges: tuple[Bool, ...]
+    matte: Bool | None
+    depth: Map | None
+
+
+def _read_annotation(gt: GroundTruth, holds: str, window: tuple[slice, slice]) -> _Annotation:
+    """Cut the annotated maps to the window (rows, columns).
+
+    A file with a single map becomes the part "depth". If `holds` is "edges" or "matte", and the
+    ground truth has no such part, this map is converted to edges or to a matte, and there is no
+    depth.
+    """
+    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
+    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
+    depth = gt.parts["depth"][window] if "depth" in gt.parts else None
+    if depth is not None and holds == "edges" and not edges:
+        return _Annotation((binarise(depth, (127, 0, 0), "edges"),), matte, None)
+    if depth is not None and holds == "matte" and matte is None:
+        return _Annotation(edges, matte_mask(depth), None)
+    return _Annotation(edges, matte, depth)
+
+
+class _Depth(NamedTuple):
+    """The depths of a map, and two masks of its values, each (H, W).
+
+    depth : float64
+    is_number : bool, values that are finite and not 0
+    is_known : bool, values that are finite and above 0
+    """
+
+    depth: F8
+    is_number: Bool
+    is_known: Bool
+
+
+def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
+    """Divide a map (H, W) by `scale`, and invert it if `holds` is "inverse"."""
+    scaled = values.astype(np.float64) / scale
+    is_number = np.isfinite(scaled) & (scaled != 0)
+    depth = inverse(scaled) if holds == "inverse" else scaled
+    return _Depth(depth, is_number, is_number & (scaled > 0))
+
+
+def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
+    """Fit a predicted depth map to the true one by least squares. Each map is (H, W).
+
+    `known` are the pixels to fit by; the fit is applied to all pixels. `align` is
+
+    - "none": `depth` is returned unchanged, also if no pixel is known
+    - "scale": depth becomes factor * depth
+    - "scale-shift": depth becomes factor * depth + shift; a constant prediction is only scaled
+    - "disparity-scale", "disparity-scale-shift": the same for 1 / depth
+    """
+    if align == "none" or not known.any():
+        return depth
+    in_disparity = align.startswith("disparity")
+    pred, target = (inverse(d) if in_disparity else d for d in (depth, true))
+    x, y = pred[known], target[known]
+    mean = x.mean() if align.endswith("shift") else 0.0
+    spread = np.sum((x - mean) * (x - mean))
+    if mean and spread > 0:
+        factor = np.sum((x - mean) * y) / spread
+        shift = y.mean() - factor * mean
+    else:
+        factor, shift = np.sum(x * y) / np.sum(x * x), 0.0
+    fitted = factor * pred + shift
+    return inverse(fitted) if in_disparity else fitted
+
+
+def inverse(depth: F8) -> F8:
+    """Return 1 / depth, float64 (H, W) in C order.
+
+    Depths below 1e-6, also negative ones, count as 1e-6. NaN stays NaN.
+    """
+    return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
+
+
+def canny_edges(depth: F8, form: str) -> Bool:
+    """Detect the Canny edges of a depth map (H, W) by the rules of a form of DBE, bool (H, W).
+
+    The form "ibims" takes the edges of the depth, "sharpdepth" those of the depth and of its
+    inverse, with lower thresholds. Pixels with NaN make no edges.
+    """
+    from skimage.feature import canny
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        maps = [depth] if form == "ibims" else [depth, 1 / depth]
+    low, high = CANNY[form]
+    edges = [canny(_stretch(m), SIGMA, low, high, mode="constant") for m in maps]
+    return np.logical_or.reduce(edges)
+
+
+def _stretch(values: F8) -> F8:
+    """Stretch a map (H, W) to 0 .. 1. Values that are not finite become NaN.
+
+    A map with fewer than two different finite values becomes NaN everywhere, and so has no edges.
+    """
+    finite = np.where(np.isfinite(values), values, np.nan)
+    low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)
+    if not high > low:
+        return np.full(values.shape, np.nan)
+    return (finite - low) / (high - low)
