@@ -53,7 +53,7 @@ _MAX_NOTE_CHARACTERS = 115
 
 
 def _latex_text(text: str) -> str:
-    """Escape text for LaTeX, and put signed numbers into math mode."""
+    """Escape text for LaTeX, and put numbers with a sign, such as -0.5, into math mode."""
     text = text.translate(_LATEX)
     text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
     return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)  # a minus, not a hyphen
@@ -68,17 +68,29 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 @cache
 def _template(form: str) -> jinja2.Template:
-    """Load the template "html", "latex" or "markdown". Values are escaped unless marked safe."""
+    """Load a template of this package, which renders one table.
+
+    form : "html", "latex" or "markdown"
+
+    Every value that the template inserts is escaped for the form, unless it is a `Markup`.
+    """
     import jinja2
     from markupsafe import Markup
 
-    def escaped(value: object) -> object:
+    def escape_value(value: object) -> object:
         return value if isinstance(value, Markup) else _ESCAPES[form](visible(str(value)))
 
-    delimiters: Any = ("<%", "%>", "<<", ">>")  # braces and percent signs belong to LaTeX
     text = resources.files("bsdsbench.tables").joinpath(f"templates/{form}").read_text("utf-8")
-    settings: Any = {"finalize": escaped, "keep_trailing_newline": True}
-    return jinja2.Environment(*delimiters, **settings).from_string(text)
+    environment = jinja2.Environment(
+        # Not the defaults, because braces and percent signs belong to LaTeX
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        finalize=escape_value,
+        keep_trailing_newline=True,
+    )
+    return environment.from_string(text)
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
@@ -89,56 +101,59 @@ def to_markdown(tables: Sequence[Table]) -> str:
 def to_html(tables: Sequence[Table]) -> str:
     """Convert tables to HTML, one <figure> per table.
 
-    A style sheet can use the classes `number` and `best` of cells.
+    Cells have the class "number" if they are numbers, and "best" if they are the best of a column.
     """
     return "\n".join(html_figures(tables))
 
 
 def html_figures(tables: Sequence[Table]) -> list[str]:
-    """Return one <figure> of HTML per table."""
-    tables = [table.for_people for table in tables]
-    pairs = zip(tables, lines_below_tables(tables), strict=True)
+    """Return an HTML <figure> for each table, with the lines below the table as its caption."""
+    shown_tables = [table.for_people for table in tables]
+    pairs = zip(shown_tables, lines_below_tables(shown_tables), strict=True)
     return [_template("html").render(table=table, under=lines) for table, lines in pairs]
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with the tables and, above them, a plot as SVG."""
+    """Return an HTML page with the tables and, above them, `picture`: the SVG source of a plot."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Convert tables to LaTeX, one float per table with the remaining lines as a comment.
+    r"""Convert tables to LaTeX, one float per table.
 
-    After the first three columns of scores, columns with an undefined value are left out. Intervals
-    stand under their numbers. A float too wide for a column spans the page, and is scaled down if
-    the page is too narrow.
+    - Columns: those for papers. After the first three scores, a score with an undefined value is
+      left out. An interval stands under its number.
+    - Notes: at most four short notes and all needed ones. The other lines become comments.
+    - Width: a table that is too wide for one of two columns becomes a `table*`, which is scaled
+      down if the page is too narrow.
     """
     return "\n".join(_latex(table.for_people) for table in tables)
 
 
 def _latex(table: Table) -> str:
-    """Convert one table to a LaTeX float."""
+    """Convert one table to a LaTeX float, as `to_latex` describes."""
     paper_table = table.only(_paper_columns(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
-    widths = [
-        [max(len(cell.text + cell.mark), 0.8 * len(cell.span)) for cell in row]
-        for row in paper_table.printed_cells
-    ]
-    row_width = max(map(sum, [map(len, headings), *widths])) + 2 * len(headings)
-    star = "*" if row_width > _MAX_ROW_CHARACTERS else ""  # table* spans both columns
+    row_widths: list[float] = [sum(map(len, headings))]
+    for row in paper_table.printed_cells:
+        # The interval under a number is printed in a smaller font
+        row_widths.append(sum(max(len(c.text + c.mark), 0.8 * len(c.span)) for c in row))
+    is_wide = max(row_widths) + 2 * len(headings) > _MAX_ROW_CHARACTERS
     short_notes = [line for line in paper_table.note_lines if len(line) <= _MAX_NOTE_CHARACTERS]
     needed_notes = [
         paper_table.line_of(note)
         for note in paper_table.all_notes
         if isinstance(note, Note) and note.needed
     ]
-    text = _template("latex").render(
+    text = _template(
+        "latex"
+    ).render(
         whole=table,
         table=paper_table,
         heads=headings,
-        star=star,
+        star="*" if is_wide else "",  # table* spans both columns
         notes=list(dict.fromkeys([*short_notes[:_MAX_NOTES], *needed_notes])),
         visible=visible,
     )
@@ -146,9 +161,10 @@ def _latex(table: Table) -> str:
 
 
 def _paper_columns(table: Table) -> list[int]:
-    """Return the numbers of the columns for a paper.
+    """Return the numbers (from 0) of the columns that LaTeX prints.
 
-    After the first three scores, a score with undefined values is left out.
+    These are the columns marked `paper`. After the first three scores among them, a score with an
+    undefined value is left out. A score is a column with a better direction.
     """
     columns = []
     n_scores = 0
@@ -169,18 +185,20 @@ def _to_json(tables: Sequence[Table]) -> str:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Convert tables to dicts for JSON.
+    """Convert each table to a dict for JSON.
 
-    The keys are "key", "title", "caption", "reading" (if the table has a reading), "notes",
-    "columns" and "rows". Each row is a dict with the keys of `Table.plain`. Undefined and infinite
-    numbers are None.
+    key, title, caption, reading: text as in `Table`; "reading" only if it is not empty
+    notes: all notes and signatures, a list of text
+    columns: a list of {"key", "heading", "higher_is_better"}
+    rows: a list of {key: value} with the keys of `Table.plain`. Undefined and infinite numbers are
+        None.
     """
     mappings = []
     for table in tables:
         values_by_key = table.plain()
         rows = [
-            {key: _finite_or_none(x) for key, x in zip(values_by_key, row, strict=True)}
-            for row in zip(*values_by_key.values(), strict=True)
+            {key: _finite_or_none(value) for key, value in zip(values_by_key, row, strict=True)}
+            for row in zip(*values_by_key.values(), strict=True)  # the columns as rows
         ]
         mapping: dict[str, Any] = {
             "key": table.key,
@@ -200,24 +218,27 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
 
 
 def _finite_or_none(value: object) -> object:
-    """Return a cell of `Table.plain`, with None in place of an infinite number."""
+    """Return a value of `Table.plain`, or None if it is infinite, which JSON cannot hold."""
     return None if value in (math.inf, -math.inf) else value
 
 
 def to_csv(table: Table) -> str:
     """Convert one table to CSV: a line of keys, then a line per row.
 
-    The columns are those of `Table.plain`. An undefined number is an empty cell.
+    The columns are those of `Table.plain`. An undefined number is an empty cell. Text that a
+    spreadsheet would take for a formula gets a leading apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = table.plain()
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        # A spreadsheet takes text that begins with one of these for a formula.
-        cells = [
-            re.sub(r"^(?=\s*[=+@-])", "'", visible(x)) if isinstance(x, str) else x for x in row
-        ]
+        cells = []
+        for value in row:
+            if isinstance(value, str):
+                cells.append(re.sub(r"^(?=\s*[=+@-])", "'", visible(value)))
+            else:
+                cells.append(value)
         writer.writerow(cells)
     return out.getvalue()
 
@@ -232,14 +253,25 @@ FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "json": _to_json,
     "html": html_page,
 }
-_SUFFIXES = dict(zip((".txt", ".md", ".tex", ".csv", ".json", ".html"), FORMS, strict=True))
+_SUFFIXES = {
+    ".txt": "table",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+}
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the form in which to write tables to the file `out`, or None for standard output.
+    """Return the key of FORMS in which to write tables.
 
-    The suffix of `out` decides. Without a suffix the form is `form`, by default "table". Raises
-    DataError if the suffix is unknown or contradicts `form`.
+    out  : the file, or None for standard output
+    form : the form that the user chose, or None
+
+    - file with a suffix: the form of the suffix; DataError if it is unknown or contradicts `form`
+    - file without a suffix: `form`; DataError if it is None
+    - standard output: `form`, by default "table"
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -252,7 +284,10 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text. Raises DataError if several tables are to be one CSV."""
+    """Convert tables to one text in the form `form`, a key of FORMS.
+
+    Raises DataError if there are several tables and the form is "csv", which holds one.
+    """
     convert = FORMS[form]
     if convert is not None:
         return convert(tables)
@@ -265,7 +300,8 @@ def render(tables: Sequence[Table], form: str) -> str:
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
     """Write tables to the file `out`, and return the paths of the files written.
 
-    Several tables as CSV become files STEM-KEY.csv beside `out`.
+    form : a key of FORMS. With "csv", several tables become one file each, STEM-KEY.csv beside
+        `out`, and `out` is not written.
     """
     path = Path(out)
     tables_by_path = {path: tables}

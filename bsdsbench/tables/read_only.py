@@ -12,15 +12,15 @@ _V = TypeVar("_V")
 
 
 class ReadOnly:
-    """A base of frozen dataclasses whose arrays stay read-only in copies and pickles.
+    """Base class of frozen dataclasses whose arrays stay read-only in copies and pickles.
 
-    Copies and pickles of numpy arrays are writable by default.
+    By default numpy makes copied and unpickled arrays writable.
     """
 
     __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Make copies and pickles through `_rebuild`."""
+        """Tell `copy` and `pickle` to rebuild the object by `_rebuild` from its fields."""
         return _rebuild, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
@@ -33,7 +33,7 @@ def _rebuild(kind: Callable[..., object], *values: object) -> object:
 
 
 class ReadOnlyDict(dict[str, _V]):
-    """A dict that does not change. Unlike a mappingproxy it can be pickled and copied."""
+    """A dict that cannot be changed. Unlike a mappingproxy it can be pickled and copied."""
 
     __slots__ = ()
 
@@ -45,5 +45,5 @@ class ReadOnlyDict(dict[str, _V]):
     clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Make copies and pickles through the constructor, which may fill the dict."""
+        """Tell `copy` and `pickle` to rebuild the dict by its constructor, not item by item."""
         return type(self), (dict(self),)

@@ -23,7 +23,11 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers of the first table by "ROW.COLUMN", for other programs."""
+        """Return the numbers of the first table by name, for other programs.
+
+        A name is "LABEL.COLUMN" of the row's label and the column's key, or "LABEL.LABEL.COLUMN" if
+        two columns label a row. Text and undefined numbers are left out.
+        """
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
             columns = table.plain()
@@ -36,7 +40,10 @@ class TabularResult:
         return numbers
 
     def __repr__(self) -> str:
-        """Return one line with the first ten numbers, and the F of a point such as "ods.f"."""
+        """Return a line such as "Name(ods=0.78, ap=0.8)" with at most ten of `numbers`.
+
+        Of keys with a dot only the F of points is shown: "ods.f" as "ods".
+        """
         texts = []
         for key, value in self.numbers().items():
             if "." not in key or key.endswith(".f"):
@@ -60,10 +67,10 @@ class TabularResult:
         return to_html([table for table in self.tables() if not table.aside])
 
     def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
-        """Convert the first table, or the table with the key `table`, to a pandas DataFrame.
+        """Convert the table with the key `table`, by default the first, to a pandas DataFrame.
 
-        Undefined values are NaN. Raises DataError if pandas is missing, the result has no tables,
-        or no table has this key.
+        The columns are those of `Table.plain`, with NaN for undefined values. Raises DataError if
+        pandas is missing, if the result has no tables, or if no table has this key.
         """
         try:
             import pandas as pd
@@ -82,7 +89,10 @@ class TabularResult:
 
 
 class TabularCurve(ReadOnly, TabularResult):
-    """Base class of curves that are dataclasses. The 1-D arrays are the points, the first table."""
+    """Base class of curves that are dataclasses.
+
+    The fields that are 1-D arrays are the points of the curve. Other numbers summarise it.
+    """
 
     __slots__ = ()
 
@@ -90,8 +100,11 @@ class TabularCurve(ReadOnly, TabularResult):
         """Return True if `other` has the same type and equal fields. NaN equals NaN."""
         if type(other) is not type(self):
             return False
-        pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields().items())
-        return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
+        for name, value in self._fields().items():
+            array, other_array = np.asarray(value), np.asarray(getattr(other, name))
+            if not np.array_equal(array, other_array, equal_nan=array.dtype.kind == "f"):
+                return False
+        return True
 
     def points(self) -> dict[str, NDArray[Any]]:
         """Return the 1-D arrays of the curve by name, each (K,)."""
@@ -100,7 +113,7 @@ class TabularCurve(ReadOnly, TabularResult):
         }
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers of the curve by name, such as its areas and totals."""
+        """Return the fields that are numbers, such as areas and totals, by name."""
         return {k: v for k, v in self._fields().items() if isinstance(v, int | float)}
 
     def _fields(self) -> dict[str, object]:
@@ -108,7 +121,7 @@ class TabularCurve(ReadOnly, TabularResult):
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def tables(self) -> list[Table]:
-        """Return the table of points, set aside, and the table of numbers."""
+        """Return a table with a row per point, marked `aside`, and a table of the numbers."""
         points = self.points()
         columns = [Field(name, name) for name in points]
         rows = list(zip(*points.values(), strict=True))

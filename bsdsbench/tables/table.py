@@ -18,9 +18,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.text import show
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 UNDEFINED = "-"
 WIDTH = 120  # characters of a line if the output is not a terminal
@@ -31,9 +34,10 @@ _MIN_TEXT_WIDTH = 8  # characters of a folded column of text
 class Estimate:
     """A number with an interval, a mark, or a spread.
 
+    low, high  : the ends of the interval, or None
     mark       : a letter, a star or a word, raised after the number
-    comparable : False if the number is of a different kind than its column, so that it is not best
-    spread     : the standard deviation or error if the number is a mean of `n` numbers
+    comparable : False if the number must not compete for the best value of its column
+    spread, n  : if the number is a mean of `n` numbers, their standard deviation or standard error
     """
 
     value: float | None
@@ -50,14 +54,14 @@ Cell = float | int | str | Estimate | None
 
 @dataclass(slots=True)
 class PrintedCell:
-    """A cell as text for people, with its numbers.
+    """A cell formatted for people, with its numbers for programs.
 
     text : the text or number
     line : `text`, `span` and `mark` in one line
     span : the interval, such as "[0.779, 0.797]", or ""
     mark : the mark after the number, or ""
     best : True if the number is the best of its column
-    value, low, high, spread, n : numbers of Python's own types, None if undefined
+    value, low, high, spread, n : Python numbers. None if undefined, or if the cell is text
     """
 
     text: str
@@ -93,11 +97,11 @@ class Field:
 
     @property
     def arrow(self) -> str:
-        """Return the sign of the better direction, which follows the heading, or ""."""
+        """Return " ↑", " ↓" or "", the better direction, to be printed after the heading."""
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
-        """Format a number of this column. An undefined number is "-"."""
+        """Format a number of this column. None, an undefined number, becomes "-"."""
         if value is None:
             return UNDEFINED
         if self.format == "p":
@@ -109,9 +113,10 @@ class Field:
 class Note:
     """A line below a table about some of its columns.
 
-    columns : keys of the columns; the note is dropped if all of them are, and kept if () is given
-    headed  : the text is printed after the headings of the columns
-    needed  : LaTeX prints the note even if it is long
+    columns : keys of the columns. The note is dropped if the table loses all of them. A note with
+        () is about the whole table, and is never dropped
+    headed  : print the text after the headings of the columns
+    needed  : print the note in LaTeX even if it is long
     """
 
     text: str
@@ -124,18 +129,21 @@ class Note:
 class Table:
     """A titled table.
 
-    caption    : how the numbers were made (protocol, signature); printed with every table
-    reading    : what the files were read as; in a paper it follows the caption
-    row_notes  : the notes of each row, which are dropped with the row and printed after the
-        headings of their columns; equal notes of several rows are printed once
-    notes      : lines below the table; text if they are about the whole table
+    key        : the name for programs
+    rows       : cells, (rows, columns)
+    caption    : how the numbers were computed (protocol, signature), printed with every table
+    reading    : how the files were interpreted, printed after the caption
+    row_notes  : a list of notes for each row, or () for none. They are printed after the headings
+        of their columns, and equal notes of several rows are printed once
+    notes      : lines below the table. Text is about the whole table
     signatures : the last lines below the table, in LaTeX a comment
-    sentence   : the caption in a paper; default: the title
-    n_labels   : number of the first columns that name a row; each block of a split table has them
-    aside      : left out of a summary of all tables
-    ranked_within : the key of a column; the best value is marked within the rows of each of its
-        labels, or of all rows if it is ""
-    asked      : the user chose the columns, so that empty ones are shown too
+    sentence   : the caption in a paper, by default the title
+    n_labels   : number of leading columns that name a row. If a table is too wide and is split,
+        each block of columns starts with them
+    aside      : True to leave the table out of a summary of all tables
+    ranked_within : the key of a column. The best value is marked within each group of rows that
+        have the same cell in this column, or in all rows if the key is ""
+    asked      : True if the user chose the columns, so that columns without a value are shown too
     """
 
     key: str
@@ -164,7 +172,8 @@ class Table:
     def all_notes(self) -> list[str | Note]:
         """Return the notes of rows, then the notes of the table.
 
-        Equal texts of several rows are merged into one note on all their columns.
+        Notes of rows with equal text are merged into one headed note on all their columns. A note
+        of a row without columns, or on columns that the table does not have, is left out.
         """
         keys_by_text: dict[str, set[str]] = {}
         for note in chain(*self.row_notes):
@@ -182,56 +191,66 @@ class Table:
         return [self.line_of(note) for note in self.all_notes]
 
     def line_of(self, note: str | Note) -> str:
-        """Return a note as text, after the headings of its columns if it is headed."""
+        """Return a note as text. A headed note becomes "- under HEADING, HEADING: TEXT"."""
         if not isinstance(note, Note):
             return note
         headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
         return f"- under {headings}: {note.text}" if note.headed else note.text
 
-    def only(self, kept: Sequence[int]) -> Table:
-        """Return the table with these columns in this order. Notes on other columns are dropped."""
-        columns = [self.columns[k] for k in kept]
+    def only(self, numbers: Sequence[int]) -> Table:
+        """Return a table with the columns of these numbers (from 0), in this order.
+
+        A note of the table is dropped if all its columns are.
+        """
+        columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = [
             note
             for note in self.notes
             if isinstance(note, str) or not note.columns or not keys.isdisjoint(note.columns)
         ]
-        rows = [[row[k] for k in kept] for row in self.rows]
+        rows = [[row[k] for k in numbers] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
     @property
     def for_people(self) -> Table:
-        """Return the table without the columns of numbers that are undefined in all rows.
+        """Return the table to show to people: without columns of numbers that have no value.
 
-        Headed notes then name the columns that are not shown. The table stays as it is if the user
-        chose the columns, or if all columns of numbers are undefined.
+        A headed note on such a column is kept, and names the columns that are not shown. P-values
+        are always shown. The table is returned unchanged if the user chose its columns, if all
+        columns have a value, or if none has one.
         """
         empty_keys = set[str]()
         filled_keys = set[str]()
         for k, column in enumerate(self.columns):
-            if column.format not in ("", "p"):
-                is_empty = all(row[k].value is None for row in self.printed_cells)
-                (empty_keys if is_empty else filled_keys).add(column.key)
+            if column.format in ("", "p"):
+                continue
+            if all(row[k].value is None for row in self.printed_cells):
+                empty_keys.add(column.key)
+            else:
+                filled_keys.add(column.key)
         if self.asked or not (empty_keys and filled_keys):
             return self
         heading_of = {c.key: c.heading for c in self.columns}
         notes = list[str | Note]()
         for note in self.all_notes:
-            if isinstance(note, Note) and note.headed and not empty_keys.isdisjoint(note.columns):
-                headings = ", ".join(heading_of[key] for key in note.columns if key in empty_keys)
-                notes.append(f"- not shown, {headings}: {note.text}")
-                shown_keys = tuple(key for key in note.columns if key not in empty_keys)
-                if shown_keys:
-                    notes.append(replace(note, columns=shown_keys))
-            else:
+            if isinstance(note, str) or not note.headed or empty_keys.isdisjoint(note.columns):
                 notes.append(note)
-        columns = [k for k, c in enumerate(self.columns) if c.key not in empty_keys]
-        return replace(self, notes=notes, row_notes=()).only(columns)
+                continue
+            headings = ", ".join(heading_of[key] for key in note.columns if key in empty_keys)
+            notes.append(f"- not shown, {headings}: {note.text}")
+            filled_columns = tuple(key for key in note.columns if key not in empty_keys)
+            if filled_columns:
+                notes.append(replace(note, columns=filled_columns))
+        numbers = [k for k, c in enumerate(self.columns) if c.key not in empty_keys]
+        return replace(self, notes=notes, row_notes=()).only(numbers)
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
-        """Return the cells as text for people, a list per row. All forms of output use them."""
+        """Return the formatted cells, (rows, columns), with the best values marked.
+
+        All output formats use them. They are computed once.
+        """
         printed = [
             [_printed_cell(column, cell) for column, cell in zip(self.columns, row, strict=True)]
             for row in self.rows
@@ -240,28 +259,32 @@ class Table:
         return printed
 
     def _mark_best(self, printed: Sequence[Sequence[PrintedCell]]) -> None:
-        """Set `best` of the best cells of each column that has a better direction.
+        """Set `best` of the best cells in place, in each column that has a better direction.
 
-        Cells compete within `ranked_within`. A cell without competitors is not best.
+        printed (rows, columns): the formatted cells of the table. Cells compete within the groups
+        of `ranked_within`. Undefined and incomparable cells do not compete. All cells with the best
+        value are best, but a cell without competitors is not.
         """
         label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
         for k, column in enumerate(self.columns):
             if column.higher_is_better is None:
                 continue
-            competitors: dict[Any, list[PrintedCell]] = {}
-            for row, cells in zip(self.rows, printed, strict=True):
-                if getattr(row[k], "comparable", True) and cells[k].value is not None:
-                    labels = tuple(row[label_column] for label_column in label_columns)
-                    competitors.setdefault(labels, []).append(cells[k])
-            best_of = max if column.higher_is_better else min
-            for group in competitors.values():
-                best = best_of(group, key=attrgetter("value")).value
-                for cell in group:
-                    cell.best = len(group) > 1 and cell.value == best
+            cells_by_label: dict[Any, list[PrintedCell]] = {}
+            for row, printed_row in zip(self.rows, printed, strict=True):
+                cell = row[k]
+                is_comparable = not isinstance(cell, Estimate) or cell.comparable
+                if is_comparable and printed_row[k].value is not None:
+                    label = tuple(row[label_column] for label_column in label_columns)
+                    cells_by_label.setdefault(label, []).append(printed_row[k])
+            choose_best = max if column.higher_is_better else min
+            for competitors in cells_by_label.values():
+                best = choose_best(competitors, key=attrgetter("value")).value
+                for competitor in competitors:
+                    competitor.best = len(competitors) > 1 and competitor.value == best
 
     @cached_property
     def widths(self) -> list[int]:
-        """Return the number of characters of the longest cell of each column."""
+        """Return the width of each column in characters: that of its longest cell."""
         from rich.cells import cell_len
 
         widths = [0] * len(self.columns)
@@ -271,9 +294,10 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return the heading of the column with this number.
+        """Return the heading of the column with the number `column`, without an arrow.
 
-        With `short`, the short heading replaces a heading that would widen the column.
+        With `short`, the short heading is returned if there is one and the long heading is wider
+        than the cells of the column.
         """
         field = self.columns[column]
         width = len(field.heading)
@@ -284,9 +308,11 @@ class Table:
         return show(field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Return the columns for programs, at full precision, None if undefined.
+        """Return the columns for programs by key, a list of one value per row.
 
-        KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n follow a column KEY that has them.
+        Numbers have full precision, and undefined numbers are None. After a column KEY of numbers
+        follow the columns KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n, each only if any row
+        has such a value.
         """
         columns = {}
         for k, column in enumerate(self.columns):
@@ -303,11 +329,19 @@ class Table:
 
 
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
-    """Format one cell of a column. An interval with an undefined end is left out."""
+    """Format one cell of a column.
+
+    - text: only control characters are replaced
+    - undefined number: "-"
+    - mean of n numbers: "0.780 ± 0.004 (5)"
+    - interval: "[0.779, 0.797]", left out if one of its ends is undefined
+    """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
     estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
-    value, low, high = map(_defined, (estimate.value, estimate.low, estimate.high))
+    value = _python_number(estimate.value)
+    low = _python_number(estimate.low)
+    high = _python_number(estimate.high)
     text = column.text(value)
     mark = show(estimate.mark)
     if value is not None and estimate.spread is not None:
@@ -317,33 +351,39 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
         span = ""
     else:
         span = f"[{column.text(low)}, {column.text(high)}]"
-    line = " ".join(filter(None, (text, span, mark)))
     return PrintedCell(
-        text, line, span, mark, value, low, high, spread=estimate.spread, n=estimate.n
+        text=text,
+        line=" ".join(filter(None, (text, span, mark))),
+        span=span,
+        mark=mark,
+        value=value,
+        low=low,
+        high=high,
+        spread=estimate.spread,
+        n=estimate.n,
     )
 
 
-def _defined(value: Any) -> float | None:
-    """Return a number of Python or numpy as a number of Python, or None if it is None or NaN."""
+def _python_number(value: Any) -> float | None:
+    """Convert a number of Python or numpy to a number of Python. None and NaN become None."""
     number = value.item() if hasattr(value, "item") else value
     return None if number is None or math.isnan(number) else number
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
-    """Return the lines below each table. Equal lines stand below the last table that has them.
+    """Return, for each table, the lines to print below it.
 
-    Tables marked `aside` may be folded away, so they share no lines with other tables.
+    A line that several tables share is printed below the last of them, after the lines that this
+    table has alone. Tables marked `aside` may be folded away on a page, so they share lines only
+    with each other.
     """
     lines_by_table = []
     for i, table in enumerate(tables):
-        lines_before, lines_after = set[str](), set[str]()
-        for k, neighbour in enumerate(tables):
-            if k != i and neighbour.aside == table.aside:
-                (lines_before if k < i else lines_after).update(neighbour.lines_below)
-        new_lines, shared_lines = list[str](), list[str]()
-        for line in table.lines_below:
-            if line not in lines_after:
-                (shared_lines if line in lines_before else new_lines).append(line)
+        before = [line for t in tables[:i] if t.aside == table.aside for line in t.lines_below]
+        after = [line for t in tables[i + 1 :] if t.aside == table.aside for line in t.lines_below]
+        lines = [line for line in table.lines_below if line not in after]
+        new_lines = [line for line in lines if line not in before]
+        shared_lines = [line for line in lines if line in before]
         lines_by_table.append(new_lines + shared_lines)
     return lines_by_table
 
@@ -361,21 +401,21 @@ def to_text(tables: Sequence[Table], width: int | None = None) -> str:
 def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
     """Print tables as plain text to `file`.
 
-    width : characters per line; default: those of the terminal, or WIDTH
+    Each table is a title, one or more blocks of columns, and lines below them. On a terminal the
+    title and the best value of a column are bold. Lines that several tables share are printed once,
+    below the last of them.
 
-    On a terminal the best value of a column is bold. Equal lines of several tables are printed
-    once, below the last of these tables.
+    width : characters per line, by default those of the terminal, or WIDTH without a terminal
     """
-    from rich import box
     from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
 
-    tables = [table.for_people for table in tables]
+    shown_tables = [table.for_people for table in tables]
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = Console(file=file, **settings)
-    width = width or (console.width if console.is_terminal else WIDTH)
-    for i, (table, lines) in enumerate(zip(tables, lines_below_tables(tables), strict=True)):
+    if not width:
+        width = console.width if console.is_terminal else WIDTH
+    lines_by_table = lines_below_tables(shown_tables)
+    for i, (table, lines) in enumerate(zip(shown_tables, lines_by_table, strict=True)):
         if i:
             console.print()
         if table.title:
@@ -384,37 +424,24 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         for k, block in enumerate(_blocks(table, layout, width)):
             if k:
                 console.print()
-            rich_table = RichTable(
-                box=box.SIMPLE_HEAD,
-                show_edge=False,
-                pad_edge=False,
-                collapse_padding=layout.gap == 2,
-            )
-            for c in block.columns:
-                is_number = bool(table.columns[c].format)
-                rich_table.add_column(
-                    Text(layout.headings[c]),
-                    justify="right" if is_number else "left",
-                    no_wrap=is_number,
-                    overflow="fold",
-                )
-            for row in table.printed_cells:
-                cells = [row[c] for c in block.columns]
-                rich_table.add_row(*(Text(c.line, "bold" if c.best else "") for c in cells))
-            console.width = block.line_width
-            with console.capture() as capture:
-                console.print(rich_table)
-            # Blanks at the ends of lines are noise in a file and a difference in a snapshot.
-            for line in capture.get().rstrip("\n").split("\n"):
-                file.write(line.rstrip() + "\n")
-        for line in ["", *lines] if lines else []:
-            if "|" not in line:  # a signature stays in one piece, to be copied
-                line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
-            file.write(line + "\n")
+            _print_block(table, layout, block, console)
+        if lines:
+            console.print()
+        for line in lines:
+            if "|" in line:  # a signature stays in one piece, to be copied
+                file.write(line + "\n")
+            else:
+                options: Any = {"break_long_words": False, "break_on_hyphens": False}
+                file.write(textwrap.fill(line, width, **options) + "\n")
 
 
 class _Layout(NamedTuple):
-    """The headings of a table, its column widths (with the gap), and the gap between columns."""
+    """How the columns of a table are printed.
+
+    headings : the text over each column
+    widths   : the width of each column in characters, with the gap to the next column
+    gap      : characters between two columns, 3 or 2
+    """
 
     headings: list[str]
     widths: list[int]
@@ -422,17 +449,51 @@ class _Layout(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Some columns of a table by number, which are printed side by side."""
+    """Columns of a table that are printed side by side, by number, and the width for them."""
 
     columns: list[int]
     line_width: int
 
 
-def _layout(table: Table, width: int) -> _Layout:
-    """Choose headings and gap so that the table fits `width`, if possible.
+def _print_block(table: Table, layout: _Layout, block: _Block, console: Console) -> None:
+    """Print the headings and all rows of some columns of a table, without trailing blanks.
 
-    Long headings are preferred, then short headings, then short headings with a gap of 2. If
-    nothing fits, the headings are short and the gap is 3.
+    Sets the width of `console` to that of the block. Text is folded to fit it, numbers are not.
+    """
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    rich_table = RichTable(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=layout.gap == 2
+    )
+    for c in block.columns:
+        is_number = bool(table.columns[c].format)
+        rich_table.add_column(
+            Text(layout.headings[c]),
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+        )
+    for row in table.printed_cells:
+        cells = [row[c] for c in block.columns]
+        rich_table.add_row(*(Text(cell.line, "bold" if cell.best else "") for cell in cells))
+    console.width = block.line_width
+    with console.capture() as capture:
+        console.print(rich_table)
+    # Blanks at the ends of lines are noise in a file and a difference in a snapshot
+    for line in capture.get().rstrip("\n").split("\n"):
+        console.file.write(line.rstrip() + "\n")
+
+
+def _layout(table: Table, width: int) -> _Layout:
+    """Return the first of these layouts that fits `width` characters:
+
+    1. long headings, gap 3
+    2. short headings, gap 3
+    3. short headings, gap 2
+
+    If none fits, the table will be split into blocks, and the second is returned.
     """
     for short, gap in ((False, 3), (True, 3), (True, 2)):
         layout = _layout_with(table, short, gap)
@@ -442,7 +503,10 @@ def _layout(table: Table, width: int) -> _Layout:
 
 
 def _layout_with(table: Table, short: bool, gap: int) -> _Layout:
-    """Return the layout with long or short headings and this gap."""
+    """Compute the layout with long or short headings and a gap of `gap` characters.
+
+    A heading has an arrow if lower values are better.
+    """
     from rich.cells import cell_len
 
     headings = []
@@ -457,22 +521,27 @@ def _layout_with(table: Table, short: bool, gap: int) -> _Layout:
 
 
 def _blocks(table: Table, layout: _Layout, width: int) -> list[_Block]:
-    """Split the columns of a table into blocks no wider than `width`. Each has the row labels.
+    """Split the columns of a table into blocks of at most `width` characters.
 
-    A block of a single wide column is wider. Columns of text may be folded.
+    Each block starts with the columns of row labels, and has at least one more column if there is
+    one. A block that is too wide with text folded to _MIN_TEXT_WIDTH gets a larger `line_width`.
     """
-    n_labels, widths, gap = table.n_labels, layout.widths, layout.gap
-    blocks: list[list[int]] = [[]]
-    for column in range(len(widths)):
-        used = sum(widths[k] for k in blocks[-1])
-        if len(blocks[-1]) > n_labels and used + widths[column] - gap > width:
-            blocks.append(list(range(n_labels)))
-        blocks[-1].append(column)
-    sized_blocks = []
-    for columns in blocks:
-        min_width = -gap
+    gap = layout.gap
+    columns_of_blocks: list[list[int]] = [[]]
+    for k, column_width in enumerate(layout.widths):
+        block = columns_of_blocks[-1]
+        used = sum(layout.widths[column] for column in block)
+        if len(block) > table.n_labels and used + column_width - gap > width:
+            block = list(range(table.n_labels))
+            columns_of_blocks.append(block)
+        block.append(k)
+    blocks = []
+    for columns in columns_of_blocks:
+        min_width = -gap  # no gap after the last column
         for k in columns:
-            is_text = not table.columns[k].format
-            min_width += min(widths[k], _MIN_TEXT_WIDTH + gap) if is_text else widths[k]
-        sized_blocks.append(_Block(columns, max(width, min_width)))
-    return sized_blocks
+            if table.columns[k].format:
+                min_width += layout.widths[k]
+            else:
+                min_width += min(layout.widths[k], _MIN_TEXT_WIDTH + gap)
+        blocks.append(_Block(columns, max(width, min_width)))
+    return blocks
