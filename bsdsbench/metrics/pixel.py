@@ -17,11 +17,12 @@ Boosting Network for Pavement Crack Detection", T-ITS 2020 (AIU).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, Bool
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
@@ -56,18 +57,24 @@ class _PixelCounts(Metric[Opt]):
     void_option = "ignore"
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Counts:
+        """Return the counts of `pixel_counts`; they do not depend on the metric's options."""
         return pixel_counts(pred, gt, protocol)
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Return the pixels of the map at the thresholds of the protocol."""
+        """Return whether each pixel is right, false or missed, at every threshold of
+        `pixel_counts`.
+
+        The steps of segmentations are the segmentations, with the thresholds 1, 2, ...
+        """
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
-        bmaps = boundaries_of_segs(pred, masks.shape[1:], valid)
-        if bmaps is not None:
-            return steps_of_soft(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
+        boundaries = boundaries_of_segs(pred, masks.shape[1:], valid)
+        if boundaries is not None:
+            thresholds = np.arange(1.0, len(boundaries) + 1)
+            return steps_of_soft(thresholds, boundaries, masks, valid)
         reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
         return steps_of_soft(protocol.threshold_array(), reached, masks, valid)
 
@@ -98,14 +105,22 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the options, with the protocol's rule of AP if only the protocol names one."""
+        """Return the metric's options in a protocol.
+
+        If the options name no rule of AP, and the protocol's `ap_rule` is not the default, the
+        protocol's rule is taken.
+        """
         options: PixelOptions = super().options_of(protocol)
-        given = "ap_rule" in protocol.options.get(self.name, {})
-        if given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
+        is_given = "ap_rule" in protocol.options.get(self.name, {})
+        if is_given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
             return options
         return attrs.evolve(options, ap_rule=protocol.ap_rule)
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
+        """Return the curve with the row in which every pixel is on.
+
+        Its precision is the annotated share of all pixels, the same at every threshold of `stack`.
+        """
         annotated = sum(stack[name][:, 0].sum() for name in ("tp", "fn"))
         other = sum(stack[name][:, 0].sum() for name in ("fp", "tn"))
         return curve.with_whole_image(ratio(annotated, annotated + other))
@@ -113,24 +128,34 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
-        t, names = stack["thresholds"], ("tp", "fp", "fn", "tn", "abs_error_sum")
-        tp, fp, fn = (stack[name] for name in names[:3])
-        matches = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
-        tp, fp, fn, tn, error = (weighted_sum(weights, stack[name]) for name in names)
-        with_edge, without = (tp + fn)[:, 0], (fp + tn)[:, 0]
-        rows = zip(tp, fp, with_edge.tolist(), without.tolist(), strict=True)
-        rocs = [roc_of_counts(t, *row) for row in rows]
-        share = ratio(with_edge, with_edge + without)  # the precision with every pixel on
+        """Return the scores of the precision-recall curve, `auc_roc`, `eer` and `mae`, each (S,).
+
+        By the rule "step", AP includes the row in which every pixel is on. AP is NaN if no pixel is
+        annotated.
+        """
+        thresholds = stack["thresholds"]
+        right, missed, false = stack["tp"], stack["fn"], stack["fp"]
+        # (N, T, 4): matched and all annotated pixels, matched and all predicted pixels
+        matches = np.stack([right, right + missed, right, right + false], axis=-1)
+        tp, fp, fn, tn = (
+            weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn")
+        )  # (S, T)
+        # (S,): the same at every threshold
+        annotated, other = (tp + fn)[:, 0], (fp + tn)[:, 0]
+        totals = zip(tp, fp, annotated.tolist(), other.tolist(), strict=True)
+        rocs = [roc_of_counts(thresholds, *sample) for sample in totals]
+        annotated_share = ratio(annotated, annotated + other)  # the precision with every pixel on
 
         def ap(curve: PRCurve) -> F8:
-            read = curve.with_whole_image(share) if opt.ap_rule == "step" else curve
-            return np.where(share > 0, average_precision(read, opt.ap_rule), np.nan)
+            completed = curve.with_whole_image(annotated_share) if opt.ap_rule == "step" else curve
+            return np.where(annotated_share > 0, average_precision(completed, opt.ap_rule), np.nan)
 
+        error = weighted_sum(weights, stack["abs_error_sum"])
         return {
-            **curve_scores(t, matches, weights, protocol, ap=ap),
+            **curve_scores(thresholds, matches, weights, protocol, ap=ap),
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
-            "mae": defined_ratio(error, with_edge + without),
+            "mae": defined_ratio(error, annotated + other),
         }
 
 
@@ -146,9 +171,12 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
+        """Return `aiu` (S,): IoU averaged over images at each threshold, then over thresholds.
+
+        IoU is 0 if neither map has a pixel on. Images without a pixel to count are left out.
+        """
         union = stack["tp"] + stack["fp"] + stack["fn"]
-        iou = ratio(stack["tp"], union)  # 0/0 is 0, but of an image that is void
-        iou = np.where(union + stack["tn"] > 0, iou, np.nan)
+        iou = np.where(union + stack["tn"] > 0, ratio(stack["tp"], union), np.nan)  # (N, T)
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
 
@@ -157,17 +185,24 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 
     The ROC curve joins the measured points, (0, 0) and (1, 1) by straight lines. EER is the point
     of that curve with equal rates of false positives and false negatives. AUC and EER are undefined
-    if a class is missing. Raises DataError under the same conditions as `boundary_score`.
+    if a class is missing.
 
     Parameters
     ----------
-    records, protocol
-        As for `boundary_score`.
+    records : sequence of ImageRecord
+        One record per image.
+    protocol : Protocol, str or None
+        The constants to score by, or the name of a preset; bsds500 if None.
 
     Returns
     -------
     Score
         `ods`, `ois`, `ap`, `auc_roc`, `eer`, `mae`, `curve`, `n_images`; see `PixelMetric`.
+
+    Raises
+    ------
+    DataError
+        If there are no records, a record lacks pixel counts, or the thresholds differ.
 
     Examples
     --------
@@ -182,26 +217,34 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 def pixel_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol | str | None = None
 ) -> Counts:
-    """Count the confusion of one image's pixels at every threshold of the protocol.
+    """Count the confusion of one image's pixels at every threshold.
 
     Parameters
     ----------
-    pred, gts, protocol
-        As for `boundary_counts`. The prediction is inverted and put through NMS if the protocol
-        says so, never thinned. For segmentations, the soft map of `abs_error_sum` is the share of
-        segmentations with a boundary at the pixel.
+    pred : array or Prediction
+        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
+        Prediction. The map is inverted and put through NMS if the protocol says so, and never
+        thinned. Segmentations have the thresholds 1 .. n instead of the protocol's; their soft map
+        for `abs_error_sum` is the share of segmentations with a boundary at the pixel.
+    gts : sequence of array, or GroundTruth
+        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
+        GroundTruth.
+    protocol : Protocol, str or None
+        A protocol or the name of a preset; bsds500 if None.
 
     Returns
     -------
     Counts
-        `thresholds` f8 (T,); `tp`, `fp`, `fn`, `tn` i8 (T,), summed over annotators;
-        `abs_error_sum` f8 (), sum of abs(prediction - ground truth) over the same pixels. An image
-        without pixels gives zeros.
+        `thresholds` float64 (T,); `tp`, `fp`, `fn`, `tn` int64 (T,), summed over annotators;
+        `abs_error_sum` float64 (), sum of abs(prediction - ground truth) over the same pixels. Void
+        pixels are not counted. An image without pixels gives zeros.
 
     Raises
     ------
-    ShapeError, DataError
-        Under the same conditions as in `boundary_counts`.
+    ShapeError
+        If the sizes differ.
+    DataError
+        If a value is NaN or out of range, or there is no annotator.
 
     Examples
     --------
@@ -215,19 +258,47 @@ def pixel_counts(
 
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
-    thresholds, cuts = protocol.threshold_array(), protocol.cuts()
-    bmaps = boundaries_of_segs(pred, gt_maps.shape[1:], valid)
-    if bmaps is None:
-        soft = prepare(pred.boundary_map(), protocol, valid)
-        bmaps = soft[None]
-    else:
-        thresholds, cuts, soft = np.arange(1.0, len(bmaps) + 1), np.array([1.0]), bmaps.mean(axis=0)
-    if valid is not None:
-        soft, bmaps, gt_maps = (m[..., valid][..., None, :] for m in (soft, bmaps, gt_maps))
-    quadrants = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
-    counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(quadrants), strict=True))
+    soft, maps, thresholds, cuts = _maps_and_cuts(pred, gt_maps.shape[1:], protocol, valid)
+    if valid is not None:  # keep the valid pixels, as maps of one row
+        soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
+    # (4, cuts) of each map, side by side: (4, T)
+    table = np.hstack([np.sum([confusion(m, gt, cuts) for gt in gt_maps], axis=0) for m in maps])
+    counts = dict(zip(("tp", "fp", "fn", "tn"), table, strict=True))
     # For integers the sum of errors is exact but for one division.
-    top = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
+    full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
-    error = sum(np.where(gt, top - values, values).sum() for gt in gt_maps)
-    return Counts(thresholds=thresholds, **counts, abs_error_sum=error / top)
+    error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)
+    return Counts(thresholds=thresholds, **counts, abs_error_sum=error / full_scale)
+
+
+class _MapsAndCuts(NamedTuple):
+    """A prediction as maps to binarise.
+
+    soft : (H, W), the strength of each pixel
+    maps : (M, H, W), the soft map alone, or the boundaries of M segmentations
+    thresholds : float64 (T,)
+    cuts : (T / M,), the values at which each of the maps is binarised
+    """
+
+    soft: Map
+    maps: Map
+    thresholds: F8
+    cuts: F8
+
+
+def _maps_and_cuts(
+    pred: Prediction, shape: tuple[int, ...], protocol: Protocol, valid: Bool | None
+) -> _MapsAndCuts:
+    """Return the maps of a prediction and where to cut them.
+
+    Segmentations give a boundary map each, which is cut once, and as soft map the mean of these.
+    All other predictions give their prepared soft map, which is cut at the protocol's thresholds.
+    `valid` is bool (H, W), or None if there are no void pixels. Raises ShapeError if the prediction
+    does not have the `shape` of the ground truth.
+    """
+    boundaries = boundaries_of_segs(pred, shape, valid)
+    if boundaries is None:
+        soft = prepare(pred.boundary_map(), protocol, valid)
+        return _MapsAndCuts(soft, soft[None], protocol.threshold_array(), protocol.cuts())
+    thresholds = np.arange(1.0, len(boundaries) + 1)
+    return _MapsAndCuts(boundaries.mean(axis=0), boundaries, thresholds, np.array([1.0]))

@@ -81,17 +81,21 @@ class DrawnSteps(NamedTuple):
     marks: tuple[LargestError | None, ...] = ()
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the classes of the pixels at the k-th step, u1 (H, W)."""
-        ends = np.cumsum(self.n_changes, dtype=np.int64)
-        before = np.concatenate([[0], np.cumsum(self.steps <= k)])
+        """Return the class of each pixel at the k-th step, uint8 (H, W); 0 is no class."""
+        ends = np.cumsum(self.n_changes, dtype=np.int64)  # of each pixel's changes
         starts = ends - self.n_changes.ravel()
-        n_made = before[ends] - before[starts]
-        classes = np.append(self.classes, np.uint8(0))[np.where(n_made > 0, starts + n_made, 0) - 1]
+        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes up to k, cumulated
+        n_made = n_before[ends] - n_before[starts]
+        last_change = np.where(n_made > 0, starts + n_made - 1, -1)  # -1 is the 0 appended below
+        classes = np.append(self.classes, np.uint8(0))[last_change]
         return classes.reshape(self.n_changes.shape)
 
     @property
     def scores(self) -> StepScores:
-        """Compute recall, precision and F of the image at each step."""
+        """The recall, precision and F of the image at each step.
+
+        They come from `matches`. F is NaN if neither map has a pixel.
+        """
         matched_gt, total_gt, matched_pred, total_pred = self.matches.T
         recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
         f = f_beta(precision, recall, self.beta2)
@@ -114,10 +118,16 @@ class Changes(NamedTuple):
 def changes_of(
     classes: NDArray[np.uint8], shape: tuple[int, ...], places: I8 | slice = slice(None)
 ) -> Changes:
-    """Convert classes at each step to changes.
+    """Convert the class of each pixel at each step to changes of class.
 
-    `classes` is u1 (P, T), for the pixels with the flat indices `places`, by default for all pixels
-    of the `shape`.
+    Parameters
+    ----------
+    classes : array
+        uint8 (P, T), 0 for no class. Before the first step all pixels have no class.
+    shape : tuple of int
+        The (rows, columns) of the image.
+    places : array or slice
+        The flat indices of the P pixels in the image, in ascending order; by default all pixels.
     """
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
@@ -132,7 +142,7 @@ def changes_of(
 def steps_of_soft(
     thresholds: F8, reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
 ) -> DrawnSteps:
-    """Compare a soft map with the masks (A, H, W) of annotators at every threshold.
+    """Compare a soft map with the masks of annotators at every threshold.
 
     A pixel is right if it is on and any annotator marked it, false if it is on and none did,
     missed if it is off and any did.
@@ -140,34 +150,49 @@ def steps_of_soft(
     Parameters
     ----------
     thresholds : array
-        f8 (T,), increasing.
+        float64 (T,), increasing.
     reached : array
         Integers (H, W), the number of thresholds that each pixel reaches; or bool (T, H, W), one
         map for each step if the maps are not nested, such as boundaries of segmentations.
-    masks, valid, beta2
-        The pixels that each annotator marked, the pixels that count (None: all), and beta^2 of F.
+    masks : array
+        bool (A, H, W), the pixels that each annotator marked.
+    valid : array or None
+        bool (H, W), the pixels that count; None if all do.
+    beta2 : float
+        beta^2 of F.
+
+    Returns
+    -------
+    DrawnSteps
+        The classes of the pixels, and matches summed over annotators.
     """
-    n_steps, masks, reached = thresholds.size, *(without_void(m, valid) for m in (masks, reached))
+    n_steps = thresholds.size
+    masks, reached = without_void(masks, valid), without_void(reached, valid)
     counted = np.ones(masks.shape[1:], bool) if valid is None else valid
 
     def n_on(mask: Bool) -> I8:
+        """Return the number of the mask's pixels that are on at each step, (T,)."""
         if reached.ndim == 3:
             return np.count_nonzero(reached & mask, axis=(1, 2))
+        # Pixels that reach at least k thresholds are on at the first k steps
         return np.bincount(reached[mask], minlength=n_steps + 1)[::-1].cumsum()[::-1][1:]
 
-    right = np.sum([n_on(mask) for mask in masks], axis=0)
-    totals = np.full_like(right, np.count_nonzero(masks)), right, len(masks) * n_on(counted)
-    marked = masks.any(axis=0)
-    while_on = np.where(marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
-    while_off = np.where(marked, np.uint8(MISSED_PIXEL), np.uint8(0))
+    matched = np.sum([n_on(mask) for mask in masks], axis=0)
+    n_annotated = np.full_like(matched, np.count_nonzero(masks))
+    matches = np.stack([matched, n_annotated, matched, len(masks) * n_on(counted)], axis=-1)
+    is_marked = masks.any(axis=0)
+    class_if_on = np.where(is_marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
+    class_if_off = np.where(is_marked, np.uint8(MISSED_PIXEL), np.uint8(0))
     if reached.ndim == 3:
-        classes = np.where(reached, while_on, while_off).reshape(n_steps, -1).T
-        changes = changes_of(classes, marked.shape)
-    else:  # each pixel is on until its level, and off afterwards
-        first = np.where(reached > 0, while_on, while_off)
-        changed = np.stack([first > 0, (reached > 0) & (reached < n_steps)], axis=-1)
-        steps = np.stack([np.zeros_like(reached), reached], axis=-1)[changed].astype(np.uint16)
-        both = np.stack([first, while_off], axis=-1)[changed]
-        changes = Changes(changed.sum(axis=-1, dtype=np.uint16), steps, both)
-    matches = np.stack([right, *totals], axis=-1)
-    return DrawnSteps(thresholds, matches, *changes, len(masks), beta2)
+        classes = np.where(reached, class_if_on, class_if_off).reshape(n_steps, -1).T
+        changes = changes_of(classes, is_marked.shape)
+    else:  # each pixel is on until its level, and off afterwards: at most two changes
+        start_class = np.where(reached > 0, class_if_on, class_if_off)
+        turns_off = (reached > 0) & (reached < n_steps)
+        # (H, W, 2): the change at step 0 and the change to off
+        is_change = np.stack([start_class > 0, turns_off], axis=-1)
+        steps = np.stack([np.zeros_like(reached), reached], axis=-1)[is_change].astype(np.uint16)
+        new_classes = np.stack([start_class, class_if_off], axis=-1)[is_change]
+        n_changes = is_change.sum(axis=-1, dtype=np.uint16)
+        changes = Changes(n_changes, steps, new_classes)
+    return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)

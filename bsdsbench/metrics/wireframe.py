@@ -46,7 +46,6 @@ from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_
 SQUARED = (5.0, 10.0, 15.0)  # limits of the distances of lines
 APART = (0.5, 1.0, 2.0)  # limits of the distances of junctions
 SLACK = 2.0  # grid cells: networks place points slightly beyond their grid
-FURTHER = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
 
 
 @frozen
@@ -92,68 +91,124 @@ class WireframeMetric(Metric[WireframeOptions]):
         opt: WireframeOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count pixels as `bsdsbench.boundary_counts` does, and lines and junctions by distance.
+        """Count the pixels of drawn lines by `counter`, and lines and junctions by their distance.
 
-        lines : f8 (L, 4), each predicted line's score and whether it is true at 5, 10 and 15
-        junctions : f8 (J, 4), the same at 0.5, 1 and 2, by falling score; none if none is annotated
-        n_lines, n_junctions : f8 (), number of annotated ones, NaN if either side has no such data
+        The counts of `counter` (by default `boundary_counts`) are returned, and
+
+        lines : float64 (L, 4), in the order of the file up to the first repetition of the first
+            line: each predicted line's score, and 1 if it is true at 5, 10 and 15, else 0
+        junctions : float64 (J, 4), the same of junctions at 0.5, 1 and 2, by falling score; J is 0
+            if no junction is annotated
+        n_lines, n_junctions : float64 (), number of annotated items
+
+        If one of the sides has no line coordinates, or no junctions, the number is NaN and the
+        array is empty.
         """
-        counts: dict[str, Any] = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
+        counts: dict[str, Any] = {**counter(self._draw(pred, gt, opt), gt, protocol)}
         counts |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
         counts |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return counts
-        drawn, truth = pred.lines, gt.lines
-        grid, true_grid = self._grid(drawn, gt, opt), truth.grid or GRID
-        _check_places(drawn, grid, pred.where)
-        _check_places(truth, true_grid, gt.where)
-        again = np.flatnonzero((drawn.ends[1:] == drawn.ends[:1]).all(axis=1)) + 1
-        lines = _scaled(drawn.ends, grid)[: again[0] if again.size else None]
-        a = lines.reshape(-1, 1, 2, 2)
-        b = _scaled(truth.ends, true_grid).reshape(1, -1, 2, 2)
-        straight, crossed = (((a - other) ** 2).sum(axis=(2, 3)) for other in (b, b[:, :, ::-1]))
-        hits = _hits(np.minimum(straight, crossed), SQUARED)
-        counts["lines"] = np.column_stack([drawn.scores[: len(lines)], hits])
-        counts["n_lines"] = float(len(truth.ends))
-        if drawn.junctions is not None and truth.junctions is not None:
-            places = _scaled(truth.junctions[:, :2], true_grid)
-            best_first = np.argsort(-drawn.junctions[:, 2], kind="stable")
-            juncs = drawn.junctions[best_first if len(places) else []]
-            apart = _scaled(juncs[:, :2], grid)[:, None] - places
-            hits = _hits(np.sqrt((apart**2).sum(axis=-1)), APART)
-            counts["junctions"] = np.column_stack([juncs[:, 2], hits])
+        drawn, annotated = pred.lines, gt.lines
+        grid, gt_grid = self._grid(drawn, gt, opt), annotated.grid or GRID
+        _check_coordinates(drawn, grid, pred.where)
+        _check_coordinates(annotated, gt_grid, gt.where)
+        counts["lines"] = _match_lines(
+            drawn, _to_grid(drawn.ends, grid), _to_grid(annotated.ends, gt_grid)
+        )
+        counts["n_lines"] = float(len(annotated.ends))
+        if drawn.junctions is not None and annotated.junctions is not None:
+            places = _to_grid(annotated.junctions[:, :2], gt_grid)
+            counts["junctions"] = _match_junctions(drawn.junctions, grid, places)
             counts["n_junctions"] = float(len(places))
         return counts
 
     def _grid(self, lines: Lines, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
-        """Return the (rows, columns) of the grid of predicted coordinates."""
+        """Return the (rows, columns) of the grid of predicted coordinates.
+
+        A grid in the file counts first; without it the option `lines_in` decides.
+        """
         return lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
-    def _drawn(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
-        """Return the prediction with a soft map of its lines, drawn from the grid of its lines."""
+    def _draw(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
+        """Return the prediction with a soft map (H, W) of its lines.
+
+        The prediction is returned unchanged if it has no lines, or lines with a grid of their own,
+        which are drawn when they are read.
+        """
         if "lines" not in pred.parts or pred.lines.grid:
             return pred
         grid = self._grid(pred.lines, gt, opt)
-        drawn = pred.soft if grid == GRID else drawn_lines(pred.lines, gt.shape, grid)
-        return Prediction(pred.image_id, pred.path, soft=drawn)
+        soft = pred.soft if grid == GRID else drawn_lines(pred.lines, gt.shape, grid)
+        return Prediction(pred.image_id, pred.path, soft=soft)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Return F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
+        """Return the scores of S weighted data sets, each (S,).
+
+        fh, aph : F^H and AP^H of the pixels, for which recalls in ascending and precisions in
+            descending order are paired by rank
+        sap5, sap10, sap15, msap : sAP at each distance, and their mean
+        map_j : mAP^J of the junctions, the mean over three distances
+
+        ODS, OIS, AP and the curve of the pixels are returned too.
+        """
         pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = pixels["curve"]
-        recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
-        ap = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
-        sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)
-        junctions = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
-        best_f = f_measure(precision, recall).max(axis=1)
-        further = (best_f, ap, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
-        return {**pixels, **dict(zip(FURTHER, further, strict=True))}
+        recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]  # (S, T)
+        sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)  # (S, 3)
+        junction_ap = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
+        return {
+            **pixels,
+            "fh": f_measure(precision, recall).max(axis=1),
+            "aph": np.sum(np.diff(recall, prepend=0.0) * precision, axis=1),
+            **{f"sap{limit:g}": sap[:, k] for k, limit in enumerate(SQUARED)},
+            "msap": sap.mean(axis=1),
+            "map_j": junction_ap.mean(axis=1),
+        }
 
 
-def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Raise DataError if lines lie beyond their grid, or all of them in its first cell."""
+def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
+    """Return the score of each predicted line, and whether it is true at each limit of SQUARED.
+
+    `pred_ends` (N, 4) and `gt_ends` (M, 4) are the rows and columns of both ends on the common
+    grid. Returns float64 (L, 4), where L is N, or the number of lines before the first line is
+    repeated.
+    """
+    is_repeated = (drawn.ends[1:] == drawn.ends[:1]).all(axis=1)
+    n = int(is_repeated.argmax()) + 1 if is_repeated.any() else len(pred_ends)
+    a = pred_ends[:n].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
+    b = gt_ends.reshape(1, -1, 2, 2)
+    straight = ((a - b) ** 2).sum(axis=(2, 3))
+    crossed = ((a - b[:, :, ::-1]) ** 2).sum(axis=(2, 3))
+    hits = _hits(np.minimum(straight, crossed), SQUARED)
+    return np.column_stack([drawn.scores[:n], hits])
+
+
+def _match_junctions(junctions: F8, grid: tuple[int, int], places: F8) -> F8:
+    """Return the score of each predicted junction, and whether it is true at each limit of
+    APART.
+
+    junctions (N, 3): row and column on `grid`, and score.
+    places (M, 2): row and column of annotated junctions on the common grid.
+
+    Returns float64 (N, 4) by falling score, or (0, 4) if no junction is annotated.
+    """
+    if not len(places):
+        return np.zeros((0, 4))
+    best_first = junctions[np.argsort(-junctions[:, 2], kind="stable")]
+    offsets = _to_grid(best_first[:, :2], grid)[:, None] - places  # (N, M, 2)
+    hits = _hits(np.sqrt((offsets**2).sum(axis=-1)), APART)
+    return np.column_stack([best_first[:, 2], hits])
+
+
+def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
+    """Raise DataError if the coordinates of lines or junctions do not suit their grid.
+
+    That is, if all lie within 0 .. 1 (and not all ends are 0), or one lies more than SLACK beyond
+    the (rows, columns) of `grid`. `where` names the file in the message.
+    """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     places = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
     if not places.size:
@@ -173,41 +228,51 @@ def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
         )
 
 
-def _scaled(values: F8, grid: tuple[int, int]) -> F8:
-    """Scale coordinates (row, column, ...) from a grid to the grid of 128 x 128."""
-    factor = np.resize(np.divide(GRID, grid), values.shape[1])
-    return values if grid == GRID else np.asarray(values * factor)
+def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
+    """Scale coordinates from a grid to the common grid of 128 x 128.
+
+    `coordinates` (N, 2) or (N, 4) alternate row and column.
+    """
+    factor = np.resize(np.divide(GRID, grid), coordinates.shape[1])
+    return coordinates if grid == GRID else np.asarray(coordinates * factor)
 
 
 def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
-    """Tell which predictions are true at each limit, (P, limits), from distances (P, annotated).
+    """Return which predictions are true at each limit, bool (P, limits).
 
-    A prediction is true if its nearest annotated item is nearer than the limit and no earlier
-    prediction has taken that item.
+    `distance` (P, G) holds the distance of each prediction from each annotated item. A prediction
+    is true if its nearest item is nearer than the limit, and no earlier prediction with the same
+    nearest item is. All are false if nothing is annotated.
     """
-    out = np.zeros((len(distance), len(limits)), bool)
+    hits = np.zeros((len(distance), len(limits)), bool)
     if distance.size:
         nearest, least = distance.argmin(axis=1), distance.min(axis=1)
         for k, limit in enumerate(limits):
             near = np.flatnonzero(least < limit)
-            out[near[np.unique(nearest[near], return_index=True)[1]], k] = True
-    return out
+            first_of_item = np.unique(nearest[near], return_index=True)[1]
+            hits[near[first_of_item], k] = True
+    return hits
 
 
-def _pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
-    """Compute AP at each limit for S weighted data sets, (S, 3); NaN if nothing is annotated.
+def _pooled_ap(ranked: F8, n_annotated: F8, weights: Weights) -> F8:
+    """Compute average precision from the predictions of all images, ranked by score.
 
-    `ranked` (N, L, 4) has the score and three hits of each prediction; rows of NaN fill up images
-    with fewer than L predictions. `n_true` (N,) is the number of annotated items.
+    ranked (N, L, 4): of each image's predictions, the score and whether it is true at each of three
+        limits. Rows of NaN fill up images with fewer than L predictions.
+    n_annotated (N,): annotated items of each image, or NaN if they are unknown.
+    weights (S, N): how often each image occurs in each data set.
+
+    Returns float64 (S, 3), NaN if nothing is annotated. Equal scores are ranked in the order of
+    images and files.
     """
     from bsdsbench.kernels.pooled_ap import sum_interpolated_precision
 
     image, row = np.nonzero(~np.isnan(ranked[..., 0]))
-    rows = ranked[image, row]
-    order = np.argsort(-rows[:, 0], kind="stable")
-    hits = np.ascontiguousarray(rows[order, 1:] != 0)
+    predictions = ranked[image, row]
+    order = np.argsort(-predictions[:, 0], kind="stable")
+    hits = np.ascontiguousarray(predictions[order, 1:] != 0)
     sums = sum_interpolated_precision(
-        image[order], rows[order, 0], hits, np.ascontiguousarray(weights, np.int64)
+        image[order], predictions[order, 0], hits, np.ascontiguousarray(weights, np.int64)
     )
-    total = weighted_sum(weights, np.nan_to_num(n_true))[:, None]
+    total = weighted_sum(weights, np.nan_to_num(n_annotated))[:, None]
     return defined_ratio(sums, total)
