@@ -137,7 +137,7 @@ def test_an_interrupted_folder_is_called_so(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "records.db").touch()
     for words in (["compare"], ["check", "--baseline", "x.json"], ["merge", "-o", tmp_path / "x"]):
-        refused("out: a run that was not finished; the command", call, *words, tmp_path / "out")
+        refused("out: an unfinished run; repeat the command", call, *words, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
