@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
-from operator import attrgetter, or_
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -27,20 +27,20 @@ from attrs import Factory, evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
-from bsdsbench.images import (
-    Map,
-    described,
-    is_binary,
-    one_map,
-)
+from bsdsbench.images import Map, described, is_binary, one_map
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
+from bsdsbench.loaders.masks import (
+    binarise,
+    distinct_values,
+    is_any_of,
+    mask_evidence,
+    third_values,
+    void_levels,
+)
 from bsdsbench.loaders.pairing import Layout
-from bsdsbench.protocol.fields import tidy
-from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
+from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
-Cut = float | tuple[float, float, float] | None
-WHITE = {"u1": 255, "u2": 65535}
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that do not keep exact values
 FORM_WORDS = {  # form of a prediction -> words
     "soft8": "soft 8-bit maps",
@@ -69,7 +69,12 @@ class Kind(Enum):
 
 
 class MaskRead(NamedTuple):
-    """A mask, its pixels that are not void (None: all), and the properties of its values."""
+    """A binarised map.
+
+    - mask: bool (H, W), True at the object or boundary, False at void pixels
+    - valid: bool (H, W), False at void pixels; None if no pixel is void
+    - evidence: the properties of the map's values before it was binarised
+    """
 
     mask: Bool
     valid: Bool | None
@@ -114,7 +119,13 @@ class Reading:
     layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise a map with the options of this side. Raises DataError and ShapeError.
+        """Binarise a map with the options of this side, in the order of the steps below.
+
+        1. Void values become 0; in a prediction only if the map has a third value.
+        2. With `normalised` the map is divided by its largest value.
+        3. The map is binarised: from `cut` on, or above one half without a cut.
+        4. With `inverted` the mask is inverted.
+        5. Void pixels are set to False.
 
         Parameters
         ----------
@@ -128,12 +139,19 @@ class Reading:
         Returns
         -------
         MaskRead
-            Its valid pixels are None for predictions, and if no value is void.
+            Its valid pixels are None for predictions, and if the map cannot have void pixels.
+
+        Raises
+        ------
+        ShapeError
+            If the map does not have two axes.
+        DataError
+            If the values are out of range or their scale is not known; the error suggests options.
         """
         values = one_map(values, what)
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
-            valid = ~_is_any(values, self.void)
+            valid = ~is_any_of(values, self.void)
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and (top := values.max(initial=0)) > 0:
             values = values / top
@@ -141,7 +159,7 @@ class Reading:
         try:
             mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
         except DataError as error:
-            fixes = tuple(self.suggest_fixes(_levels_of(values), values))
+            fixes = tuple(self.suggest_fixes(distinct_values(values), values))
             raise DataError(str(error), fix=fixes) from None
         mask = ~mask if self.inverted else mask
         if valid is None:
@@ -151,21 +169,30 @@ class Reading:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, file: str) -> Evidence:
-        """Return the properties of a mask's values, void excluded, before it is binarised."""
+        """Return the properties of a mask's values before it is binarised.
+
+        `values` (H, W) are already divided if the reading says so, and 0 at void pixels. A third
+        value is a property only if values are as drawn: not divided, and not of a lossy file
+        format.
+        """
         exact = not self.normalised and not file.lower().endswith(LOSSY)
-        evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
+        evidence = evolve(mask_evidence(values, self.cut, exact), file=file)
         # A preset's threshold just above 0 cannot tell what a third gray level means, so keep it
         is_tiny = self.cut is not None and self.cut < 1 / 255
-        if exact and is_tiny and not is_binary(values) and (levels := _third_values(values)):
+        if exact and is_tiny and not is_binary(values) and (levels := third_values(values)):
             evidence = evolve(evidence, values=evidence.values | Values.FEW, levels=levels)
         return evidence
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Binarise an annotator's map as `mask` does, but refuse gray without a threshold."""
+        """Binarise an annotator's boundary map (H, W) as `mask` does, but never guess a threshold.
+
+        Without a `cut` all values that are not void must be 0 and one of 1, 255 and 65535. Raises
+        DataError for other values, with the options that give them a meaning.
+        """
         values = one_map(values, what)
-        not_void = values[~_is_any(values, self.void)] if self.void else values
+        not_void = values[~is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
-            levels = _levels_of(not_void)
+            levels = distinct_values(not_void)
             has = f"values {_listed(levels)}" if levels else "gray values"
             raise DataError(
                 f"{what}: {has}, {described(values)}, expected boundaries of 0 and 1 or 0 and 255",
@@ -174,13 +201,18 @@ class Reading:
         return self.mask(values, what, file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield the options under which a map has a single meaning and still holds an object.
+        """Yield the options of which each would give a map with a third value a single meaning.
 
-        `levels` are the distinct values of the map, or () if there are many.
+        - the middle values are void, if the metric has an option for void
+        - gray: `normalise` for predictions; a threshold for ground truth, if the largest value is
+          at least one half of white, so that an object is left
+        - region labels or classes, for boundaries of integers
+
+        `levels` are the distinct values of the map, or () if there are many. `values` is the map.
         """
         top = float(values.max(initial=0))
         white = next((white for white in (1, 255, 65535) if top <= white), 0)
-        void = _void_levels(levels) if self.void_option else ()
+        void = void_levels(levels) if self.void_option else ()
         if void:
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
@@ -193,45 +225,53 @@ class Reading:
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems that keep the files of a side from having one meaning.
+        """Yield the problems that keep the masks of a side from having one meaning.
 
-        `values` are the properties of all images together.
+        - Some masks have a third value, and no mask is gray: void or gray?
+        - Otherwise, some masks are 0 and 1 in 8 or 16 bits, others reach white: two scales.
+        - All values of the ground truth are below the threshold, so that there is no object.
+
+        `images` is the evidence of each image; `values` are the properties of all of them together.
         """
         side = SIDE_NAMES[self.truth]
         if values & Values.FEW and not values & Values.GRAY:
-            example = _first(images, Values.FEW)
+            example = _first_file_with(Values.FEW, images)
             has = f"{side} of the values {_listed(example.levels)}"
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
             yield Problem(example.file, has, "a mask of two values, or gray", fixes)
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
-            white_file = _first(images, Values.WHITE | Values.GRAY).file
+            white_file = _first_file_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
             fix = Setting("gt_threshold", 0.5, "takes gray ones apart")
-            file = _first(images, Values.UNIT).file
+            file = _first_file_with(Values.UNIT, images).file
             yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "one half" if self.cut is None else f"gt_threshold = {self.cut}"
             has = f"all values of {side}, and of all others, are below {limit}"
             fix = Setting("gt_threshold", "none", "for masks of 0 and 1")
-            file = _first(images, Values.FAINT).file
+            file = _first_file_with(Values.FAINT, images).file
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
     def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
         """Yield the problems that suggest that the labels of a side have another meaning.
 
-        `values` are the properties of all images together.
+        - All label maps hold only 0 and 255: masks, not classes.
+        - Several maps hold nothing but void: void may be the object.
+        - All instances of the set have one number, and form several pieces in some map.
+        - There are labels of train ids, but none of label ids.
+
+        `images` is the evidence of each image; `values` are the properties of all of them together.
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
-            file = _first(images, Values.WHITE_LABELS).file
+            file = _first_file_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        if len(images) > 1 and values == Values.VOID_ALONE and not _numbers_of(images):
+        if len(images) > 1 and values == Values.VOID_ALONE and not _object_numbers(images):
             fix = Setting(self.void_option, -1, "where that is the object")
-            yield Problem(
-                _first(images, values).file, f"{side} nothing but void", "an object", (fix,)
-            )
-        if values & Values.PIECES and len(_numbers_of(images)) == 1:
-            example = _first(images, Values.PIECES)
+            file = _first_file_with(values, images).file
+            yield Problem(file, f"{side} nothing but void", "an object", (fix,))
+        if values & Values.PIECES and len(_object_numbers(images)) == 1:
+            example = _first_file_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"
             fixes = (
@@ -240,25 +280,30 @@ class Reading:
             )
             yield Problem(example.file, has, "a number for each instance", fixes)
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
-            file = _first(images, Values.TRAIN_IDS).file
+            file = _first_file_with(Values.TRAIN_IDS, images).file
             fix = train_id_options(self.metric)
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
-        """Describe the reading in words, with the properties and the number of the files.
+        """Describe in words how the files are read.
 
-        `forms` are the forms of the predictions, for soft maps.
+        An example is "boundaries, inverted, 4-7 annotators an image (one folder)": the kind of
+        values, the options, the number of annotators or of files, and the arrangement of the files.
+
+        `images` is the evidence of each image, at least one. `forms` are the forms of the
+        predictions (keys of FORM_WORDS), which are used for soft maps only.
         """
-        phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
+        all_values = reduce(or_, images, NO_EVIDENCE).values
+        phrases = [self._describe_kind(all_values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
         if self.void and self.truth:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
-        n_maps = list(map(attrgetter("maps"), images))
         if self.kind is Kind.BOUNDARIES and self.truth:
-            low, high = min(n_maps), max(n_maps)
+            n_annotators = [evidence.maps for evidence in images]
+            low, high = min(n_annotators), max(n_annotators)
             span = f"{low}-{high}" if low < high else f"{high}"
             phrases.append(f"{span} annotator{'' if span == '1' else 's'} an image")
         else:
@@ -267,7 +312,13 @@ class Reading:
         return ", ".join(phrases) + (f" ({layout})" if layout else "")
 
     def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
-        """Describe the content of the files, whose values together have these properties."""
+        """Describe the content of the files.
+
+        - soft maps: their forms, joined by "and"
+        - masks: the values that are the object, which depends on `values`, the properties of all
+          files together
+        - other kinds: their name
+        """
         if self.kind is Kind.SOFT:
             return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
         if self.kind is not Kind.MASK:
@@ -277,20 +328,28 @@ class Reading:
             return f"masks (from {self.cut:g} of white on {verb})"
         if values & Values.GRAY:
             return f"masks (gray above one half {verb})"
-        object_value = "1" if values & Values.UNIT else "not 0"
-        return f"masks ({'white' if values & Values.WHITE else object_value} {verb})"
+        if values & Values.WHITE:
+            return f"masks (white {verb})"
+        return f"masks (1 {verb})" if values & Values.UNIT else f"masks (not 0 {verb})"
 
 
-def _first(images: Sequence[Evidence], sign: Values) -> Evidence:
-    """Return the evidence of the first file, by name, that has a property of `sign`."""
-    return min((e for e in images if e.values & sign), key=lambda e: e.file)
+def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of the first file, by name, that has any of the properties.
+
+    At least one image must have one of them.
+    """
+    matching = [evidence for evidence in images if evidence.values & properties]
+    return min(matching, key=lambda evidence: evidence.file)
 
 
-def _numbers_of(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the object numbers in use if no map has several numbers, or an empty set otherwise."""
-    if any(e.values & Values.NUMBERS for e in images):
+def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
+    """Return the distinct levels of the images: (number,) of the only object of an image.
+
+    Images without levels are left out. Returns an empty set if any image has several numbers.
+    """
+    if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
-    return {e.levels for e in images if e.levels}
+    return {evidence.levels for evidence in images if evidence.levels}
 
 
 class Readings(NamedTuple):
@@ -305,10 +364,14 @@ class Readings(NamedTuple):
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
     def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Return warnings about a whole set. Raises DataError if the set has no single meaning.
+        """Judge a whole set: raise DataError if it has no single meaning, else return warnings.
+
+        The problems are those of `number_problems`, `value_problems` and `label_problems`, and
+        predictions none of whose values is strong. Warnings are given if every map is zero, and if
+        more maps are darker on the ground truth than off it than are not.
 
         Only properties of all images together decide, so that shards, workers and order do not
-        matter.
+        matter. `records` are the records of all images, at least one if any has evidence.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds = [side.pred for side in sides]
@@ -324,19 +387,17 @@ class Readings(NamedTuple):
         ]
         warnings = list[InputWarning]()
         if pred_values & Values.FAINT and not pred_values & Values.STRONG:
-            strongest = max(records, key=lambda record: record.pred.strongest)
             top = reduce(or_, preds).strongest
             if top:
+                strongest = max(records, key=lambda record: record.pred.strongest)
                 problems.append(_faint_problem(strongest.form, top))
             else:
                 warnings.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
             raise DataError("", problems)
-        if not pred_values & Values.DARK:
-            return warnings
         dark = [r.image_id for r in records if r.pred.values & Values.DARK]
         n_light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
-        if len(dark) > n_light:
+        if pred_values & Values.DARK and len(dark) > n_light:
             has = f"{len(dark)} of {len(dark) + n_light} maps {DARKER} [{listed(dark, 3)}]"
             warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
         return warnings
@@ -344,20 +405,31 @@ class Readings(NamedTuple):
     def number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the sides number their only object differently, one white."""
+        """Yield a problem if the only object of a set has another number in the predictions.
+
+        This matters only if objects are paired by their number (`Kind.OBJECTS`), and is a problem
+        only if one of the two numbers is white (255 or 65535): 1 and 2 may be different objects.
+
+        `preds` and `gts` are the evidence of each image on either side.
+        """
         if self.gt.kind is not Kind.OBJECTS:
             return
-        gt_numbers, pred_numbers = _numbers_of(gts), _numbers_of(preds)
+        gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
         white = (gt_numbers | pred_numbers) & {(255.0,), (65535.0,)}
         if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
-            (pred_number,), (gt_number,) = *pred_numbers, *gt_numbers
+            (pred_number,) = pred_numbers.pop()
+            (gt_number,) = gt_numbers.pop()
             has = f"{SIDE_NAMES[False]}, as all others, has one number, {pred_number:g}"
             expected = f"that of the truth, {gt_number:g}: objects are paired by their number"
             file = min(e.file for e in preds if e.levels)
             yield Problem(file, has, expected, ("save the object as 1",))
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
-        """Describe both readings in one line. Return "" if the evidence of a file is not known."""
+        """Describe the readings of both sides in one line: "Read as: predictions ...; truth ...".
+
+        Predictions are left out if no image has any, as in a run of annotators. Returns "" without
+        images, and if the evidence of an image is not known, as in runs of earlier versions.
+        """
         preds = list[Evidence]()
         gts = list[Evidence]()
         forms = list[str]()
@@ -367,7 +439,7 @@ class Readings(NamedTuple):
             if record.form not in ("none", "humans"):
                 preds.append(sides.pred)
                 forms.append(record.form)
-        if not all(map(attrgetter("maps"), gts)) or not gts:
+        if not gts or any(evidence.maps == 0 for evidence in gts):
             return ""
         phrases = [f"truth {self.gt.describe(gts)}"]
         if preds:
@@ -376,13 +448,13 @@ class Readings(NamedTuple):
 
 
 def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:
-    """Return warnings about a whole set from the readings of all its metrics.
+    """Judge a whole set with the readings of all its metrics.
 
-    Raises DataError as `Readings.verdict` does. A problem of several metrics is listed once, with
-    the options of each metric.
+    Returns the distinct warnings of `Readings.verdict`. Raises one DataError with the problems of
+    all metrics. A problem that several metrics have is listed once, with the options of each.
     """
     warnings: dict[str, InputWarning] = {}
-    problems: dict[tuple[str, ...], Problem] = {}
+    problems: dict[tuple[str, ...], Problem] = {}  # by all fields but the fixes
     for metric_readings in readings:
         try:
             for warning in metric_readings.verdict(records):
@@ -399,12 +471,18 @@ def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> lis
 
 
 def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
-    """Describe the readings of a run in one line. Readings that differ from the first come last."""
+    """Describe the readings of all metrics of a run in one line.
+
+    The line is that of the first metric. Metrics that read the files in another way follow, as
+    "; by METRIC, METRIC predictions ...". Returns "" if there are no readings.
+    """
     metrics_by_line: dict[str, list[str]] = {}
     for metric_readings in readings:
         line = metric_readings.describe(records)
         metrics_by_line.setdefault(line, []).append(metric_readings.gt.metric)
-    first_line, *other_lines = metrics_by_line or [""]
+    if not metrics_by_line:
+        return ""
+    first_line, *other_lines = metrics_by_line
     further = [
         f"by {', '.join(metrics_by_line[line])} {line.removeprefix('Read as: ')}"
         for line in other_lines
@@ -412,156 +490,26 @@ def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str
     return "; ".join([first_line, *further])
 
 
-# ---- masks ---------------------------------------------------------------------------------------
-
-
 def _listed(levels: Sequence[float]) -> str:
+    """Join numbers by commas."""
     return ", ".join(f"{level:g}" for level in levels)
 
 
-def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
-    """Convert a mask (H, W), which may be gray, to bool. All masks are converted here.
-
-    Masks that are bool or have two values, as in `binary_map`, need no cut. White is 255 in uint8,
-    65535 in uint16 and 1 in floats, whatever the values of one image. Raises DataError for values
-    beyond white or below 0. Without `inclusive` an integer map with no value above the cut is
-    refused too, because its scale is not known.
-
-    Parameters
-    ----------
-    values : array
-        (H, W) of any numbers.
-    cut : float, tuple of float or None
-        A fraction of white, or three values for uint8, uint16 and floats. Larger values are on.
-        None: 128 of 255 (masks are often resized or saved as JPEG), or half of 1 for floats.
-    what : str
-        Name of the mask in errors.
-    inclusive : bool
-        Values equal to the cut are on too, and 0 and 1 in uint8 and uint16 count as gray levels.
-    """
-    if values.dtype == bool:
-        return values
-    if cut is None:
-        cut = 128.0, 128.0 * 257, 0.5
-    cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
-    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
-    top = values.max(initial=0)
-    if is_binary(values) and not (inclusive and top == 1 and white > 1):
-        return np.asarray(values != 0)
-    level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
-    in_range = values.min(initial=0) >= 0 and top <= white
-    if not in_range or (not inclusive and white > 1 and top <= level):
-        raise DataError(
-            f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
-            "or floats from 0 to 1"
-        )
-    return np.asarray(values >= level if inclusive else values > level)
-
-
-def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
-    """Return the evidence of a mask's values: whether they reach the cut, or how many they are.
-
-    Integers wider than 16 bits have no white, so that their 0 and 1 cannot be the noise of a gray
-    map. `exact` is False if the values were changed after drawing, as by JPEG.
-    """
-    if values.dtype == bool or not (top := values.max(initial=0)):
-        return Evidence(maps=1)
-    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
-    binary = is_binary(values)
-    if cut is not None:
-        strong = (binary and top > 1) or top >= cut * white
-        sign = Values.STRONG if strong else Values.FAINT
-        return Evidence(sign if white else Values.NOTHING, maps=1)
-    if binary:
-        properties = Values.UNIT if top == 1 else Values.WHITE
-        return Evidence(properties if white > 1 else Values.STRONG, maps=1)
-    levels = _third_values(values) if exact else ()
-    properties = Values.FEW if levels else Values.GRAY
-    if white == 1:
-        properties |= Values.STRONG if top > 0.5 else Values.FAINT
-    if len(_levels_of(values)) == 2:  # for example 0 and 200: neither a third value nor gray
-        properties &= ~Values.GRAY
-    return Evidence(properties, levels, maps=1)
-
-
-def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a mask with a third meaning beside object and background.
-
-    Return () for gray maps: resizing and JPEG make many middle values, but only in seams. A mask
-    with exactly three values has a third meaning. A mask with more values has one if a middle value
-    fills an area of 3 x 3 pixels, unless there are more than LEVELS values and some lie between one
-    half and white, as in an average of several people's masks.
-    """
-    levels = _levels_of(values)
-    if len(levels) == 2:
-        return ()
-    if len(levels) != 3:
-        low = values.min()
-        top = values.max()
-        if not levels and ((values > top / 2) & (values < top)).any():
-            return ()
-        if not _has_areas(values, low, top):
-            return ()
-    if not levels:
-        every = np.unique(values)
-        levels = tuple(map(float, (*every[: LEVELS - 1], every[-1])))
-    return levels
-
-
-def _has_areas(values: Map, low: float, top: float) -> bool:
-    """Return True if 3 x 3 pixels share one value strictly between `low` and `top`."""
-    inner = values[1:-1, 1:-1]
-    flat = (inner > low) & (inner < top)
-    for row, col in np.ndindex(3, 3):
-        flat &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
-    return bool(flat.any())
-
-
-def _levels_of(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a map, ascending, or () if there are more than `LEVELS`.
-
-    >>> _levels_of(np.array([[0, 255, 1]]))
-    (0.0, 1.0, 255.0)
-    """
-    levels = list[float]()
-    rest = values.ravel()
-    while rest.size and len(levels) <= LEVELS:
-        levels.append(float(rest[0]))
-        rest = rest[rest != rest[0]]
-    return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
-
-
-def _is_any(values: Map, levels: Sequence[float]) -> Bool:
-    """Return a mask of the pixels with one of the levels, compared in the map's precision."""
-    return np.isin(values, np.array(levels, values.dtype) if values.dtype.kind == "f" else levels)
-
-
-def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the levels to declare void so that only 0 and white remain.
-
-    White is 1, 255 or 65535. Return () if 0 or white is absent.
-
-    >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
-    ((255,), (127,), (0.5,))
-    """
-    white = 1 if 1 in levels else max(levels, default=0)
-    if 0 not in levels or white not in (1, 255, 65535):
-        return ()
-    return tuple(tidy(level) for level in levels if level not in (0, white))
-
-
 def _faint_problem(form: str, top: float) -> Problem:
-    """Describe the problem of a set whose maps are all faint. `top` is its largest value."""
-    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    may_be_labels = full > 1 and top > 1
-    labels = (Setting("pred_kind", "labels", "reads region labels"),) if may_be_labels else ()
+    """Return the problem of a set of predictions none of whose values is large enough to count.
+
+    `form` is the form of the strongest map ("soft8" ...), and `top` the largest value of the set in
+    its unit: 0 .. 255, 0 .. 65535 or 0 .. 1.
+    """
+    full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
+    if full_scale > 1 and top > 1:
+        fixes.append(Setting("pred_kind", "labels", "reads region labels"))
+    fixes.append("metric contour for masks and classes")
+    scale = f" of {full_scale}" if full_scale > 1 else ""
     return Problem(
-        has=f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or "
-        "labels saved as 8 bit, 8 bit saved as 16, divided by 255 twice?)",
-        expected=f"strengths from 0 to {full}",
-        fix=(
-            Setting("normalise", True, "takes each map's largest value as 1"),
-            *labels,
-            "metric contour for masks and classes",
-        ),
+        has=f"no value above {top:.4g}{scale} in any map (0/1 or labels saved as 8 bit, 8 bit "
+        "saved as 16, divided by 255 twice?)",
+        expected=f"strengths from 0 to {full_scale}",
+        fix=tuple(fixes),
     )

@@ -22,7 +22,8 @@ from bsdsbench.errors import DataError, Fix, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.labels import label_evidence, number_evidence, refuse_white, train_id_options
-from bsdsbench.loaders.reading import Kind, binarise
+from bsdsbench.loaders.masks import binarise
+from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,

@@ -18,9 +18,8 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.loaders.masks import distinct_values, void_levels
 from bsdsbench.loaders.reading import Kind, Reading, Readings
-from bsdsbench.loaders.reading import _levels_of as levels_of
-from bsdsbench.loaders.reading import _void_levels as void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
 
@@ -421,7 +420,7 @@ def test_a_verdict_does_not_depend_on_the_order(sides, random):
 
 @given(st.lists(st.sampled_from([0, 1, 7, 255]), min_size=1, max_size=30))
 def test_levels_are_the_distinct_values(values):
-    assert levels_of(np.array([values])) == tuple(sorted({float(v) for v in values}))
+    assert distinct_values(np.array([values])) == tuple(sorted({float(v) for v in values}))
 
 
 @given(st.sets(st.sampled_from([1, 3, 127, 128, 255, 65535]), min_size=1, max_size=4))
