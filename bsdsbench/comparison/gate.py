@@ -51,7 +51,7 @@ from bsdsbench.results.score_names import (
     unknown_score,
     usual_scores,
 )
-from bsdsbench.results.storage import columns_of, npz_bytes, unpack_records
+from bsdsbench.results.storage import arrays_of_records, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 from bsdsbench.text import clip, show
@@ -101,7 +101,9 @@ class Baseline:
     def save(self, path: PathLike) -> None:
         """Write the JSON file atomically. Raises OSError if it cannot be written."""
         run = self.run
-        arrays = columns_of(run.records, {metric: run.stack(metric) for metric in run.metrics})
+        arrays = arrays_of_records(
+            run.records, {metric: run.stack(metric) for metric in run.metrics}
+        )
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),

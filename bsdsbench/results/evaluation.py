@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, pairwise, zip_longest
+from itertools import pairwise, zip_longest
+from math import isnan
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
-from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
-from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading, write_atomic
+from bsdsbench.errors import DataError, InputWarning, MergeError
+from bsdsbench.io import Progress, write_atomic
 from bsdsbench.loaders.reading import Readings, read_as, verdict
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.metrics.optional import ChecksSet, ResultFiles
+from bsdsbench.metrics.optional import ChecksSet
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.signature import UNKNOWN, Signature
-from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.protocol.signature import Signature
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.groups import group_rows, records_with_groups
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import (
-    NOT_STATED,
-    PREFIX,
     Reference,
-    official_run,
-    reference_run,
     references,
 )
+from bsdsbench.results.run_files import load_run, save_run
+from bsdsbench.results.run_identity import completed_tasks, sign_run
 from bsdsbench.results.sharing import (
-    download_shared_run,
-    is_address,
     pack_shared_run,
-    read_shared_run,
 )
 from bsdsbench.results.storage import (
-    RESULT,
     SCHEMA,
-    Provenance,
-    columns_of,
-    is_run,
-    npz_bytes,
-    read_result,
-    writing_result,
+    arrays_of_records,
 )
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
@@ -110,6 +99,7 @@ class Evaluation(TabularResult):
     _images: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        """Check the fields, sort the records by image id, and make the mappings read-only."""
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
@@ -125,12 +115,14 @@ class Evaluation(TabularResult):
                     f"{expected or 'none'}"
                 )
         records.sort(key=attrgetter("image_id"))
-        object.__setattr__(self, "records", tuple(records))
+        object.__setattr__(self, "records", tuple(records))  # the class is frozen
         for name in ("failed", "places", "reported"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
-        for a, b in pairwise(self.image_ids):
-            if a == b:
-                raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
+        for image_id, next_id in pairwise(self.image_ids):
+            if image_id == next_id:
+                raise MergeError(
+                    f"{self.name}: image {image_id!r} is a duplicate id, expected once"
+                )
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -139,12 +131,16 @@ class Evaluation(TabularResult):
 
     @property
     def image_ids(self) -> list[str]:
-        """Return the ids of the images, in order."""
-        return list(map(attrgetter("image_id"), self.records))
+        """Return the ids of the images, in ascending order."""
+        return [record.image_id for record in self.records]
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return image id -> reason for images of the ground truth without counts, in order."""
+        """Return {image id: reason} for the images of the ground truth that have no counts.
+
+        They had no prediction, an empty ground truth, or could not be evaluated. They are sorted by
+        id.
+        """
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
         return dict(sorted({**reasons, **self.failed}.items()))
@@ -155,21 +151,22 @@ class Evaluation(TabularResult):
         group_by: str | None = None,
         others: Collection[str] | None = (),
     ) -> Evaluation:
-        """Return the run with the groups of its images, beside those that they have.
+        """Return the run with further groups of its images. Without groups the run is unchanged.
 
         Parameters
         ----------
         groups : path, mapping or data frame, optional
             The table of groups, see `results.groups.group_rows`.
         group_by : str, optional
-            A regular expression with named groups, found in each id.
+            A regular expression, which is searched in each id. Each named group becomes a column.
         others : collection of str or None
-            Images beside its own that rows may name; None: any, as for a shard or a split.
+            Further images that rows of the table may name, besides those of the run and those that
+            it left out. None allows any, and so does a run of a shard, a split or a task.
 
         Raises
         ------
         DataError
-            For an image without a row, a row without an image, a column twice.
+            If an image has no row, a row names an unknown image, or a column occurs twice.
 
         Examples
         --------
@@ -183,30 +180,39 @@ class Evaluation(TabularResult):
             return self
         self.require_records()
         origin = self.provenance
-        known = None if others is None or origin.shard or origin.split or origin.task else {*others}
-        known = None if known is None else known | self.left_out.keys()
+        known = None
+        if others is not None and not (origin.shard or origin.split or origin.task):
+            known = {*others, *self.left_out}
         rows = group_rows(self.image_ids, groups, group_by, known)
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def require_records(self) -> None:
-        """Raise DataError for a run of which nothing is known but official tables."""
+        """Raise DataError if the run has no records, such as a run of official tables alone."""
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def may_lack(self, ids: Set[str]) -> bool:
-        """Return True if the run was allowed to leave these images out."""
-        known = {*self.failed, *self.provenance.empty_gt}
-        return self.provenance.missing == "skip" or ids <= known
+        """Return True if the run was allowed to leave out all of these images.
+
+        Any image may be left out with missing="skip". Otherwise these are images that failed or
+        have an empty ground truth.
+        """
+        excused = {*self.failed, *self.provenance.empty_gt}
+        return self.provenance.missing == "skip" or ids <= excused
 
     def place(self, what: str) -> str | None:
-        """Return the folder "pred", "gt", "photos" or "valid", now or as given; None if unknown."""
-        here = self.places.get(what)
-        return here if here and Path(here).is_dir() else getattr(self.provenance, what)
+        """Return the folder "pred", "gt", "photos" or "valid" of the run, or None if unknown.
+
+        The folder at its present place is preferred; if it does not exist, the path as it was given
+        is returned.
+        """
+        folder = self.places.get(what)
+        return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
 
     @cached_property
     def identity(self) -> Identity | None:
-        """Return the ground-truth set of the run, or None if the records do not tell."""
-        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        """Return the identity of the ground-truth set, or None if a record has no fingerprint."""
+        truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -216,36 +222,22 @@ class Evaluation(TabularResult):
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks that it belongs to: it has the complete set, the protocol and the metric.
+        """Return the tasks that the run completes: metric, protocol and the whole set of images.
 
-        The fingerprint identifies the set. Without one, or for a task that is not known here, the
-        run's own statement counts, if it can be read.
+        A set is recognised by its fingerprint. For tasks without one, the run's own statement
+        counts.
         """
-        if not self.records or not self.protocol.stated or self.failed:
-            return ()
-        known, stated, identity, belonging = dict(tasks()), self.provenance.task, self.identity, []
-        if stated is not None:
-            known[stated.name] = stated
-        for task in known.values():
-            same = task.protocol == self.protocol.name or self.reference
-            if task.metric not in self.metrics or not same:
-                continue
-            if task.fingerprint is not None:
-                complete = identity is not None and identity.fingerprint == task.fingerprint
-            else:
-                listed = not task.ids or set(task.ids) == set(self.image_ids)
-                complete = stated == task and listed and task.images in (None, len(self.records))
-            if complete:
-                belonging.append(task)
-        return tuple(belonging)
+        return completed_tasks(self)
 
     @property
     def readings(self) -> Readings | None:
-        """Return how the values of predictions and ground truth are read; None without records."""
+        """Return how the first metric reads the files, or None if there are no metrics."""
         return next(iter(self._readings_of_metrics()), None)
 
     def _readings_of_metrics(self) -> list[Readings]:
-        origin, readings = self.provenance, list[Readings]()
+        """Return how the files are read, once for metrics that read them alike."""
+        origin = self.provenance
+        readings = []
         for metric in registry.readers(self.metrics):
             of_metric = metric.readings(self.protocol, origin.pred_kind or "")
             readings.append(of_metric.with_layouts(origin.pred_layout, origin.gt_layout))
@@ -253,24 +245,26 @@ class Evaluation(TabularResult):
 
     @cached_property
     def read_as(self) -> str:
-        """The readings in a line; "" where it is not known what the files show.
+        """Describe in a line how the files are read, or return "" if their content is unknown.
 
-        Those of further metrics follow where these read the files otherwise.
+        Metrics that read the files in another way than the first one are described too.
         """
         return read_as(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
-        """Return what looks wrong with the whole set; nothing for a shard, which `merge` completes.
+        """Check the set as a whole, and return warnings about what looks wrong.
 
-        Raises DataError where the files of a side have no one reading, or make no sequences.
+        Nothing is checked for a shard, because `merge` checks the complete set. Raises DataError if
+        the files of a side cannot be interpreted in one consistent way, or if a metric of sequences
+        finds none.
         """
         if self.provenance.shard or not self.records:
             return []
         warnings = verdict(self._readings_of_metrics(), self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):
-                opt, stack = metric.options_of(self.protocol), self.stack(metric.name)
-                warnings += metric.check_set(self.image_ids, stack, opt)
+                options = metric.options_of(self.protocol)
+                warnings += metric.check_set(self.image_ids, self.stack(metric.name), options)
         return warnings
 
     @cached_property
@@ -296,26 +290,7 @@ class Evaluation(TabularResult):
     @cached_property
     def signature(self) -> Signature:
         """Return the signature, a line with everything that the scores depend on."""
-        identity, n = self.identity, len(self.records)
-        detector = self.provenance.detector or {}
-        taken, scales = detector.get("taken_over"), detector.get("scales")
-        forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
-        if not any(forms[:1]):
-            forms[:1] = [UNKNOWN]
-        unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
-        known = identity.to_mapping() if identity and identity.name else None
-        return Signature(
-            self.protocol,
-            f"{known['set']}:{n}/{known['of']}" if known else f"set:{n}",
-            identity.fingerprint[:8] if identity else UNKNOWN,
-            pred="+".join(forms),
-            match="random" if self.reference else "1to1",
-            maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
-            ms=scales if isinstance(scales, str) else "",
-            valid="masks" if self.provenance.valid else "",
-            unused=unused | NOT_STATED if self.reference else unused,
-            named=registry.signed_options(self.metrics if n else (), self.protocol),
-        )
+        return sign_run(self)
 
     @property
     def signature_line(self) -> str:
@@ -323,28 +298,35 @@ class Evaluation(TabularResult):
         return str(self.signature) if self.records else ""
 
     def __repr__(self) -> str:
-        """Return one line: name, number of images and the main scores."""
-        parts = []
+        """Return one line: name, number of images, and the first four main scores per metric."""
+        texts = []
         for metric in self.metrics:
-            columns, named = registry.get(metric).columns, []
-            for c in [c for c in columns if c.shown == "always" and c.score][:4]:
-                value = value_at(self.score(metric).to_mapping(), c.key)
-                shown = "-" if value is None else f"{value:.3f}"
-                named.append(f"{c.short or c.heading} {shown}")
-            parts.append(f"{metric} {', '.join(named)}")
-        scores = "; ".join(parts) or "no scores"
+            columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
+            scores = []
+            for column in columns[:4]:
+                value = value_at(self.score(metric).to_mapping(), column.key)
+                number = "-" if value is None else f"{value:.3f}"
+                scores.append(f"{column.short or column.heading} {number}")
+            texts.append(f"{metric} {', '.join(scores)}")
         failed = f", {len(self.failed)} left out" if self.failed else ""
-        return f"<Evaluation {self.name!r}, {len(self.records)} images{failed}: {scores}>"
+        images = f"{len(self.records)} images{failed}"
+        return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
-        """Return a table of scores per metric, and last a table of all images ("images")."""
+        """Return a table of scores per metric, and last a table of all images ("images").
+
+        A run without records has no tables.
+        """
         from bsdsbench.results.image_tables import image_table
         from bsdsbench.results.score_tables import score_tables
 
         return [*score_tables([self]), image_table(self)] if self.records else []
 
     def score(self, metric: str) -> Score:
-        """The `Score` of a metric, such as "boundary". Raises DataError if the run has not it."""
+        """Return the scores of a metric, such as "boundary", on all images.
+
+        Raises DataError if the run does not have the metric.
+        """
         if metric in self.reported:
             return self.reported[metric]
         if metric not in self._scores:
@@ -352,13 +334,15 @@ class Evaluation(TabularResult):
         return self._scores[metric]
 
     def boundary_score(self) -> BoundaryScore:
-        """Return ODS, OIS, AP and R50 of the boundary benchmark, as score("boundary") does."""
+        """Return ODS, OIS, AP and R50 of the boundary benchmark, typed `score("boundary")`."""
         return BoundaryScore(self.score("boundary"))
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return image id -> {key of a score: value} under a metric, in the order of ids.
+        """Return image id -> {key of a score: value} under a metric, sorted by id.
 
-        Undefined values are NaN. Raises DataError if the run does not have the metric.
+        The scores are the metric's columns of images, as far as they are measured. Undefined values
+        are NaN. Without records, the values that official tables list are returned, or {}. Raises
+        DataError if the records do not have the metric.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -368,30 +352,36 @@ class Evaluation(TabularResult):
         return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
-        """Return part -> key of a score -> values of all images. The overall part is ""."""
+        """Return part -> key of a score -> values of all images, in the order of the records.
+
+        Parts are classes, or other parts of a score; the overall part is "". Scores that are not
+        measured with the run's options have no key.
+        """
         if metric in self._images:
             return self._images[metric]
         scorer = registry.get(metric)
         parts = {"": (), **scorer.parts(self.protocol, scorer.options_of(self.protocol))}
-        keys = scorer.columns_of(self.score(metric)), scorer.image_columns, scorer.part_columns
-        columns = list(chain(*keys))
+        overall = self.score(metric)
+        columns = (*scorer.columns_of(overall), *scorer.image_columns, *scorer.part_columns)
+        keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        for tree in scorer.image_scores(self.stack(metric), self.protocol):
+        for tree in scorer.image_scores(self.stack(metric), self.protocol):  # blocks of images
             for part, path in parts.items():
                 scores = dict(part_of(tree, path) or {})
-                threshold = value_at(part_of(self.score(metric), path) or {}, "ods.threshold")
-                if threshold is not None and isinstance(scores.get("curve"), PRCurve):
-                    scores[AT_ODS] = scores["curve"].at(threshold).f
-                for key in dict.fromkeys(map(attrgetter("key"), columns)):
-                    if (of_images := value_at(scores, key)) is not None:
-                        values.setdefault(part, {}).setdefault(key, []).extend(of_images.tolist())
+                ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
+                if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
+                    scores[AT_ODS] = scores["curve"].at(ods_threshold).f
+                for key in keys:
+                    block = value_at(scores, key)  # (images of the block,)
+                    if block is not None:
+                        values.setdefault(part, {}).setdefault(key, []).extend(block.tolist())
         self._images[metric] = values
         return values
 
     def per_image(self, metric: str) -> Table:
-        """Every score of every image: a row an image, and one for each of its classes or parts.
+        """Return every score of every image: a row per image, and a row per class or other part.
 
-        Undefined values are empty. Raises DataError if the run does not have the metric.
+        Undefined values are None. Raises DataError if the run does not have the metric.
 
         Examples
         --------
@@ -407,15 +397,17 @@ class Evaluation(TabularResult):
         return per_image(self, metric)
 
     def stack(self, metric: str) -> Counts:
-        """Return the counts of all images as read-only arrays, name -> (N, ...).
+        """Return the counts of a metric as read-only arrays: name -> (N, ...) for N images.
 
-        Raises DataError if the run does not have the metric.
+        Arrays that all images share, such as thresholds, have no axis of images. Raises DataError
+        if the run does not have the metric.
         """
         if not self.records or metric not in self.metrics:
-            had = ", ".join(self.metrics * bool(self.records)) or "none"
-            raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
+            known = ", ".join(self.metrics) if self.records else ""
+            expected = f"expected a metric it has: {known or 'none'}"
+            raise DataError(f"{self.name}: no {metric} counts, {expected}")
         if metric not in self._stacks:
-            counts = [r.counts[metric] for r in self.records]
+            counts = [record.counts[metric] for record in self.records]
             self._stacks[metric] = counts_of(registry.get(metric).stack(counts))
         return self._stacks[metric]
 
@@ -436,57 +428,61 @@ class Evaluation(TabularResult):
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
-        """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
+        """Write result.json, counts.npz, timing.json and the metrics' own files into a folder.
 
-        result.json is removed first and written last: a folder without it is not a result.
-        Returns the folder. Raises RunLockedError while others write there, OSError.
+        An earlier result.json is removed first, and the new one is written last: a folder without
+        it is not a result.
 
         Parameters
         ----------
         folder : str or path
-            Made if missing.
+            The folder, which is made if missing.
         progress : callable, optional
-            Called with (files written, about how many, name).
+            Called with (files written, approximate total, name of the file).
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        DataError
+            If official tables are all that is known of the run.
+        RunLockedError
+            If another process is writing to the folder.
+        OSError
+            If writing fails.
         """
         if self.reported:
             self.require_records()
-        out, stacks = Path(folder), {metric: self.stack(metric) for metric in self.metrics}
-        counts = npz_bytes(columns_of(self.records, stacks))
-        places = dict(self.places)
-        for side, path in self.places.items():
-            with suppress(ValueError):  # on another drive
-                places[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
-        content = {**self.to_mapping(), **({"places": places} if places else {})}
-        total = len(self.records)
-        with writing_result(out, content, counts) as write:
-            for metric in map(registry.get, self.metrics):
-                if not isinstance(metric, ResultFiles):
-                    continue
-                score, options = self.score(metric.name), metric.options_of(self.protocol)
-                given = score, self.image_ids, stacks[metric.name], self.protocol, options
-                files = metric.files(*given)
-                for done, (name, text) in enumerate(files, 1):
-                    write(name, text)
-                    if progress:
-                        progress(min(done, total), total, name)
-            times = {r.image_id: round(r.seconds, 4) for r in self.records}
-            write("timing.json", as_json({"seconds": times}))
+        out = Path(folder)
+        save_run(self, out, progress)
         self._stacks.clear()  # as large as the records
         return out
 
     def share(self, path: str | Path, licence: str = "", citation: str = "") -> Path:
-        """Write the run into one small file that others can compare with theirs.
+        """Write the run into one small file that others can compare with their runs.
 
-        It holds counts, protocol, readings, signature and the fingerprint of the ground truth, and
-        no path of yours; `load` reads it back bit for bit, also from an address. Returns the path.
-        Raises DataError for a run without counts and for a name that does not end in .npz.
+        The file has the counts, protocol, readings, signature and the fingerprint of the ground
+        truth, and none of your folders. `load` reads it back bit for bit, also from a URL.
 
         Parameters
         ----------
         path : str or path
-            Such as mine.bsds.npz.
+            The file, such as mine.bsds.npz.
         licence, citation : str
-            The terms of the counts, and the text to cite them by.
+            The terms of use of the counts, and the text to cite them by.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        DataError
+            If the run has no counts per image, or the name does not end in .npz.
 
         Examples
         --------
@@ -502,21 +498,22 @@ class Evaluation(TabularResult):
         target = given_path(path, "path")
         if target.suffix != ".npz":
             raise DataError(f"{show(target)}: expected a name that ends in .npz")
-        arrays = columns_of(self.records, {m: self.stack(m) for m in self.metrics})
+        stacks = {metric: self.stack(metric) for metric in self.metrics}
+        arrays = arrays_of_records(self.records, stacks)
         write_atomic(target, pack_shared_run(self.to_mapping(), arrays, licence, citation))
         return target
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
-        """Return the defined scores as trackers log them: floats by PREFIX METRIC/SCORE.
+        """Return the defined scores for experiment trackers, {PREFIX + METRIC/SCORE: float}.
 
-        Names are those that MLflow takes, with "_" for other characters, and no two are one.
+        Characters that MLflow does not accept in names become "_", and the names stay distinct.
 
         Parameters
         ----------
         prefix : str
-            What every name begins with, such as "val/".
+            The beginning of every name, such as "val/".
         per_class : bool
-            The scores of classes and other parts too, as METRIC/PART/SCORE.
+            Include the scores of classes and other parts, as METRIC/PART/SCORE.
 
         Examples
         --------
@@ -528,14 +525,21 @@ class Evaluation(TabularResult):
         return named_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the content of result.json as plain values, ready for JSON."""
+        """Return the content of result.json as plain values, ready for JSON.
+
+        Undefined scores of images are None.
+        """
         images = list[dict[str, Any]]()
         for r in self.records:
-            images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
-            images[-1] |= {"groups": dict(r.groups)} if r.groups else {}
+            row: dict[str, Any] = {
+                "id": r.image_id,
+                "size": list(r.size),
+                "fingerprint": r.fingerprint,
+            }
+            images.append(row | ({"groups": dict(r.groups)} if r.groups else {}))
         for metric in self.metrics if self.records else ():
             for row, scores in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = {k: None if v != v else v for k, v in scores.items()}
+                row[metric] = {k: None if isnan(v) else v for k, v in scores.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -543,7 +547,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": list(map(attrgetter("name"), self.tasks)),
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": self.scores(),
@@ -556,43 +560,25 @@ class Evaluation(TabularResult):
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
-        """Read a finished run: what `save` wrote, or official files by any program.
-
-        A folder of ID_ev1.txt has the counts of each image; eval_*.txt alone give a curve and
-        scores (`reported`). Raises FileFormatError naming the file and the fault, DataError for
-        an unknown reference run.
+        """Load a finished run.
 
         Parameters
         ----------
         folder : str or path
-            The folder; or a file of `share`, its address (https://...), or `ref:NAME`, a reference
-            run.
+            One of
+
+            - the name of a reference run, `ref:NAME`
+            - the https URL of a file of `share`
+            - a file of `share`
+            - a folder of `save`
+            - a folder of official files by any program: ID_ev1.txt have the counts of each image;
+              eval_*.txt alone give a curve and scores (`reported`)
+
+        Raises
+        ------
+        FileFormatError
+            If a file is missing or damaged, or the run was not finished.
+        DataError
+            If the reference run is unknown, or the URL cannot be read.
         """
-        path = (
-            download_shared_run(str(folder)) if is_address(folder) else given_path(folder, "folder")
-        )
-        if str(folder).startswith(PREFIX):
-            return cls(**reference_run(str(folder)))
-        if path.is_file():
-            return cls(**read_shared_run(path))
-        if not is_run(path):
-            if not path.is_dir():
-                raise FileFormatError(
-                    f"{show(path)}: not there, expected the folder of a finished run, or a file of "
-                    "`bsdsbench share`"
-                )
-            return cls(**official_run(path))
-        content, records = read_result(path)
-        with reading(path / RESULT, "the result of a run"):
-            places = entries({"places": {}, **content}, "places", str).items()
-            run = cls(
-                registry.stored(entry(content, "protocol", dict)),
-                entry(content, "name", str),
-                records,
-                Provenance.from_mapping(entry(content, "provenance", dict)),
-                entries(content, "failed", str),
-                {side: os.path.normpath(path.absolute() / place) for side, place in places},
-            )
-            if entry(content, "n_images", int) != len(run.records):
-                raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
-            return run
+        return load_run(cls, folder)

@@ -35,7 +35,7 @@ from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
-from bsdsbench.results.storage import Provenance
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
 

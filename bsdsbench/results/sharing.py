@@ -35,8 +35,9 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import RunArguments
-from bsdsbench.results.storage import Provenance, npz_bytes, records_of
+from bsdsbench.results.storage import npz_bytes, records_of_arrays
 from bsdsbench.text import show
 
 _SCHEMA = "bsdsbench.shared/1"
@@ -149,7 +150,7 @@ def read_shared_run(path: Path) -> RunArguments:
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = _unpack_counts(arrays[name])
-        records = records_of(arrays)
+        records = records_of_arrays(arrays)
         if entry(content, "n_images", int) != len(records):
             raise FaultError(f"n_images is not the {len(records)} of the counts")
         provenance = Provenance.from_mapping(entry(content, "provenance", dict))

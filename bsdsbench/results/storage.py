@@ -12,7 +12,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
 from io import BytesIO
 from itertools import starmap
 from operator import attrgetter
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,9 +37,7 @@ from bsdsbench.io import (
 )
 from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
-from bsdsbench.loaders.pairing import Layout
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import (
     NO_EVIDENCE,
     Counts,
@@ -52,7 +48,6 @@ from bsdsbench.scores.counts import (
     Value,
     counts_of,
 )
-from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import show
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
@@ -76,44 +71,51 @@ _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
 
 
 class Records:
-    """The records that a run has counted so far (records.db), by image id.
+    """The records of an unfinished run, in the SQLite file records.db.
 
-    Each record has a fingerprint, the hash of everything that it depends on.
+    Table `record` has a row per image: id, mark (the record's fingerprint, a hash of everything
+    that it depends on), data (the bytes of `pack_record`) and hash (of data).
+
+    fingerprints : image id -> fingerprint of the stored record
     """
 
     def __init__(self, path: Path) -> None:
         # OUT's own lock is held, and network disks have poor ones
-        where = path.resolve().as_uri() + "?nolock=1"
-        self.database = sqlite3.connect(where, uri=True, isolation_level=None)
+        address = path.resolve().as_uri() + "?nolock=1"
+        self.database = sqlite3.connect(address, uri=True, isolation_level=None)
         try:
-            self.fingerprints = self._opened()
+            self.fingerprints = self._open_table()
         except BaseException:
             self.database.close()  # a damaged file is deleted next
             raise
 
-    def _opened(self) -> dict[str, str]:
-        """Create the table, check the whole file, and return the fingerprint of each image."""
+    def _open_table(self) -> dict[str, str]:
+        """Create the table if needed, check the file, and return {image id: fingerprint}.
+
+        Raises sqlite3.DatabaseError if the file is damaged.
+        """
         execute = self.database.execute
-        # A killed process loses nothing. Damage by a power cut is found when the file is read.
+        # Safe if the process is killed. A power cut may damage the file; the check finds that.
         execute("pragma synchronous=off")
         execute("pragma locking_mode=exclusive")  # one journal for all records
         execute(
-            "create table if not exists record (id text primary key, mark text, data blob, hash "
-            "text)"
+            "create table if not exists record "
+            "(id text primary key, mark text, data blob, hash text)"
         )
         if execute("pragma quick_check").fetchone() != ("ok",):
-            raise sqlite3.DatabaseError
+            raise sqlite3.DatabaseError("quick_check failed")
         return dict(execute("select id, mark from record"))
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Return the metrics whose source file differs from the one of the last call.
+        """Return the metrics whose source file has changed since the last call, and store hashes.
 
-        `sources` maps metrics to hashes of their source files, which are stored.
+        `sources` maps metrics to hashes of their source files. A metric without a stored hash
+        counts as unchanged.
         """
         self.database.execute("create table if not exists source (metric text primary key, hash)")
-        before = dict(self.database.execute("select metric, hash from source"))
+        stored = dict(self.database.execute("select metric, hash from source"))
         self.database.executemany("insert or replace into source values (?, ?)", sources.items())
-        return [name for name in sources if before.get(name, sources[name]) != sources[name]]
+        return [name for name in sources if stored.get(name, sources[name]) != sources[name]]
 
     def __len__(self) -> int:
         """Return the number of stored records, also after an interrupt within `add`."""
@@ -122,9 +124,9 @@ class Records:
 
     def load(self, image_id: str) -> ImageRecord | None:
         """Return the stored record, or None if it is missing or damaged."""
-        row = "select data, hash from record where id=?"
-        with suppress(ValueError, sqlite3.Error, TypeError):
-            data, stored_hash = self.database.execute(row, (image_id,)).fetchone()
+        query = "select data, hash from record where id=?"
+        with suppress(ValueError, sqlite3.Error, TypeError):  # TypeError: there is no row
+            data, stored_hash = self.database.execute(query, (image_id,)).fetchone()
             if digest(data) == stored_hash:
                 record = unpack_record(data)
                 if (record.image_id, record.fingerprint) == (image_id, self.fingerprints[image_id]):
@@ -132,18 +134,19 @@ class Records:
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Store a record, given also as the bytes that `pack_record` made in a worker."""
+        """Store a record, or replace the stored one. `data` is the result of `pack_record`."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint
 
 
 @contextmanager
-def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
-    """Lock OUT for a run and yield its records. OUT is not a result in the meantime.
+def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
+    """Lock the folder OUT for a run, and yield the records that an earlier call has stored.
 
-    `fresh` deletes what an earlier run counted. Raises RunLockedError if another run holds the
-    lock, and OSError if the disk is full.
+    With `fresh` these are deleted first, and so is a damaged file. result.json is deleted, so that
+    OUT is not a result in the meantime. Raises RunLockedError if another run holds the lock, and
+    OSError if the disk is full.
     """
     with locked(out):
         remove_leftovers(out)
@@ -153,7 +156,7 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
         try:
             try:
                 records = Records(path)
-            except (sqlite3.Error, UnicodeDecodeError):  # the second: of its message
+            except (sqlite3.Error, UnicodeDecodeError):  # the second: of sqlite's own message
                 path.unlink()  # damaged by a power cut: these images are counted again
                 records = Records(path)
             (out / RESULT).unlink(missing_ok=True)
@@ -167,36 +170,41 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
 def writing_result(
     out: Path, content: Mapping[str, Any], counts: bytes
 ) -> Iterator[Callable[[str, str], None]]:
-    """Replace the result in OUT, and yield a function that writes its further files.
+    """Replace the result in the folder OUT, and yield a function that writes further files.
 
-    The function takes the name and the text of a file. Raises RunLockedError if another run holds
-    the lock, and OSError if a file cannot be written.
+    content : the content of result.json
+    counts : the bytes of counts.npz
+
+    The function takes the name of a file below OUT and its text. On entry the new result.json is
+    written under another name, and the earlier result and its files are deleted. On exit counts.npz
+    is written and result.json gets its name. A result.json that would be too large to read has no
+    images. Raises RunLockedError if another run holds the lock, and OSError if writing fails.
     """
     content = {**content, "files": {COUNTS: digest(counts)}}
-    data = _result_json(content)
+    data = _encode_result(content)
     if too_much_json(data):  # counts.npz has all of the images
-        data = _result_json({**content, "images": []})
+        data = _encode_result({**content, "images": []})
     with locked(out, wait=60):
-        # It is there before the earlier one goes, so that what is killed in between is known
+        # `is_run` recognises a call that was killed after this line by this file
         write_atomic(out / UNFINISHED, data)
         (out / RESULT).unlink(missing_ok=True)
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        made = {""}
+        made_folders = {""}
 
-        def write(name: str, content: str) -> None:  # not atomic: it is no result yet
+        def write(name: str, text: str) -> None:  # not atomic: OUT is no result yet
             path, folder = f"{out}/{name}", os.path.dirname(name)
             try:
-                if folder not in made:
+                if folder not in made_folders:
                     os.makedirs(out / folder, exist_ok=True)
-                    made.add(folder)
+                    made_folders.add(folder)
                 with open(path, "wb") as stream:
-                    stream.write(content.encode())
+                    stream.write(text.encode())
             except BaseException as error:
                 with suppress(OSError):
                     os.unlink(path)
-                if isinstance(error, OSError):  # a full disk has no name
+                if isinstance(error, OSError):  # the error of a full disk names no file
                     raise OSError(error.errno, error.strerror, path) from None
                 raise
 
@@ -205,15 +213,17 @@ def writing_result(
         os.replace(out / UNFINISHED, out / RESULT)
 
 
-def _result_json(content: Mapping[str, Any]) -> bytes:
-    """Return the text of result.json with one image per line.
+def _encode_result(content: Mapping[str, Any]) -> bytes:
+    """Return the JSON of result.json, with one line per image and other fields indented.
 
-    Indenting every value would take ten times as long.
+    Indenting the values of every image would take ten times as long.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    fields = []
+    for key, value in content.items():
+        if key != "images":
+            fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
     images = ",\n  ".join(map(encode, content["images"]))
-    others = [(key, value) for key, value in content.items() if key != "images"]
-    fields = [f"{encode(key)}: {as_json(value).rstrip()}" for key, value in others]
     fields.append(f'"images": [\n  {images}\n ]')
     return ("{\n " + ",\n ".join(fields) + "\n}\n").encode()
 
@@ -226,9 +236,14 @@ class StoredResult(NamedTuple):
 
 
 def read_result(folder: Path) -> StoredResult:
-    """Read the folder of a finished run. Raises FileFormatError if a file is missing or damaged."""
+    """Read the folder of a finished run.
+
+    Raises FileFormatError if a file is missing or damaged, if the schema is another, or if
+    result.json does not have the hash of counts.npz.
+    """
     path = folder / RESULT
-    data, counts = read_bytes(path), read_bytes(folder / COUNTS)
+    data = read_bytes(path)
+    counts = read_bytes(folder / COUNTS)
     with reading(path, "the result of a run"):
         content = parse_json(data)
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
@@ -242,163 +257,108 @@ def read_result(folder: Path) -> StoredResult:
 
 
 def is_run(folder: Path) -> bool:
-    """Return True if the folder holds a finished run.
+    """Return True if the folder holds a finished run, False if it holds no run.
 
-    Raises FileFormatError if the run was not finished.
+    Raises FileFormatError if it holds a run that was not finished.
     """
-    done = (folder / RESULT).exists()
-    if not done and ((folder / RECORDS).exists() or (folder / UNFINISHED).exists()):
+    is_finished = (folder / RESULT).exists()
+    has_traces = (folder / RECORDS).exists() or (folder / UNFINISHED).exists()
+    if has_traces and not is_finished:
         raise FileFormatError(
             f"{show(folder)}: an unfinished run; repeat the command that began it to continue"
         )
-    return done
-
-
-# ---- where the inputs came from ------------------------------------------------------------------
-
-_LAYOUTS = ("pred_layout", "gt_layout")
-
-
-@attrs.frozen(kw_only=True)
-class Provenance:
-    """The inputs of a run, and how the run was made. Unknown values are None or ().
-
-    The names of the fields are the keys of `provenance` in result.json.
-    """
-
-    # Folders of a run, as they were given
-    pred: str | None = None
-    gt: str | None = None
-    photos: str | None = None
-    valid: str | None = None
-    images: str | None = None  # hash of the ids of all shards' images
-    pred_kind: str | None = None
-    date: str | None = None  # when the last image was counted, in UTC
-    # How the files of a side became images
-    pred_layout: Layout | None = None
-    gt_layout: Layout | None = None
-    missing: str | None = None
-    sources: Mapping[str, Any] | None = None  # metric of another package -> hash of its file
-    split: str | None = None  # the split file
-    task: Task | None = None  # that the run was made for
-    truth: str | None = None  # of a shard: hash of the ground truth of all shards
-    shard: str | None = None  # "I/N"
-    detector: Mapping[str, Any] | None = None  # its run.json and times; a file may hold anything
-    empty_gt: tuple[str, ...] = ()  # images that the protocol left out
-    no_prediction: tuple[str, ...] = ()  # images without a prediction, where that is allowed
-    # Of a reference run: its key, and where its counts come from
-    reference: str | None = None
-    source: str | None = None
-    about: str | None = None
-    official: str | None = None  # folder of official files
-    # Of a run that its author shares: terms of use, and the text to cite it by
-    licence: str | None = None
-    citation: str | None = None
-    # Of the best of several runs: their names, and how often each was chosen
-    best_of: tuple[str, ...] = ()
-    chosen: tuple[int, ...] = ()
-
-    def to_mapping(self) -> dict[str, object]:
-        """Return the known values in plain form, ready for JSON."""
-        values = attrs.asdict(self, recurse=False)
-        if self.task is not None:
-            values["task"] = self.task.to_mapping()
-        for name in _LAYOUTS:
-            layout = values[name]
-            values[name] = None if layout in (None, Layout()) else asdict(layout)
-        known = {key: value for key, value in values.items() if value not in (None, ())}
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in known.items()}
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance from the result of `to_mapping`.
-
-        Values that are missing or malformed, such as in an edited file, keep their defaults.
-        """
-        known: dict[str, Any] = {}
-        for field in attrs.fields(cls):
-            value = values.get(field.name)
-            if field.name == "task":
-                with suppress(DataError, TypeError, KeyError):
-                    known["task"] = Task.from_mapping(value)
-            elif field.name in _LAYOUTS:
-                known[field.name] = Layout.from_mapping(value)
-            elif field.name in ("detector", "sources"):
-                known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif field.default == ():
-                kind = int if field.name == "chosen" else str
-                if isinstance(value, list | tuple):
-                    known[field.name] = tuple(v for v in value if isinstance(v, kind))
-            elif isinstance(value, str):
-                known[field.name] = value
-        return cls(**known)
+    return is_finished
 
 
 # ---- records as bytes ----------------------------------------------------------------------------
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """Convert a record to bytes: a JSON line that describes the arrays, then the arrays."""
+    """Convert a record to bytes: a line of JSON, then the bytes of all arrays of counts.
+
+    The line is a list: the fields of _FIELDS in order, then
+
+    - evidence: for "" (the first metric) and each metric with other evidence [name, pred, gt];
+      pred and gt are [numbers of `Evidence.row`, file]
+    - arrays: [metric, name, dtype, shape] of each array, in the order of their bytes
+    - groups: column -> value
+
+    Integer arrays are stored in the smallest type that holds their largest value.
+    """
     # 0.4 ms less for each image than an .npz
-    arrays, values = [], []
+    arrays: list[tuple[str, str, str, tuple[int, ...]]] = []
+    array_bytes = []
     for metric, counts in record.counts.items():
         for name, array in counts.items():
             if array.dtype == np.int64:  # a fourth of the bytes
                 array = array.astype(np.min_scalar_type(array.max(initial=0)))
             arrays.append((metric, name, array.dtype.str, array.shape))
-            values.append(array.tobytes())
+            array_bytes.append(array.tobytes())
+    evidence = []
+    for name, (pred, gt) in {"": Sides(record.pred, record.gt), **record.others}.items():
+        evidence.append([name, [pred.row(), pred.file], [gt.row(), gt.file]])
     fields = attrgetter(*_FIELDS.values())(record)
-    evidence, shown = {"": Sides(record.pred, record.gt), **record.others}, []
-    for name, (pred, gt) in evidence.items():
-        shown.append([name, [pred.row(), pred.file], [gt.row(), gt.file]])
-    line = json.dumps([*fields, shown, arrays, record.groups])
-    return b"\n".join([line.encode(), b"".join(values)])
+    line = json.dumps([*fields, evidence, arrays, record.groups])
+    return b"\n".join([line.encode(), b"".join(array_bytes)])
 
 
 def unpack_record(data: bytes) -> ImageRecord:
-    """Rebuild a record from the bytes of `pack_record`.
+    """Rebuild a record from the bytes of `pack_record`, which has the layout.
 
-    Raises ValueError or TypeError for other bytes.
+    Arrays are read-only views of `data`. Raises ValueError or TypeError for other bytes.
     """
-    line, _, values = data.partition(b"\n")
-    image_id, size, fingerprint, *rest = json.loads(line)
-    texts, (shown, arrays, groups) = rest[: len(_FIELDS) - 3], rest[len(_FIELDS) - 3 :]
+    line, _, array_bytes = data.partition(b"\n")
+    *values, evidence, arrays, groups = json.loads(line)
+    fields = dict(zip(_FIELDS.values(), values, strict=True))
     counts, offset = dict[str, Any](), 0
     for metric, name, dtype, shape in arrays:
-        array: NDArray[Any] = np.ndarray(shape, dtype, values, offset)
+        array: NDArray[Any] = np.ndarray(shape, dtype, array_bytes, offset)
         counts.setdefault(metric, {})[name] = array
         offset += array.nbytes
-    others = {name: Sides(*starmap(Evidence.of_row, sides)) for name, *sides in shown}
-    known = *texts, *others.pop(""), groups, others
-    return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *known)
+    others = {name: Sides(*starmap(Evidence.of_row, sides)) for name, *sides in evidence}
+    pred, gt = others.pop("")
+    fields["size"] = tuple(fields["size"])
+    return ImageRecord(**fields, counts=counts, pred=pred, gt=gt, groups=groups, others=others)
 
 
-def columns_of(
+def arrays_of_records(
     records: Sequence[ImageRecord], stacks: Mapping[str, Stack]
 ) -> dict[str, NDArray[Any]]:
-    """Convert records to arrays by name: ids, sizes ..., and METRIC.FIELD for the counts.
+    """Convert the records of N images to the arrays of counts.npz.
 
-    `stacks` are the counts of all images by metric. Raises ShapeError if the images have arrays of
-    different shapes, and DataError if there is more than `unpack_records` accepts.
+    `stacks` maps each metric to its counts, name -> (N, ...), or (...) if all images share them.
+
+    The arrays are
+
+    - ids, sizes (N, 2), fingerprints and the other names of _FIELDS: a field of the records
+    - pred_values (N, 3 + LEVELS), pred_files (N,) and the same for gt: the evidence for the first
+      metric, see `Evidence.row`; METRIC:pred_values ... for metrics with other evidence
+    - groups (N,): JSON, if any image has groups
+    - METRIC.NAME (N, ...): the counts
+
+    Raises DataError if there are more images or bytes than `unpack_records` accepts.
     """
     arrays = {}
     for name, field in _FIELDS.items():
         column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
-    arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
-    for name in ("", *sorted(set().union(*[record.others for record in records]))):
-        both = zip(*[record.evidence_for(name) for record in records], strict=True)
-        for side, evidence in zip(_SIDES, both, strict=False):  # there may be no records
-            key = f"{name}:{side}" if name else side
-            arrays[f"{key}_values"] = np.array([e.row() for e in evidence], np.float64)
-            arrays[f"{key}_files"] = np.array([e.file for e in evidence], np.str_)
+    arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
+    for metric in ("", *sorted({name for record in records for name in record.others})):
+        evidence = [record.evidence_for(metric) for record in records]
+        for side in _SIDES:
+            prefix = f"{metric}:{side}" if metric else side
+            of_side: list[Evidence] = [getattr(sides, side) for sides in evidence]
+            if of_side:
+                arrays[f"{prefix}_values"] = np.array([e.row() for e in of_side], np.float64)
+                arrays[f"{prefix}_files"] = np.array([e.file for e in of_side], np.str_)
     if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in stacks[metric].items():
-            shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
-            arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape or array.shape)
-    size = sum(map(attrgetter("nbytes"), arrays.values()))
+            is_shared = name in registry.get(metric).shared
+            shape = (len(records), *array.shape) if is_shared else array.shape
+            arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
+    size = sum(array.nbytes for array in arrays.values())
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
             f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
@@ -408,44 +368,47 @@ def columns_of(
 
 
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
-    """Serialise arrays to .npz bytes, deterministically: equal arrays give equal bytes."""
+    """Return the bytes of an .npz file of named arrays. Equal arrays give equal bytes.
+
+    `level` is the level of compression, from 0 to 9. `comment` is stored at the end of the archive.
+    """
     buffer = BytesIO()
     # Level 6 takes three times as long as level 3. `open` stamps a fixed date, unlike np.savez.
-    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=level) as packed:
-        packed.comment = comment
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=level) as archive:
+        archive.comment = comment
         for name, array in arrays.items():
-            with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
     return buffer.getvalue()
 
 
 def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
-    """Read the records in the bytes of counts.npz. `path` names the file in errors.
+    """Return the records in the bytes of counts.npz. `path` names the file in errors.
 
     Raises FileFormatError if the bytes are damaged.
     """
     with reading(path, "a bsdsbench counts file"):
-        return records_of(unpack_npz(data, text=True, limit=MAX_BYTES))
+        return records_of_arrays(unpack_npz(data, text=True, limit=MAX_BYTES))
 
 
-def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild the records from the arrays of `columns_of`, and empty `arrays`.
+def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
+    """Rebuild the records from the arrays of `arrays_of_records`, and take these out of `arrays`.
 
-    Damaged arrays may raise any exception; the caller `reading` turns it into one error message.
+    Damaged arrays may raise any exception; a caller uses `reading`, which turns it into one line.
     """
-    count = arrays["ids"].size
-    if count > MAX_IMAGES:
-        raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
+    n_images = arrays["ids"].size
+    if n_images > MAX_IMAGES:
+        raise FaultError(f"has {n_images} images, expected at most {MAX_IMAGES}")
     for name in _OPTIONAL_ARRAYS - arrays.keys():
-        arrays[name] = np.full(count, "")
+        arrays[name] = np.full(n_images, "")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
     metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    evidence = {name: _pop_evidence(arrays, name, count) for name in ("", *metrics)}
+    evidence = {metric: _pop_evidence(arrays, metric, n_images) for metric in ("", *metrics)}
     main_evidence = evidence.pop("")
-    groups = _groups_of(arrays.pop(_GROUPS, np.full(count, "{}")))
-    counts = _counts_per_image(arrays, count)
+    groups = _parse_groups(arrays.pop(_GROUPS, np.full(n_images, "{}")))
+    counts = _counts_per_image(arrays, n_images)  # the counts are the arrays that are left
     records = []
-    for k in range(count):
+    for k in range(n_images):
         fields = {field: column[k] for field, column in columns.items()}
         fields["size"] = tuple(fields["size"])
         record = ImageRecord(
@@ -460,26 +423,32 @@ def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
     return tuple(records)
 
 
-def _pop_evidence(arrays: dict[str, NDArray[Any]], name: str, count: int) -> list[Sides]:
-    """Remove the evidence for a metric from `arrays`, and return it for each image.
+def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -> list[Sides]:
+    """Take the evidence for a metric out of `arrays`, and return it for each image.
 
-    `name` is "" for the first metric. Runs of earlier versions have no evidence.
+    `metric` is "" for the first metric. The evidence is NO_EVIDENCE if the arrays do not exist, as
+    in runs of earlier versions.
     """
-    sides = []
+    by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
-        prefix = f"{name}:{side}" if name else side
+        prefix = f"{metric}:{side}" if metric else side
         rows = arrays.pop(f"{prefix}_values", None)
         files = arrays.pop(f"{prefix}_files", None)
         if rows is None or files is None:
-            sides.append([NO_EVIDENCE] * count)
+            by_side[side] = [NO_EVIDENCE] * n_images
         else:
-            sides.append(list(map(Evidence.of_row, rows, files.tolist())))
-    return list(map(Sides, *sides))
+            by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
+    return list(map(Sides, by_side["pred"], by_side["gt"]))
 
 
-def _counts_per_image(arrays: Mapping[str, NDArray[Any]], count: int) -> list[dict[str, Any]]:
-    """Return metric -> name -> array for each image, from arrays of all images by METRIC.NAME."""
-    counts: list[dict[str, Any]] = [{} for _ in range(count)]
+def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
+    """Split the counts of all images, METRIC.NAME -> (N, ...), into a mapping for each image.
+
+    The mapping of an image is metric -> name -> array (...). If all images have equal values of an
+    array that they share, such as thresholds, they get views of one copy. Rows of NaN, which pad
+    ragged arrays, are removed.
+    """
+    counts: list[dict[str, Any]] = [{} for _ in range(n_images)]
     for key, stored in arrays.items():
         metric_name, _, name = key.partition(".")
         metric = registry.get(metric_name)
@@ -494,10 +463,10 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], count: int) -> list[di
     return counts
 
 
-def _groups_of(texts: NDArray[Any]) -> list[dict[str, Value]]:
-    """Parse the groups of each image from JSON.
+def _parse_groups(texts: NDArray[Any]) -> list[dict[str, Value]]:
+    """Parse the groups of each image, column -> value, from an array (N,) of JSON texts.
 
-    Raises FaultError if a value is neither a number nor text.
+    Raises FaultError if a text is no object, or a value is not a float, text or null.
     """
     groups = list(map(parse_json, map(str.encode, texts.tolist())))
     for values in groups:

@@ -41,7 +41,7 @@ from bsdsbench.metrics.optional import ShowsLabels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
-from bsdsbench.results.storage import Records, pack_record, unfinished
+from bsdsbench.results.storage import Records, locked_records, pack_record
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, soft_evidence
 from bsdsbench.runs.sources import Inputs, Item, RunHeader, image_fingerprint
@@ -76,7 +76,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
         if n_shards > 1:
             absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
-    with unfinished(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
+    with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None:
             for name in stored.changed_sources(plan.sources):
                 change = f"the file of metric {name!r} was changed since its images were counted"

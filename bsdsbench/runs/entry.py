@@ -15,7 +15,7 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.storage import Provenance
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions, StrPath, planned
 from bsdsbench.runs.sources import (

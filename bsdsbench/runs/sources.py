@@ -40,7 +40,7 @@ from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.storage import Provenance
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.runs.keywords import TEXT_CHECK, Plan, StrPath, stamp_of
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.text import show

@@ -12,7 +12,7 @@ from bsdsbench.loaders.sets.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.results.storage import Provenance
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.runs.sources import check_truth
 from tests.helpers.runs import call, counted, refused
 
@@ -108,6 +108,10 @@ def test_a_claim_does_not_stand_against_the_ground_truth(tiny):
     run = counted(*tiny)
     claim = tasks()["bsds500-test/boundary"].to_mapping()
     assert replace(run, provenance=Provenance.from_mapping({"task": claim})).tasks == ()
+    for changed in ({"fingerprint": ""}, {"fingerprint": "0" * 16}):
+        claim |= {"images": len(run.records), **changed}
+        values = {key: value for key, value in claim.items() if value}
+        assert replace(run, provenance=Provenance.from_mapping({"task": values})).tasks == ()
     nyud = {**tasks()["nyudv2-test/boundary"].to_mapping(), "images": 6}
     said = replace(
         run, protocol=Protocol.preset("nyudv2"), provenance=Provenance.from_mapping({"task": nyud})

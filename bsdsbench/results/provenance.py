@@ -1,0 +1,96 @@
+"""Where the inputs of a run came from, and how the run was made: `provenance` in result.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+import attrs
+
+from bsdsbench.errors import DataError
+from bsdsbench.loaders.pairing import Layout
+from bsdsbench.protocol.tasks import Task
+from bsdsbench.tables.read_only import ReadOnlyDict
+
+_LAYOUTS = ("pred_layout", "gt_layout")
+
+
+@attrs.frozen(kw_only=True)
+class Provenance:
+    """The inputs of a run, and how the run was made. Unknown values are None or ().
+
+    The names of the fields are the keys of `provenance` in result.json.
+    """
+
+    # Folders of a run, as they were given
+    pred: str | None = None
+    gt: str | None = None
+    photos: str | None = None
+    valid: str | None = None
+    images: str | None = None  # hash of the ids of all shards' images
+    pred_kind: str | None = None  # "soft" or "labels", see `Metric.pred_kinds`
+    date: str | None = None  # when the last image was counted, in UTC
+    # How the files of a side became images
+    pred_layout: Layout | None = None
+    gt_layout: Layout | None = None
+    missing: str | None = None  # what is done without a prediction: "error", "zero" or "skip"
+    sources: Mapping[str, Any] | None = None  # metric of another package -> hash of its file
+    split: str | None = None  # the split file
+    task: Task | None = None  # the task that the run was made for
+    truth: str | None = None  # of a shard: hash of the ground truth of all shards
+    shard: str | None = None  # "I/N"
+    detector: Mapping[str, Any] | None = None  # its run.json and times; a file may hold anything
+    empty_gt: tuple[str, ...] = ()  # images that the protocol left out
+    no_prediction: tuple[str, ...] = ()  # images without a prediction, if that is allowed
+    # Of a reference run: its key, and where its counts come from
+    reference: str | None = None
+    source: str | None = None
+    about: str | None = None
+    official: str | None = None  # folder of official files
+    # Of a run that its author shares: terms of use, and the text to cite it by
+    licence: str | None = None
+    citation: str | None = None
+    # Of the best of several runs: their names, and how often each was chosen
+    best_of: tuple[str, ...] = ()
+    chosen: tuple[int, ...] = ()
+
+    def to_mapping(self) -> dict[str, object]:
+        """Return the known values in plain form, ready for JSON: tuples are lists.
+
+        A layout that equals the default one counts as unknown.
+        """
+        values = attrs.asdict(self, recurse=False)
+        if self.task is not None:
+            values["task"] = self.task.to_mapping()
+        for name in _LAYOUTS:
+            layout = values[name]
+            values[name] = None if layout in (None, Layout()) else asdict(layout)
+        known = {key: value for key, value in values.items() if value not in (None, ())}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in known.items()}
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
+        """Rebuild a Provenance from the mapping of `to_mapping`.
+
+        Values that are missing or malformed, such as in an edited file, keep their defaults. Of a
+        list, malformed entries are dropped.
+        """
+        known: dict[str, Any] = {}
+        for field in attrs.fields(cls):
+            value = values.get(field.name)
+            if field.name == "task":
+                with suppress(DataError, TypeError, KeyError):
+                    known["task"] = Task.from_mapping(value)
+            elif field.name in _LAYOUTS:
+                known[field.name] = Layout.from_mapping(value)
+            elif field.name in ("detector", "sources"):
+                known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
+            elif field.default == ():
+                kind = int if field.name == "chosen" else str
+                if isinstance(value, list | tuple):
+                    known[field.name] = tuple(v for v in value if isinstance(v, kind))
+            elif isinstance(value, str):
+                known[field.name] = value
+        return cls(**known)
