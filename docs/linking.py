@@ -20,7 +20,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.cli import VERBS
+from bsdsbench.cli import COMMANDS
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.runs import keywords
@@ -32,7 +32,7 @@ LONGEST = 155  # characters of a description that search engines show
 def target_of(text: str) -> tuple[str, str] | None:
     """("py" or "doc", target) of a piece of code, None if it has no page."""
     words = text.split()
-    if words[:1] == ["bsdsbench"] and len(words) > 1 and words[1] in VERBS:
+    if words[:1] == ["bsdsbench"] and len(words) > 1 and words[1] in COMMANDS:
         return "doc", f"generated/verbs/{words[1]}"
     name = text.partition("(")[0]
     parts = name.split(".")
@@ -44,7 +44,7 @@ def target_of(text: str) -> tuple[str, str] | None:
         return "py", f"bsdsbench.{name}"
     if name in curves.__all__ and name not in ("pr", "roc", "det"):
         return "py", f"bsdsbench.curves.{name}"
-    if text in VERBS and text not in ("run", "data"):
+    if text in COMMANDS and text not in ("run", "data"):
         return "doc", f"generated/verbs/{text}"
     if text in preset_names():
         return "doc", f"reference/protocols#{text}"

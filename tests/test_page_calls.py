@@ -15,7 +15,7 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
-from bsdsbench.cli import VERBS, cli
+from bsdsbench.cli import COMMANDS, cli
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from tests.helpers.reader import parsed, prepare
@@ -72,7 +72,7 @@ HOME = {sample_ground_truth(): "data/groundTruth/test", sample_results("canny"):
 @pytest.fixture
 def few_samples(monkeypatch):
     """Bootstraps of 100 samples unless a call says how many."""
-    for verb in VERBS:
+    for verb in COMMANDS:
         for parameter in cli.get_command(click.Context(cli), verb).params:
             if parameter.name == "n_boot":
                 monkeypatch.setattr(parameter, "default", 100)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(DOCS))
 from making import metrics, reference, verbs  # noqa: E402
 
 import bsdsbench as bb  # noqa: E402
-from bsdsbench.cli import VERBS  # noqa: E402
+from bsdsbench.cli import COMMANDS  # noqa: E402
 from bsdsbench.metrics import registry  # noqa: E402
 from bsdsbench.protocol.tasks import tasks  # noqa: E402
 
@@ -66,7 +66,7 @@ def test_every_task_is_listed_with_what_it_needs_and_on_the_page_of_its_data():
 
 
 def test_every_verb_has_a_call_that_the_site_runs():
-    assert set(verbs.CALLS) == set(VERBS)
+    assert set(verbs.CALLS) == set(COMMANDS)
     for verb, lines in verbs.CALLS.items():
         assert lines[-1].split()[:2] == ["bsdsbench", verb]
 

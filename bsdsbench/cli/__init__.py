@@ -18,13 +18,13 @@ import click
 
 from bsdsbench import __version__
 from bsdsbench.cli.output import say
-from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag
+from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, as_flag
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, grouped, place_of_bug
 from bsdsbench.text import clip, visible
 
-__all__ = ["GROUPS", "VERBS", "cli", "main"]
+__all__ = ["COMMANDS", "GROUPS", "cli", "main"]
 
-cli = Verbs(
+cli = Commands(
     "bsdsbench",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     help="""The BSDS500 contour and segmentation benchmark, exact and fast.
@@ -37,22 +37,27 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 
 
 def main() -> None:
-    """Run the command line and exit. Every failure becomes one line and an exit status."""
+    """Run the command line and exit. Every failure becomes one line and an exit status.
+
+    0 success; 1 a check failed, as the command says; 2 invalid input, files or arguments, or an
+    unexpected error, whose traceback is kept in a file; 130 interrupted.
+    """
     gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
     sys.setswitchinterval(5e-5)  # with the default of 5 ms, threads wait: 3 % longer
     arguments = sys.argv[1:] or ["--help"]
 
     def write_setting(setting: Setting) -> str:
-        return as_flag(setting, next((name for name in arguments if name in VERBS), "demo"))
+        """Write a setting that a message proposes, as a flag of the command that was called."""
+        return as_flag(setting, next((name for name in arguments if name in COMMANDS), "demo"))
 
     _print_input_warnings(write_setting)
     sys.stdout = sys.stdout or io.StringIO()  # None if the caller closed standard output
     if arguments[0] in ("evaluate", "compare", "report"):
         # Idle threads of numpy's BLAS spin on cores that our workers need. A detector may use them.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    status = 2
+    status: object = 2
     try:
-        if "_BSDSBENCH_COMPLETE" in os.environ:
+        if "_BSDSBENCH_COMPLETE" in os.environ:  # a shell asks for completions; exits
             cli.main(arguments, prog_name="bsdsbench")
         with cli.make_context("bsdsbench", arguments) as context:
             status = cli.invoke(context)
@@ -60,9 +65,9 @@ def main() -> None:
     except click.exceptions.Exit as error:
         status = error.exit_code
     except click.ClickException as error:
-        command = getattr(error, "ctx", None)
+        context_of_error = getattr(error, "ctx", None)
         message = clip(visible(" ".join(error.format_message().split())), 500)
-        say(message + (f" ({command.command_path} --help)" if command else ""))
+        say(message + (f" ({context_of_error.command_path} --help)" if context_of_error else ""))
     except DataError as error:
         for problem in grouped(error.problems):
             say(problem.line(write_setting))
@@ -83,11 +88,14 @@ def main() -> None:
     except Exception as error:
         _report_bug(error)
     gc.freeze()  # spares a last garbage collection of all imported modules, 0.15 s
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status if isinstance(status, int) else 0)  # a command may return None
 
 
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
-    """Make Python print an InputWarning as one line of ours, and other warnings as before."""
+    """Make Python print each InputWarning as one line of ours. Other warnings look as before.
+
+    `write_setting` writes an option that the warning proposes.
+    """
     default_show = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **target: Any) -> None:
@@ -102,7 +110,10 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 
 
 def _report_bug(error: Exception) -> None:
-    """Name an unexpected error in one line, and write its traceback to a temporary file."""
+    """Write the traceback of an unexpected error to a temporary file, and print one line about it.
+
+    The line names the package to blame: another one if its metric raised the error, else ours.
+    """
     import tempfile
     import traceback
 

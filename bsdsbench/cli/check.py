@@ -13,152 +13,178 @@ from click import argument
 
 from bsdsbench.cli.output import print_json, progress, say
 from bsdsbench.cli.shared import (
-    Given,
-    Verb,
+    Arguments,
+    Command,
     add_option,
     bootstrap_options,
     by_option,
+    command,
     flag,
     format_option,
     grouping_options,
     path,
     refuse,
     run_option,
-    verb,
+    with_arguments,
     word_list,
 )
 
 if TYPE_CHECKING:
+    from bsdsbench.comparison.gate import GateResult
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
+    from bsdsbench.results.evaluation import Evaluation
 
 # Fields that the summary of a preset leaves out
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
-@verb
+@command
 @argument("run", type=click.Path(), metavar="OUT")
-@path("--baseline", "Baseline file (JSON), which --update makes.", required=True)
+@path("--baseline", "Baseline file (JSON), as written by --update.", required=True)
 @word_list(
     "--scores",
-    "The scores to check, such as contour.dice,ods; default: all. --update keeps the choice in the "
+    "Scores to check, such as contour.dice,ods; default: all. --update stores the choice in the "
     "baseline.",
     metavar="SCORE,...",
 )
 @add_option(
     "--tolerance",
-    "How much worse a score may be: 0.01, or 5% of the baseline's value; default 0.002. May be "
-    "repeated for single scores. --update keeps it in the baseline.",
+    "By how much a score may be worse: 0.01, or 5% of its value in the baseline; default: 0.002. "
+    "May be repeated for single scores. --update stores it in the baseline.",
     multiple=True,
     metavar="X|SCORE=X",
 )
 @flag("--statistical", "Fail only if the drop is also significant.")
-@flag("--common", "Check on the images that the run and the baseline both have.")
+@flag("--common", "Compare only the images that the run and the baseline share.")
 @grouping_options
 @by_option
-@add_option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
+@add_option(
+    "--level",
+    "Confidence level; a drop is significant at 1 - LEVEL.",
+    type=float,
+    default=0.95,
+)
 @bootstrap_options
 @format_option("table", "json")
 @path("--junit", "Also write JUnit XML to this file.")
-@path("--summary", "Also add Markdown to the end of this file.")
-@flag("--update", "Write the baseline from OUT instead of checking it; stored tolerances stay.")
-def check_verb(given: Given) -> int:
-    """Fail if a run is worse than a baseline.
+@path("--summary", "Also append a summary in Markdown to this file.")
+@flag("--update", "Write the baseline from OUT, without a check. Stored tolerances are kept.")
+@with_arguments
+def check_command(args: Arguments) -> int:
+    """Compare a run with a baseline, and fail if any score got worse.
 
-    Exit status 1 if a score of the run in OUT is worse. With --quiet only scores that failed are
-    shown.
+    The exit status is 1 if a score of the run in OUT is worse than in the baseline by more than its
+    tolerance. With --quiet, only the scores that failed are shown.
     """
     import bsdsbench as bb
     from bsdsbench.comparison import gate
-    from bsdsbench.io import write_atomic
+
+    evaluation = bb.Evaluation.load(args.run).with_groups(args.groups, args.group_by)
+    options = args.only("statistical", "common", "by", "level", "n_boot", "seed")
+    if args.update:
+        refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
+        _update_baseline(evaluation, args)
+        return 0
+    baseline = gate.Baseline.load(args.baseline)
+    options["tolerance"] = _parse_tolerances(args.tolerance, baseline.scores)
+    options["scores"] = args.scores or []
+    with progress("check", "samples") as report:
+        verdict = gate.check(evaluation, baseline, progress=report, **options)
+    _write_verdict(verdict, args)
+    return 0 if verdict.passed else 1
+
+
+def _update_baseline(evaluation: Evaluation, args: Arguments) -> None:
+    """Write the scores of a run to the baseline file, with the tolerances stored before."""
+    from bsdsbench.comparison import gate
     from bsdsbench.results.footers import left_out_notes
     from bsdsbench.results.score_names import flat_scores
 
-    evaluation = bb.Evaluation.load(given.run).with_groups(given.groups, given.group_by)
-    baseline, checked_scores = given.baseline, given.scores or []
+    tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
+    updated = gate.Baseline.of(
+        evaluation, tolerances, earlier=args.baseline, gated=args.scores or []
+    )
+    updated.save(args.baseline)
+    for note in left_out_notes([evaluation]):
+        say(note.text)
+    if not click.get_current_context().meta["quiet"]:
+        print(args.baseline)
+
+
+def _write_verdict(verdict: GateResult, args: Arguments) -> None:
+    """Write a verdict to the files of --junit and --summary, and print it as text or JSON."""
+    from bsdsbench.io import write_atomic
+
     quiet = click.get_current_context().meta["quiet"]
-    options = given.only("statistical", "common", "by", "level", "n_boot", "seed")
-    if given.update:
-        refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
-        tolerances = _parse_tolerances(given.tolerance, flat_scores(evaluation))
-        updated = gate.Baseline.of(evaluation, tolerances, earlier=baseline, gated=checked_scores)
-        updated.save(baseline)
-        for note in left_out_notes([evaluation]):
-            say(note.text)
-        if not quiet:
-            print(baseline)
-        return 0
-    stored = gate.Baseline.load(baseline)
-    options["tolerance"] = _parse_tolerances(given.tolerance, stored.scores)
-    options["scores"] = checked_scores
-    with progress("check", "samples") as report:
-        verdict = gate.check(evaluation, stored, progress=report, **options)
-    if given.junit:
-        write_atomic(Path(given.junit), verdict.to_junit())
-    if given.summary:
-        summary = Path(given.summary)
+    if args.junit:
+        write_atomic(Path(args.junit), verdict.to_junit())
+    if args.summary:
+        summary = Path(args.summary)
         summary.parent.mkdir(parents=True, exist_ok=True)
         # Append: other steps of a CI job write to the same file
         with summary.open("a", encoding="utf-8") as page:
             page.write(f"{verdict.to_markdown().rstrip()}\n\n")
-    if given.form == "json":
+    if args.form == "json":
         print_json(verdict.to_mapping())
-    else:
-        for line in verdict.lines(failed_only=quiet):
-            print(line)
-        if verdict.reading and not quiet:
-            print(verdict.reading)
-        for line in verdict.notes:
-            say(line)
-    return 0 if verdict.passed else 1
+        return
+    for line in verdict.lines(failed_only=quiet):
+        print(line)
+    if verdict.reading and not quiet:
+        print(verdict.reading)
+    for line in verdict.notes:
+        say(line)
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
-    """Parse texts such as "0.002" or "ods=5%" to a tolerance per score.
+    """Parse the values of --tolerance to a tolerance per score.
 
-    A text without a score is the default of all `scores`. Without such a text, scores that no text
-    names are missing in the result.
+    texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for one score.
+
+    A number becomes a float, any other text stays a text, which the gate refuses unless it is a
+    percentage. If no text is for all scores, the scores that no text names are left out.
     """
     from bsdsbench.results.score_names import full_name
 
-    defaults = {}
+    default = {}
     tolerances = {}
     for text in texts:
         score, _, limit = text.rpartition("=")
-        value: float | str = limit  # a percentage stays text; the gate refuses any other text
+        value: float | str = limit
         with suppress(ValueError):
             value = float(limit)
         if score:
             tolerances[full_name(score, scores)] = value
         else:
-            defaults = dict.fromkeys(scores, value)
-    return defaults | tolerances
+            default = dict.fromkeys(scores, value)
+    return default | tolerances
 
 
 @click.group("data", no_args_is_help=False)
-def data_verb() -> None:
+def data_command() -> None:
     """Get a public data set, or identify one."""
 
 
-data_verb.command_class = Verb
+data_command.command_class = Command
 
 
-@data_verb.command("get")
+@data_command.command("get")
 @argument("name")
-@path("--to", "Download into this new folder; default: the user's cache.")
-@add_option("--url", "A mirror's .zip or .tar.gz, or the path of an archive.")
+@path("--to", "Download into this new folder; default: the cache of the user.")
+@add_option("--url", "URL of a mirror's .zip or .tar.gz file, or path of an archive.")
 def get_set(name: str, to: str | None, url: str | None) -> int:
-    """Download a public set into the cache.
+    """Download a public data set into the cache.
 
     The files that are needed are kept, and checked to be the right set. `evaluate`, `run` and
-    `doctor --task` then find the set in the cache by its name. The same command resumes a download
-    that broke off. If a set cannot be downloaded, the command prints where to get it and exits
-    with status 2.
+    `doctor --task` then find the set by its name. The same command resumes a download that broke
+    off. If a set cannot be downloaded, the command prints where to get it, and its exit status is
+    2.
     """
     from bsdsbench.loaders.sets import public_sets
 
     public_set = public_sets.public_set(name)
-    if not (url or public_set.url):
+    source = url or public_set.url
+    if not source:
         print(public_set.title, f"licence: {public_set.licence}", sep="\n")
         print(public_set.how, public_set.home)
         return 2
@@ -167,19 +193,19 @@ def get_set(name: str, to: str | None, url: str | None) -> int:
     with progress("data get", "MB") as report:
 
         def report_megabytes(done: int, total: int, item: str) -> None:
-            """Report the bytes of the archive. Images, which follow by their ids, are skipped."""
-            if report and item == (url or public_set.url):
-                report(done >> 20, total >> 20, item)
+            """Report the bytes of the archive, but not the images that follow, which have ids."""
+            if report and item == source:
+                report(done >> 20, total >> 20, item)  # bytes to megabytes
 
         print(public_sets.download(name, to, url, report_megabytes))
     return 0
 
 
-@data_verb.command("check")
+@data_command.command("check")
 @argument("folder", metavar="[PATH]", required=False, type=click.Path())
 @add_option(
     "--protocol",
-    "How ground-truth images are read (polarity, gray, labels).",
+    "The protocol says how to read ground-truth images (polarity, gray values, labels).",
     default="bsds500",
     metavar="NAME|FILE",
 )
@@ -191,27 +217,19 @@ def check_set(
     split_file: str | None,
     form: str,
 ) -> int:
-    """Name the set; list missing, altered and extra images.
+    """Identify a data set; list missing, altered and extra images.
 
-    A ground-truth set and split is recognised by its content, in any format or folder. The exit
-    status is 0 for a complete known set and 1 for anything else. Without PATH, the public sets in
-    the cache are listed; the exit status is 1 if the cache has none.
+    A ground-truth set and its split are recognised by their content, in any format or folder. The
+    exit status is 0 for a complete known set, and 1 otherwise. Without PATH, the public sets in the
+    cache are listed, and the exit status is 1 if there is none.
     """
-    from bsdsbench.loaders.sets import public_sets
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.text import listed, show
 
     if folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")
-        names = public_sets.public_sets()
-        set_folders = map(public_sets.cache_folder().joinpath, names)
-        in_cache = [set_folder for set_folder in set_folders if set_folder.is_dir()]
-        for set_folder in in_cache:
-            print(f"{set_folder.name:10} {set_folder}")
-        if not in_cache:
-            say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
-        return 0 if in_cache else 1
+        return _list_cached_sets()
     with progress("data check") as report:
         fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     identity = identify(fingerprints)
@@ -226,25 +244,37 @@ def check_set(
     return 0 if identity.whole else 1
 
 
-@verb
+def _list_cached_sets() -> int:
+    """Print names and folders of the public sets in the cache. Returns 0, or 1 without a set."""
+    from bsdsbench.loaders.sets import public_sets
+
+    candidates = map(public_sets.cache_folder().joinpath, public_sets.public_sets())
+    folders = [folder for folder in candidates if folder.is_dir()]
+    for folder in folders:
+        print(f"{folder.name:10} {folder}")
+    if not folders:
+        say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
+    return 0 if folders else 1
+
+
+@command
 @argument("name", required=False)
 @format_option("table", "json")
-def protocols_verb(given: Given) -> None:
+def protocols_command(name: str | None, form: str) -> None:
     """List the presets with their constants, and the tasks.
 
-    NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a set, a
-    protocol and a metric under one name, for `evaluate --task`. It is listed with its set's
-    fingerprint, the ground truth that it needs, and the page of datasets/ that tells where to get
+    NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a data set,
+    a protocol and a metric under one name, for `evaluate --task`. It is listed with the fingerprint
+    of its set, the ground truth that it needs, and the page of datasets/ that tells where to get
     the ground truth.
 
-    NAME may also be a signature, the line under a table: each of its words is explained, and
-    the last line is a sentence for a paper.
+    NAME may also be a signature, the line under a table. Each word of the signature is explained,
+    and the last line is a sentence for a paper.
     """
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    name, form = given.name, given.form
     protocols: list[Protocol] = []
     listed_tasks: list[Task] = []
     signature = Signature.parse(name) if name and "|" in name else None
@@ -268,56 +298,66 @@ def protocols_verb(given: Given) -> None:
         for word, meaning in signature.decode():
             print(f"{word:20}  {meaning}")
         print(f"\n{signature.sentence()}")
+    elif name is None:
+        _print_presets_and_tasks(protocols, listed_tasks)
     elif name in preset_names():
-        print(preset_text(str(name)), end="")
-    elif name:
+        print(preset_text(name), end="")
+    else:
         for protocol in protocols:
             print(f"{protocol.describe()}; --nms means {protocol.nms_params.describe()}")
         for task in listed_tasks:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
-    else:
-        _print_presets_and_tasks(protocols, listed_tasks)
 
 
 def _print_presets_and_tasks(presets: Sequence[Protocol], tasks: Sequence[Task]) -> None:
-    """Print a list of the presets, of the fields of a protocol, and of the tasks."""
+    """Print three lists: the presets, the fields of a protocol, and the tasks."""
+    defaults = presets[0].preset("bsds500").leaves()
+    sections = {  # heading -> rows of a name and a description
+        "Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)": [
+            (f"{preset.name} v{preset.version}", _summary_of_preset(preset, defaults))
+            for preset in presets
+        ],
+        "Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500": _field_rows(
+            defaults
+        ),
+        "Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)": [
+            (f"{task.name} v{task.version}", _summary_of_task(task)) for task in tasks
+        ],
+    }
+    formatter = click.HelpFormatter(max_width=120)
+    for heading, rows in sections.items():
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+    print(formatter.getvalue(), end="")
+
+
+def _field_rows(defaults: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return a row "NAME (DEFAULT)" and the help text for each field of a protocol."""
     from attrs import fields
 
     from bsdsbench.protocol.fields import abbreviated
     from bsdsbench.protocol.protocol import Protocol
 
-    defaults = Protocol.preset("bsds500").leaves()
-    preset_lines = [
-        (f"{preset.name} v{preset.version}", _summary_of_preset(preset, defaults))
-        for preset in presets
-    ]
-    field_lines = []
+    rows = []
     for field in fields(Protocol):
         value = defaults.get(field.name)
         default_text = "" if value is None else f" ({abbreviated(value).lower()})"
-        field_lines.append((field.name + default_text, field.metadata["help"]))
-    task_list = []
-    for task in tasks:
-        count = f"{task.images} images" if task.images else "images not counted"
-        mark = "" if task.fingerprint else ", no fingerprint known"
-        summary = f"protocol {task.protocol}, {count}{mark}"
-        task_list.append((f"{task.name} v{task.version}", summary))
-    formatter = click.HelpFormatter(max_width=120)
-    for heading, lines in (
-        ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", preset_lines),
-        ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", field_lines),
-        (
-            "Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)",
-            task_list,
-        ),
-    ):
-        with formatter.section(heading):
-            formatter.write_dl(lines)
-    print(formatter.getvalue(), end="")
+        rows.append((field.name + default_text, field.metadata["help"]))
+    return rows
+
+
+def _summary_of_task(task: Task) -> str:
+    """Summarise a task by its protocol, number of images, and whether its set can be checked."""
+    count = f"{task.images} images" if task.images else "images not counted"
+    fingerprint = "" if task.fingerprint else ", no fingerprint known"
+    return f"protocol {task.protocol}, {count}{fingerprint}"
 
 
 def _summary_of_preset(preset: Protocol, defaults: Mapping[str, Any]) -> str:
-    """Summarise a preset by the start of its first comment and the fields it changes."""
+    """Summarise a preset by the start of its first comment, and the fields that it changes.
+
+    `defaults` are the values of bsds500 by field name.
+    """
     from bsdsbench.protocol.fields import abbreviated
     from bsdsbench.protocol.protocol import preset_text
 

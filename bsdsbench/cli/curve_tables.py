@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bsdsbench.cli.output import say
 
 if TYPE_CHECKING:
-    from bsdsbench.cli.shared import Given
+    from bsdsbench.cli.shared import Arguments
     from bsdsbench.curves.points import AxesKind, CurvePoints
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
@@ -30,7 +30,7 @@ _NUMBERS = {
     "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
     "det": {"eer": "eer", "eer_threshold": "eer threshold"},
 }
-# The same of curves that were given as points, or made with --quantiles
+# The same for curves that were given as points, or made with --quantiles
 _POINT_NUMBERS = {
     "pr": {"area": "auc (counts)", "chance": "chance"},
     "roc": {"auc": "auc"},
@@ -41,7 +41,10 @@ _POINT_NUMBERS = {
 class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
-    `forms` holds the curve by its axes. `sample` is None if the curve was given as points.
+    - name: its name in tables and figures, unique
+    - forms: the curve on each axes of the --kind: a PR, ROC or DET curve of samples, or points
+    - points: all points of the curve; with --between also those between the points of `forms`
+    - sample: the labels and scores, or None if the curve was given as points
     """
 
     name: str
@@ -50,20 +53,28 @@ class NamedCurve(NamedTuple):
     sample: LabelsAndScores | None = None
 
 
-def curve_tables(curves: Sequence[NamedCurve], given: Given) -> list[Table]:
-    """Return the table of summary numbers, and the tables that the options ask for."""
-    tables = [_summary_table(curves, given)]
-    with_steps = [curve for curve in curves if given.steps or curve.sample is None]
+def curve_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
+    """Return the tables of the curves, in this order:
+
+    - summary numbers
+    - points of the curves: of all with --steps, otherwise of those that were given as points
+    - with --areas, every variant of AP and AUC
+    - with --crossings, where two curves cross
+    - areas under ROC curves with intervals, and their differences: for curves of labels and
+      scores, if there are several or with --kind roc, but not with --quantiles
+    """
+    tables = [_summary_table(curves, args)]
+    with_steps = [curve for curve in curves if args.steps or curve.sample is None]
     if with_steps:
         tables.append(_points_table(with_steps))
-    if given.areas:
-        tables += _areas_tables(curves, given)
-    if given.crossings and len(curves) > 1:
-        tables.append(_crossings_table(curves, given.kind))
+    if args.areas:
+        tables += _areas_tables(curves, args)
+    if args.crossings and len(curves) > 1:
+        tables.append(_crossings_table(curves, args.kind))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
-    if samples and not given.quantiles and (given.kind == "roc" or len(samples) > 1):
-        roc_tables = _roc_tables(samples, given.reading)
-        if given.ties == "sample" or given.include_inf is False:
+    if samples and not args.quantiles and (args.kind == "roc" or len(samples) > 1):
+        roc_tables = _roc_tables(samples, args.reading)
+        if args.ties == "sample" or args.include_inf is False:
             for table in roc_tables:
                 table.notes = [
                     "Of all rows, -inf as the smallest score, equal scores as one point."
@@ -72,65 +83,91 @@ def curve_tables(curves: Sequence[NamedCurve], given: Given) -> list[Table]:
     return tables
 
 
-def _summary_table(curves: Sequence[NamedCurve], given: Given) -> Table:
-    """Return the table of the summary numbers, such as AP and AUC, with a row per curve."""
+def _summary_table(curves: Sequence[NamedCurve], args: Arguments) -> Table:
+    """Return the table of the summary numbers, such as AP and AUC, with a row per curve.
+
+    The numbers are those in _NUMBERS, or in _POINT_NUMBERS if the curve has no samples, and with
+    --hull the area under the convex hull. With --kind both, columns are named by their axes. A cell
+    is None if the curve lacks the number.
+    """
     from bsdsbench.tables.table import Field, Table
 
-    cells: dict[str, dict[str, Any]] = {}
-    fields = {key: Field(key, key, "", "g") for key in ("positives", "negatives")}
-    fields["points"] = Field("points", "points", "", "d")
+    fields = {
+        "positives": Field("positives", "positives", "", "g"),
+        "negatives": Field("negatives", "negatives", "", "g"),
+        "points": Field("points", "points", "", "d"),
+    }
+    cells: list[dict[str, Any]] = []  # of a curve: key of a field -> value
     for curve in curves:
-        row: dict[str, Any] = {"points": curve.points.thresholds.size}
-        cells[curve.name] = row
-        for key in ("positives", "negatives"):
-            row[key] = getattr(curve.points, key)
+        row: dict[str, Any] = {
+            "name": curve.name,
+            "positives": curve.points.positives,
+            "negatives": curve.points.negatives,
+            "points": curve.points.thresholds.size,
+        }
+        numbers = _POINT_NUMBERS if _has_points_only(curve, args) else _NUMBERS
         for axes, form in curve.forms.items():
-            numbers = _POINT_NUMBERS if _is_of_points(curve, given) else _NUMBERS
             for attribute, title in numbers[axes].items():
-                key = f"{axes}_{attribute}" if given.kind == "both" else attribute
-                heading = f"{axes.upper()} {title}" if given.kind == "both" else title
+                key = attribute
+                heading = title
+                if args.kind == "both":
+                    key = f"{axes}_{attribute}"
+                    heading = f"{axes.upper()} {title}"
                 row[key] = getattr(form, attribute)
                 fields[key] = Field(key, heading, "", ".6g")
-            if given.hull:
-                hull = curve.points.hull()
-                if axes == "pr":
-                    row["achievable"] = hull.area
-                    fields["achievable"] = Field("achievable", "achievable", "", ".6g")
-                else:
-                    row["hull"] = hull.auc
-                    fields["hull"] = Field("hull", "hull auc", "", ".6g")
-    rows = [[name, *(row.get(key) for key in fields)] for name, row in cells.items()]
+            if args.hull and axes == "pr":
+                row["achievable"] = curve.points.hull().area
+                fields["achievable"] = Field("achievable", "achievable", "", ".6g")
+            elif args.hull:
+                row["hull"] = curve.points.hull().auc
+                fields["hull"] = Field("hull", "hull auc", "", ".6g")
+        cells.append(row)
+    rows = [[row.get(key) for key in ("name", *fields)] for row in cells]
     return Table("curves", "", [Field("name", "name"), *fields.values()], rows)
 
 
-def _is_of_points(curve: NamedCurve, given: Given) -> bool:
-    """Return True if a curve has points only: it was given as points, or made of quantiles."""
-    return curve.sample is None or bool(given.quantiles)
+def _has_points_only(curve: NamedCurve, args: Arguments) -> bool:
+    """Return True if a curve has points only: it was given as points, or made with --quantiles."""
+    return curve.sample is None or bool(args.quantiles)
 
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
-    """Return the table of points: thresholds, counts and rates."""
+    """Return the table of all points of the curves: threshold, counts and rates.
+
+    The column of thresholds is left out if no curve has samples.
+    """
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
-    keys = ("threshold", "tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f")
+    keys = ["tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f"]
+    if any(curve.sample is not None for curve in curves):
+        keys.insert(0, "threshold")
     headings = {"tpr": "recall", "f": "F"}
     rows: list[list[Any]] = []
     for curve in curves:
         p = curve.points
-        counts = p.tp, p.fp, p.positives - p.tp, p.negatives - p.fp
-        f = f_measure(p.precision, p.recall)
-        for row in zip(p.thresholds, *counts, p.fpr, p.tpr, p.precision, f, strict=True):
+        columns = {
+            "threshold": p.thresholds,
+            "tp": p.tp,
+            "fp": p.fp,
+            "fn": p.positives - p.tp,
+            "tn": p.negatives - p.fp,
+            "fpr": p.fpr,
+            "tpr": p.tpr,
+            "precision": p.precision,
+            "f": f_measure(p.precision, p.recall),
+        }
+        for row in zip(*(columns[key] for key in keys), strict=True):
             rows.append([curve.name, *row])
     fields = [Field(key, headings.get(key, key), "", ".4g") for key in keys]
-    if all(curve.sample is None for curve in curves):  # points have no thresholds
-        del fields[0]
-        rows = [[name, *row] for name, _, *row in rows]
     return Table("points", "Points", [Field("name", "name"), *fields], rows)
 
 
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
-    """Return the table of pairs: which curve dominates, or at which points they cross."""
+    """Return a table with a row per pair of curves and axes.
+
+    The row says which curve dominates the other, or at which points they cross.
+    """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
 
@@ -156,18 +193,22 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
-def _areas_tables(curves: Sequence[NamedCurve], given: Given) -> list[Table]:
-    """Return a table of every variant of AP and AUC for curves of samples, and one for points."""
+def _areas_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
+    """Return a table of every variant of AP and AUC for curves of samples, and one for curves of
+    points.
+
+    Raises DataError if a curve of points has no totals of positives and negatives.
+    """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import to_pr_form
 
-    sample_curves = [curve for curve in curves if not _is_of_points(curve, given)]
+    sample_curves = [curve for curve in curves if not _has_points_only(curve, args)]
     sample_areas = []
     for curve in sample_curves:
         if curve.sample is not None:
             labels, scores = curve.sample.labels, curve.sample.scores
-            sample_areas.append(area_table(labels, scores, reading=given.reading))
-    point_curves = [curve for curve in curves if _is_of_points(curve, given)]
+            sample_areas.append(area_table(labels, scores, reading=args.reading))
+    point_curves = [curve for curve in curves if _has_points_only(curve, args)]
     areas_of_points = []
     for curve in point_curves:
         p = curve.points
@@ -185,9 +226,10 @@ def _areas_tables(curves: Sequence[NamedCurve], given: Given) -> list[Table]:
 def _table_of_areas(
     key: str, curves: Sequence[NamedCurve], areas: Sequence[Sequence[Any]], columns: Sequence[str]
 ) -> Table:
-    """Return a table with a row per variant of the area and a column of values per curve.
+    """Return a table with a row per variant of the area, and a column of values per curve.
 
-    `areas` holds the same variants for every curve. `columns` are attributes of a variant.
+    areas: the variants of each curve, the same in the same order for all curves. A variant has a
+        `name`, a `value`, and the attributes named by `columns`, which become further columns.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -205,7 +247,9 @@ def _table_of_areas(
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return the areas under ROC curves with 95 % intervals, and DeLong's test of each pair.
 
-    Only pairs with equal labels are tested. Returns [] and prints a line if no interval exists.
+    samples: name of a curve -> its labels and scores. Only pairs with the same labels in the same
+    order are tested; the others are named on standard error. Returns [] if an interval cannot be
+    computed, and says why.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError
@@ -215,9 +259,11 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     pair_rows: list[list[Any]] = []
     try:
         for name, (labels, scores, _, clusters) in samples.items():
+            # Of the curve with itself: only its own area and variance are used
             roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])
-            low, high = max(roc.auc - half_width, 0.0), min(roc.auc + half_width, 1.0)
+            low = max(roc.auc - half_width, 0.0)
+            high = min(roc.auc + half_width, 1.0)
             area_rows.append([name, Estimate(roc.auc, low, high)])
         for (name_a, a), (name_b, b) in combinations(samples.items(), 2):
             if a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters:

@@ -22,18 +22,18 @@ BRIEF = 2.0  # work of fewer seconds ends without a line
 
 
 def say(line: str, progress: bool = False) -> None:
-    """Print a line on standard error, or nothing if the line is progress and --quiet is given."""
+    """Print a line to standard error. A line about progress is left out if --quiet is given."""
     if not (progress and click.get_current_context().meta.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
 
 
 @contextmanager
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show the progress of the work in the body of `with`, unless --quiet is given.
+    """Show the progress of the work in the body of `with`.
 
-    Yields a function to call with (done, total, image id), or None with --quiet. A terminal shows a
-    bar. Otherwise a line is printed every few seconds, less often in a long run, and at the end.
-    `unit` names what `done` counts.
+    Yields a function to call with (done, total, image id), or None if --quiet is given. `unit`
+    names the items that `done` counts. A terminal shows a bar. Otherwise a line is printed every
+    PLAIN_SECONDS, in a long run less often, and at the end of work of more than BRIEF seconds.
     """
     if click.get_current_context().meta.get("quiet"):
         yield None
@@ -47,10 +47,12 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
         bar = Progress(*columns, console=Console(stderr=True), transient=True)
         bar.add_task(title, total=None)
     started = last_line = time.monotonic()
-    # (done, time) at the first call. The rate leaves this call out: it compiles, starts workers.
+    # (done, time) at the first call. The rate is measured from there, because the first item also
+    # compiles kernels and starts workers.
     first_call: tuple[int, float] | None = None
 
     def report(done: int, total: int, image_id: str) -> None:
+        """Update the bar, or print a line if the last line is long ago or the work is done."""
         nonlocal first_call, last_line
         now = time.monotonic()
         if first_call is None:
@@ -59,10 +61,11 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
         if bar:
             bar.update(0, completed=done, total=total)
             return
-        interval = BRIEF if done == total else max(PLAIN_SECONDS, (now - started) / 10)
+        elapsed = now - started
+        interval = BRIEF if done == total else max(PLAIN_SECONDS, elapsed / 10)
         if now - last_line >= interval:
             last_line = now
-            line = f"{title}: {done}/{total} {unit}, {now - started:.0f} s elapsed"
+            line = f"{title}: {done}/{total} {unit}, {elapsed:.0f} s elapsed"
             if done > done_before:
                 rate = (done - done_before) / max(now - since, 1e-9)
                 line += f", {rate:.1f} {unit}/s, {(total - done) / rate:.0f} s left"
@@ -78,7 +81,10 @@ def print_json(value: object) -> None:
 
 
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """Print a run's tables, then its data set, its tasks and the folder of its results."""
+    """Print the tables of a run, its data set and tasks, and the folder `out` of its results.
+
+    `columns` are the scores to show, all main scores by default.
+    """
     from bsdsbench.results.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
@@ -91,9 +97,10 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Name the images that failed or that the protocol left out, and return the exit status.
+    """Print the images that failed or that the protocol left out, and return the exit status.
 
-    `failed` maps image ids to reasons. The status is 2 if an image failed, else 0.
+    `failed` maps image ids to reasons. `run` is None if nothing was scored. The status is 2 if an
+    image failed, else 0.
     """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
@@ -106,7 +113,7 @@ def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
 def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "table") -> None:
     """Print tables in the format `form`, or write them to the file `out`.
 
-    Printed as plain text, tables marked `aside` are only named.
+    In the format "table" (plain text) tables marked `aside` are not printed, only their titles.
     """
     from bsdsbench.tables.forms import render, write_tables
     from bsdsbench.tables.table import print_tables

@@ -10,25 +10,26 @@ from click import argument
 
 from bsdsbench.cli.output import progress, say, show_tables
 from bsdsbench.cli.shared import (
-    Given,
+    Arguments,
     add_option,
     bootstrap_options,
+    command,
     flag,
     grouping_options,
     labels_option,
     methods_option,
     names_option,
-    one_of_runs_and_methods,
     path,
     published_option,
     refuse,
+    require_runs_or_methods,
     runs_argument,
     runs_or_methods,
     slice_cluster_option,
     slicing_option,
     summary_option,
     table_options,
-    verb,
+    with_arguments,
 )
 
 if TYPE_CHECKING:
@@ -41,113 +42,142 @@ _MAX_CITATION_BYTES = 1 << 16
 _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
-@verb
+@command
 @runs_or_methods
 @methods_option
 @add_option(
     "--history",
-    "Scores over these runs in order of their dates, or else of their names (v2 before v10): a "
-    "table, a page with a figure (-o FILE.html), or the figure (.pdf, .svg, .png). May be "
-    "repeated.",
+    "Show the scores of these runs over time, by their dates, or else by their names (v2 before "
+    "v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, .svg, "
+    ".png). May be repeated.",
     multiple=True,
     is_eager=True,
     metavar="'out/v*'",
 )
 @table_options
-@flag("--rules", "Show AP by every rule in use, and ODS by both.")
+@flag("--rules", "Show AP by every rule in use, and ODS by both rules.")
 @names_option
 @labels_option
 @published_option
-@add_option("--title", "Title of a page; default: the names.", default="", show_default=False)
-@path("--gt", "gt_dir", "Ground-truth folder; default: the run's own.")
+@add_option("--title", "Title of the page; default: the names.", default="", show_default=False)
+@path("--gt", "gt_dir", "Ground-truth folder; default: the folder that the run names.")
 @path("--images", "images_dir", "Folder of the images; default: beside the ground truth.")
 @path(
     "--pred",
     "pred_dirs",
-    "Folder of predictions, one per run in the same order; default: the runs' own.",
+    "Folder of predictions, once per run in the same order; default: those that the runs name.",
     multiple=True,
 )
-@flag("--pictures/--no-pictures", "Show the images.", default=True)
+@flag("--pictures/--no-pictures", "Show images on the page.", default=True)
 @flag(
     "--full-pictures",
-    "Show every image; default: at most 200 or 5 MB, the worst, the best, those that differ most.",
+    "Show every image; default: at most 200 images or 5 MB, the worst, the best and those on which "
+    "the runs differ most.",
 )
-@flag("--force", "Show published results also beside runs of other images, or any --history.")
+@flag("--force", "Show published results or a --history even if they are not comparable.")
 @grouping_options
 @slicing_option
 @slice_cluster_option
 @summary_option
 @bootstrap_options
-def report_verb(given: Given) -> None:
-    """Write runs as a page, or as tables.
+@with_arguments
+def report_command(args: Arguments) -> None:
+    """Write runs as a page or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
-    official files by any program; FILE is a run that `share` wrote, or its URL; ref:NAME is a
-    reference run. Tables go to standard output or a file of their format. With --method each row is
-    a method of one or more runs, such as seeds, with the mean and its spread.
+    official files of any program. FILE is a run that `share` wrote, or its URL. ref:NAME is a
+    reference run. Tables go to standard output, or to a file of their format. With --method each
+    row is a method of one or more runs, such as seeds, with the mean and its spread.
 
-    For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
-    the ground truth is not found the value is "-".
+    --rules needs the row of threshold 0 for the rule edter. It is computed from the ground truth,
+    and the value is "-" if the ground truth is not found.
     """
-    from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.published import labelled_runs
-    from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
+    from bsdsbench.results.given_runs import as_runs
+
+    args.published = args.published or ()
+    if args.history:
+        _show_history(args)
+        return
+    require_runs_or_methods(args)
+    if args.method:
+        _show_methods(args)
+        return
+    loaded = as_runs(args.runs, args.names, **args.only("groups", "group_by"))
+    loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
+    if args.rules:
+        _show_ap_rules(loaded, args)
+    elif args.form != "html":
+        _show_run_tables(loaded, args)
+    elif not args.out:
+        raise DataError("--format html: expected -o FILE.html")
+    else:
+        _write_page(loaded, args)
+
+
+def _show_ap_rules(runs: Sequence[Evaluation], args: Arguments) -> None:
+    """Show the tables of --rules: AP by every rule in use, and ODS by both rules."""
+    from bsdsbench.diagnosis.ap_rules import rules_tables
+
+    refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
+    show_tables(rules_tables(runs, args.gt_dir), args.out, args.form)
+
+
+def _show_run_tables(runs: Sequence[Evaluation], args: Arguments) -> None:
+    """Show the tables of runs. In CSV, which has no notes, images left out become a table."""
+    from bsdsbench.results.score_tables import with_left_out
+
+    if args.cluster and not args.by:
+        raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
+    refuse((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
+    tables = _run_tables(runs, args)
+    if args.form == "csv":
+        tables = with_left_out(tables, {run.name: run.left_out for run in runs})
+    show_tables(tables, args.out, args.form)
+
+
+def _write_page(runs: Sequence[Evaluation], args: Arguments) -> None:
+    """Write the page of labelled runs to the file `args.out`."""
     from bsdsbench.report import write_report
+
+    refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
+    # Only published results are still to be renamed: the runs have their labels already
+    published_keys = {key.lower() for key in args.published}
+    args.labels = {key: text for key, text in args.labels.items() if key in published_keys}
+    args.pred_dirs = list(args.pred_dirs) or None
+    others = ("gt_dir", "published", "labels", "force", "by", "cluster")
+    options = args.only(*_PAGE_OPTIONS, *others)
+    with progress("report") as report:
+        notes = write_report(runs, args.out, progress=report, **options)
+    for note in notes:
+        say(note)
+    print(args.out)
+
+
+def _show_methods(args: Arguments) -> None:
+    """Show the tables of --method. In CSV, which has no notes, images left out become a table."""
+    from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_tables import with_left_out
 
-    out, form, given.published = given.out, given.form, given.published or ()
-    if given.history:
-        not_for_history = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
-        refuse((*_PAGE_OPTIONS, *not_for_history, "by", "cluster", "summary"), "--history")
-        _show_history(given)
-        return
-    one_of_runs_and_methods(given)
-    groups = given.only("groups", "group_by")
-    if given.method:
-        refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-        methods = methods_of(given.method)
-        methods = with_runs(methods, as_runs(runs_of(methods), **groups))
-        tables = _method_tables(methods, given)
-        if form == "csv":  # CSV has no notes: the images left out become a table
-            tables = with_left_out(tables, {entry.name: entry.left_out for entry in methods})
-        show_tables(tables, out, form)
-        return
-    loaded = as_runs(given.runs, given.names, **groups)
-    loaded = labelled_runs(given.runs, loaded, given.labels, given.published)
-    if given.rules:
-        refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
-        show_tables(rules_tables(loaded, given.gt_dir), out, form)
-    elif form != "html":
-        if given.cluster and not given.by:
-            raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
-        refuse((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
-        tables = _run_tables(loaded, given)
-        if form == "csv":  # CSV has no notes: the images left out become a table
-            tables = with_left_out(tables, {run.name: run.left_out for run in loaded})
-        show_tables(tables, out, form)
-    elif not out:
-        raise DataError("--format html: expected -o FILE.html")
-    else:
-        refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
-        # The runs have their labels already
-        published_keys = {key.lower() for key in given.published}
-        given.labels = {k: v for k, v in given.labels.items() if k in published_keys}
-        given.pred_dirs = list(given.pred_dirs) or None
-        others = "gt_dir", "published", "labels", "force", "by", "cluster"
-        options = given.only(*_PAGE_OPTIONS, *others)
-        with progress("report") as report:
-            notes = write_report(loaded, out, progress=report, **options)
-        for note in notes:
-            say(note)
-        print(out)
+    refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
+    methods = methods_of(args.method)
+    grouped_runs = as_runs(runs_of(methods), **args.only("groups", "group_by"))
+    methods = with_runs(methods, grouped_runs)
+    tables = _method_tables(methods, args)
+    if args.form == "csv":
+        tables = with_left_out(tables, {method.name: method.left_out for method in methods})
+    show_tables(tables, args.out, args.form)
 
 
-def _run_tables(runs: Sequence[Evaluation], given: Given) -> list[Table]:
-    """Return tables of scores beside published results, of error classes, slices and summaries.
+def _run_tables(runs: Sequence[Evaluation], args: Arguments) -> list[Table]:
+    """Return the tables of runs, in this order:
 
-    Error classes are left out if --columns is given.
+    - scores, with the published results of --published
+    - classes of errors, for runs that counted them, unless --columns is given
+    - slices, for each column of --by
+    - summaries of the images' own scores, with --summary
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
@@ -155,61 +185,70 @@ def _run_tables(runs: Sequence[Evaluation], given: Given) -> list[Table]:
     from bsdsbench.report import score_tables
     from bsdsbench.results.summaries import Summary, summary_tables
 
-    columns = given.columns
-    extra, notes = published_beside(given.published, runs, given.force, given.labels)
+    columns = args.columns
+    extra, notes = published_beside(args.published, runs, args.force, args.labels)
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
     runs_with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if runs_with_classes and columns is None:
-        losses = [lost_scores(run, given.n_boot, given.seed) for run in runs_with_classes]
+        losses = [lost_scores(run, args.n_boot, args.seed) for run in runs_with_classes]
         tables.append(error_table(runs_with_classes, losses))
-    tables += slice_tables(runs, given.by, columns, given.cluster)
-    if given.summary:
-        tables += summary_tables(runs, Summary(given.summary), columns)
+    tables += slice_tables(runs, args.by, columns, args.cluster)
+    if args.summary:
+        tables += summary_tables(runs, Summary(args.summary), columns)
     return tables
 
 
-def _method_tables(methods: Sequence[Method], given: Given) -> list[Table]:
-    """Return a table of the methods' means beside published results, and one for each --by."""
+def _method_tables(methods: Sequence[Method], args: Arguments) -> list[Table]:
+    """Return a table of the methods' mean scores, and one for each column of --by.
+
+    The first table also shows the published results of --published.
+    """
     from bsdsbench.comparison.method import Spread, runs_of
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slices import means_by_slice
 
-    published, labels, columns = given.published, given.labels, given.columns
-    spread = Spread(given.spread)
+    published, labels, columns = args.published, args.labels, args.columns
+    spread = Spread(args.spread)
     labelled_runs((), (), labels, published)  # raises DataError if a label names no published key
-    extra, notes = published_beside(published, runs_of(methods), given.force, labels)
+    extra, notes = published_beside(published, runs_of(methods), args.force, labels)
     means = means_table(methods, spread, columns, extra, notes)
-    return [means, *(means_by_slice(methods, column, spread, columns) for column in given.by)]
+    return [means, *(means_by_slice(methods, column, spread, columns) for column in args.by)]
 
 
-def _show_history(given: Given) -> None:
-    """Print the history of scores as a table, or write the table, a page or a figure to `out`."""
+def _show_history(args: Arguments) -> None:
+    """Show the scores of --history: as a page or a figure in the file `args.out`, else as tables.
+
+    Raises UsageError for options that a history does not take.
+    """
     from pathlib import Path
 
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
-    out, form, columns = given.out, given.form, given.columns
-    history = history_of([*given.history, *given.runs], given.names, given.force)
-    if out and form == "figure":
-        plot_history(history, columns, path=out)
-    elif out and form == "html":
-        write_atomic(Path(out), history_page(history, columns))
+    unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
+    refuse((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
+    history = history_of([*args.history, *args.runs], args.names, args.force)
+    if args.out and args.form == "figure":
+        plot_history(history, args.columns, path=args.out)
+        print(args.out)
+    elif args.out and args.form == "html":
+        write_atomic(Path(args.out), history_page(history, args.columns))
+        print(args.out)
     else:
-        show_tables([history_table(history, columns)], out, form)
-        return
-    print(out)
+        show_tables([history_table(history, args.columns)], args.out, args.form)
 
 
-@verb
+@command
 @runs_argument
 @names_option
 @labels_option
 @add_option(
-    "--port", "Port of the URL; 0: any that is free.", type=click.IntRange(0, 65535), default=0
+    "--port", "Port of the URL; 0 takes any free port.", type=click.IntRange(0, 65535), default=0
 )
-def view_verb(given: Given) -> None:
+def view_command(
+    runs: tuple[str, ...], names: list[str] | None, labels: dict[str, str], port: int
+) -> None:
     """Look at every image of runs in a browser, at all thresholds.
 
     Open the printed URL: it shows the page of `report` with all images in full size, read from
@@ -221,11 +260,11 @@ def view_verb(given: Given) -> None:
     from bsdsbench.report.server import view
     from bsdsbench.results.given_runs import as_runs
 
-    loaded = labelled_runs(given.runs, as_runs(given.runs, given.names), given.labels)
+    loaded = labelled_runs(runs, as_runs(runs, names), labels)
     try:
-        server = view(loaded, given.port)
+        server = view(loaded, port)
     except OSError as error:
-        raise DataError(f"port {given.port}: {error.strerror}") from None
+        raise DataError(f"port {port}: {error.strerror}") from None
     with server:
         for note in server.notes:
             say(note)
@@ -237,17 +276,19 @@ def view_verb(given: Given) -> None:
             say("ended")
 
 
-@verb
+@command
 @argument("run", metavar="OUT", type=click.Path())
 @path("-o", "--out", "The file to write, such as mine.bsds.npz.", required=True)
-@add_option("--licence", "The terms of the counts, such as CC-BY-4.0.", default="", metavar="TEXT")
+@add_option(
+    "--licence", "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
+)
 @add_option(
     "--citation",
-    "The text to cite the run by, or a file that holds it, such as mine.bib.",
+    "How to cite the run: a text, or a file that holds it, such as mine.bib.",
     default="",
     metavar="TEXT|FILE",
 )
-def share_verb(given: Given) -> None:
+def share_command(run: str, out: str, licence: str, citation: str) -> None:
     """Export a run as one small file to share.
 
     The file holds the counts of every image, the protocol, the signature and the fingerprint of the
@@ -260,10 +301,9 @@ def share_verb(given: Given) -> None:
     import bsdsbench as bb
     from bsdsbench.io import read_bytes
 
-    out, licence, citation = given.out, given.licence, given.citation
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
-    evaluation = bb.Evaluation.load(given.run)
+    evaluation = bb.Evaluation.load(run)
     data = evaluation.share(out, licence, citation).read_bytes()
     print(f"{out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from bsdsbench.cli import VERBS, cli
+from bsdsbench.cli import COMMANDS, cli
 from tests.helpers.making import make_set
 from tests.helpers.runs import counted
 from tests.helpers.simulated import simulated_run
@@ -46,7 +46,7 @@ def test_it_says_how_far_it_is(verb, words, monkeypatch):
     def progress(title, what="images"):
         yield lambda done, total, name: told.append((title, done, total))
 
-    monkeypatch.setattr(f"bsdsbench.cli.{VERBS[verb]}.progress", progress)
+    monkeypatch.setattr(f"bsdsbench.cli.{COMMANDS[verb]}.progress", progress)
     assert cli.main(words[verb], standalone_mode=False) in (None, 0, 1)
     assert told
     titles = list(dict.fromkeys(title for title, *_ in told))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bsdsbench.cli.check import data_verb as command
+from bsdsbench.cli.check import data_command as command
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth
 from bsdsbench.loaders.sets.identity import (
