@@ -20,7 +20,7 @@ _PAIRS, _FOURS, _BYTES, _SUM = (
 
 @inner
 def ones(word):
-    """Count the set bits of a word: in pairs of bits, then in fours, then in bytes."""
+    """Count the set bits of a uint64 word: in pairs of bits, then in fours, then in bytes."""
     word -= word >> ONE & _PAIRS
     word = (word & _FOURS) + (word >> _TWO & _FOURS)
     word = (word + (word >> _FOUR)) & _BYTES
@@ -28,7 +28,10 @@ def ones(word):
 
 
 def pack(bmap: Bool) -> U8:
-    """Pack bool maps (..., H, W) into words, uint64 (..., H, ceil(W / 64))."""
+    """Pack bool maps (..., H, W) into words of 64 pixels, uint64 (..., H, ceil(W / 64)).
+
+    Pixel (row, col) is bit col & 63 of word [row, col >> 6]. Bits beyond the last column are 0.
+    """
     *rows, cols = bmap.shape
     row_bytes = np.zeros((*rows, 8 * ((cols + 63) // 64)), np.uint8)
     row_bytes[..., : (cols + 7) // 8] = np.packbits(bmap, axis=-1, bitorder="little")
@@ -36,6 +39,6 @@ def pack(bmap: Bool) -> U8:
 
 
 def unpack(words: U8, cols: int) -> Bool:
-    """Unpack words of `pack` to a bool map (H, cols)."""
+    """Unpack words of `pack`, uint64 (H, words), to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)

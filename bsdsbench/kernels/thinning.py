@@ -18,16 +18,27 @@ second if G1, G2 and G3':
     G3   not ((x2 or x3 or not x8) and x1)
     G3'  not ((x6 or x7 or not x4) and x5)
 
-The map is held as bits (bits.py), so that one logical operation tests the 64 pixels of a word. The
-words of a column are contiguous, so the processor takes several rows at a time. Each threshold is
-thinned from scratch, but only where something changes: the map is divided into tiles of one word by
-64 rows, and a tile is tested again only if it changed in the last two subiterations, or a neighbour
-changed at their common border. Thinning does not depend on position, so the bits cover only the
-bounding box of the pixels that are ever on.
+Each threshold is thinned from scratch, but only where something changes: a tile of 64 x 64 pixels
+is tested again only if it changed in the last two subiterations, or a neighbour changed at their
+common border. Thinning does not depend on position, so the bits cover only the bounding box of the
+pixels that are ever on.
 
-In memory the word with the pixels (row, 64 c .. 64 c + 63) of the box has index
-(c + 1) stride + TILE_ROWS + row, where a frame of empty words surrounds the box. Tile q is the
-words q TILE_ROWS to (q + 1) TILE_ROWS - 1.
+Words of this module, and the layout of its kernels:
+
+word    64 pixels of a row in a uint64; bit 0 is the westernmost pixel. One logical operation tests
+        64 pixels.
+column  The words below each other, which are contiguous in memory, so that the processor takes
+        several rows at a time.
+tile    TILE_ROWS words below each other: 64 x 64 pixels. Tile q is the words q TILE_ROWS to
+        (q + 1) TILE_ROWS - 1.
+frame   A border of empty tiles around the box: one tile above and below each column, and one
+        column to the left and to the right.
+stride  The distance from a word, or a tile, to the one to its right. It is counted in words or in
+        tiles, as each docstring says.
+step    One of n thresholds, the highest first.
+
+The word of row r that holds the pixels 64 c .. 64 c + 63 of the box has the index
+(c + 1) stride + TILE_ROWS + r, with the stride in words.
 """
 
 from __future__ import annotations
@@ -48,12 +59,18 @@ _NEVER = 2**30  # the due time of a tile in which no pixel was ever on
 _Box = tuple[int, int, int, int]  # top, left, and one beyond the last row and column
 
 # The arrays that `_find_changes` works in. numpy allocates them, so there is less to compile.
-# Bits with a frame, u8 (words,): the map `full`; it thinned, `now` and at the step `before`; the
-# pixels that a subiteration `deleted`; those whose events are needed, `near`.
-# due                   i4 (tiles,)  with a frame, see _thin_tiles
-# lit, active, changed  i4 (tiles,)  lists of tiles: with a pixel, to be tested, changed
-# differs               bool         by row of tiles: has it a pixel that changed at this step?
-Room = namedtuple("Room", "full now before deleted near due lit active changed differs")
+# Maps as framed words, u8 (words,):
+#   full         all pixels that are on at this step
+#   now, before  the thinned map at this step and at the step before
+#   deleted      the pixels that a subiteration deletes; later those that changed since `before`
+#   near         the pixels whose changes are needed
+# Tiles, i4:
+#   due          (framed tiles,) the last subiteration in which a tile is tested, see _thin_tiles
+#   occupied     list of the tiles with a pixel in `full`
+#   active       list of the tiles to test in a subiteration
+#   changed      list of the tiles that changed in a subiteration
+# row_changed    bool (rows of tiles,): True if a pixel in the row of tiles changed at this step
+Room = namedtuple("Room", "full now before deleted near due occupied active changed row_changed")
 EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
 
 
@@ -77,8 +94,9 @@ class SizedEvents(NamedTuple):
 
 
 def thin_map(bmap: Bool) -> Bool:
-    """Thin a (H, W) bool map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf). Returns a
-    new (H, W) bool map, a subset of `bmap`. An empty map gives an empty map.
+    """Thin a bool map (H, W) until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
+
+    Returns a new bool map (H, W), a subset of the pixels of `bmap`.
     """
     bmap = np.asarray(bmap, bool)
     thinned = np.zeros(bmap.shape, bool)
@@ -87,7 +105,7 @@ def thin_map(bmap: Bool) -> Bool:
 
 
 def thin_each(bmaps: Bool) -> Bool:
-    """Thin each of (N, H, W) bool maps. Returns a new array."""
+    """Thin each of N bool maps, (N, H, W), as `thin_map` does. Returns a new array."""
     thinned = np.empty_like(bmaps)
     for k, bmap in enumerate(bmaps):
         thinned[k] = thin_map(bmap)
@@ -95,19 +113,15 @@ def thin_each(bmaps: Bool) -> Bool:
 
 
 def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> Events:
-    """Return the changes of a thinned soft map from each of `n` thresholds to the next lower one.
+    """Return the changes of a thinned map from each of n thresholds to the next lower one.
 
-    Step k stands for threshold n-1-k, so the highest comes first. After the steps 0 .. n-1-i the
-    map is the one at threshold i.
+    levels int16 (H, W): number of thresholds that each pixel reaches, from `thresholding.levels`. A
+        pixel is on at threshold i if its level exceeds i.
+    n: number of thresholds.
+    do_thin: if False, the maps are not thinned, and pixels are only added.
 
-    Parameters
-    ----------
-    levels : array
-        (H, W) int16 from `thresholding.levels`; a pixel is on at threshold i if levels > i.
-    n : int
-        Number of thresholds.
-    do_thin : bool
-        False gives the changes of the map itself, which are additions only.
+    Step k stands for threshold n - 1 - k, so the highest comes first. After the steps 0 .. n - 1 -
+    i the map is the one at threshold i.
     """
     return events_near(levels, n, do_thin).events
 
@@ -115,11 +129,16 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
 def events_near(
     levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
 ) -> SizedEvents:
-    """Return `thinning_events` and the map's size after each step.
+    """Return the changes of `thinning_events`, and the number of pixels after each step.
 
-    `near` has the bits (`bits.pack`) of the pixels whose events are needed. Events of other pixels
-    may be missing. Memory: 8 bytes per pixel that is ever on, 1 byte per pixel of their bounding
-    box, 5 bytes per event.
+    levels int16 (H, W): number of thresholds that each pixel reaches.
+    n: number of thresholds.
+    do_thin: if False, the maps are not thinned.
+    near uint64 (H, words) of `bits.pack`: pixels whose changes are needed. Changes of other pixels
+        may be left out. EVERYWHERE means all pixels.
+
+    Memory: 8 bytes per pixel that is ever on, 1 byte per pixel of their bounding box, 5 bytes per
+    change.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, first = levels > 0, np.zeros(n + 2, np.int64)
@@ -128,6 +147,7 @@ def events_near(
     first = first[:-1]
     if not do_thin:
         return SizedEvents(Events(first, order, np.ones(order.size, np.bool_)), first[1:])
+    # Step k removes the pixels from batch[2 k] on, and adds those from batch[2 k + 1] on
     batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _bounding_box(on)
     top, left, _, right = box
     cols, words = levels.shape[1], (right - left + 63) >> 6
@@ -140,15 +160,16 @@ def events_near(
 
 
 def stack_events(bmaps: Bool) -> Events:
-    """Return the changes between neighbouring maps of a stack (T, H, W), from the last map on.
+    """Return the changes between neighbouring bool maps of a stack (T, H, W), from the last on.
 
-    The maps are not thinned and need not nest. Step k turns map T-k into map T-1-k, and step 0
-    starts from the empty map.
+    Step 0 turns the empty map into the last map, T - 1, and step k turns map T - k into map
+    T - 1 - k. The maps are not thinned, and none need be a subset of the next.
     """
     n, size = len(bmaps), bmaps[0].size if len(bmaps) else 0
     maps = np.asarray(bmaps, bool).reshape(n, size)[::-1]
     previous = np.concatenate([np.zeros((1, size), bool), maps[:-1]]) if n else maps
     step, pixel = np.nonzero(maps != previous)
+    # Sorts by step, then pixels that leave before those that enter, then by flat index
     key = np.sort((2 * step + maps[step, pixel]) * size + pixel)
     start = np.searchsorted(key, 2 * size * np.arange(n + 1, dtype=np.int64)).astype(np.int64)
     batch, pixel = np.divmod(key, max(size, 1))
@@ -156,7 +177,10 @@ def stack_events(bmaps: Bool) -> Events:
 
 
 def _bounding_box(on: Bool) -> _Box:
-    """Return top, left, and one beyond the last row and column of the pixels that are on."""
+    """Return the box of the pixels that are on in a bool map (H, W), or zeros if there are none.
+
+    The box is top, left, and one beyond the last row and column.
+    """
     if not on.any():
         return 0, 0, 0, 0
     (top, bottom), (left, right) = (np.flatnonzero(on.any(axis))[[0, -1]] for axis in (1, 0))
@@ -167,15 +191,20 @@ def _bounding_box(on: Bool) -> _Box:
 def _sort_by_level(level, bits, cols, flat, first, order):
     """Sort the pixels that are on by level, the highest first (a stable counting sort).
 
-    `level` is the flat map of levels, `bits` are the bits of the pixels above 0. `flat`, int32,
-    receives the flat indices of these pixels, increasing. `first`, int64 (n + 2,), is 0 on entry;
-    first[:-1] receives the start of each of the n steps in `order`. `order`, int32, receives the
-    sorted pixels.
+    level int16 (H * W,): number of thresholds that each pixel reaches, 0 to n.
+    bits uint64 (H, words) of `bits.pack`: the pixels with a level above 0.
+    cols: number of columns W.
+    flat int32 (pixels,): receives the flat indices of these pixels, ascending.
+    first int64 (n + 2,): 0 on entry. The pixels of step k, which have level n - k, are then
+        order[first[k] : first[k + 1]]; the last element is work space.
+    order int32 (pixels,): receives the flat indices of the pixels, sorted.
     """
     k, n = np.int64(0), first.size - 2
     for r in range(bits.shape[0]):
         for word in range(bits.shape[1]):
             k = _write_pixels(bits[r, word], r * cols + (word << 6), flat, k)
+    # Counted two places late: after the cumulative sum, first[k + 1] is the place to write the next
+    # pixel of step k, and in the end the start of step k + 1
     for p in flat:
         first[n - level[p] + 2] += 1
     for k in range(n + 1):
@@ -187,16 +216,19 @@ def _sort_by_level(level, bits, cols, flat, first, order):
 
 
 def _new_room(box: _Box, mask: U8) -> Room:
-    """Allocate the work space for thinning the pixels in a bounding box. `mask` is the argument
-    `near` of `events_near`.
+    """Allocate the work space for thinning the pixels in a bounding box.
+
+    box: top, left, and one beyond the last row and column.
+    mask uint64 (H, words) of `bits.pack`: the pixels of the image whose changes are needed, or an
+        empty array for all pixels.
     """
     top, left, bottom, right = box
     words, tiles = (right - left + 63) >> 6, (bottom - top + TILE_ROWS - 1) // TILE_ROWS
     framed_tiles = (words + 2) * (tiles + 2)
     bits = np.zeros((5, words + 2, (tiles + 2) * TILE_ROWS), np.uint64)
-    near = bits[4, 1:-1, TILE_ROWS : TILE_ROWS + bottom - top].T
+    near = bits[4, 1:-1, TILE_ROWS : TILE_ROWS + bottom - top].T  # (rows, words) inside the frame
     near[:] = ~np.uint64(0)
-    if mask.size:
+    if mask.size:  # words of the box begin at its left column, words of the image at column 0
         column, shift = left >> 6, np.uint64(left & 63)
         beside = mask[top:bottom, column + 1 : column + 1 + words] << ONE << (np.uint64(63) - shift)
         near[:] = mask[top:bottom, column : column + words] >> shift
@@ -215,49 +247,63 @@ def _new_room(box: _Box, mask: U8) -> Room:
 def _find_changes(order, first, corner, words, cols, room, batch, size, entering, pixel):
     """Switch pixels on step by step, thin the map, and write the changes of the thinned map.
 
-    Inputs: the pixels that are switched on at step k are order[first[k] : first[k + 1]]. `corner`
-    is the flat index of the first pixel of their bounding box, `words` the number of words in a row
-    of the box, `cols` the number of columns of the image.
-
-    Outputs: at step k the pixels pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map, and
-    those up to batch[2 k + 2] enter it; `batch` is int64 (2 n + 1,), `pixel` int32. `size`, int64
-    (n,), is the number of pixels that are on after each step. `room` and `entering`, int32, are
-    work space.
-
     Returns False if `pixel` is too short for the changes.
+
+    Inputs
+    order int32 (pixels,), first int64 (n + 1,): step k switches order[first[k] : first[k + 1]] on,
+        flat indices in the image.
+    corner: flat index of the first pixel of the bounding box of these pixels.
+    words: number of words in a row of the box.
+    cols: number of columns of the image.
+
+    Outputs
+    batch int64 (2 n + 1,), pixel int32: at step k the pixels pixel[batch[2 k] : batch[2 k + 1]]
+        leave the thinned map, and those from there to batch[2 k + 2] - 1 enter it. batch[0] is 0 on
+        entry.
+    size int64 (n,): number of pixels in the thinned map after each step.
+
+    Work space: room, a new Room; entering int32 (pixels,).
     """
-    full, now, before, turned = room.full, room.now, room.before, room.deleted
-    lit, due, differs = room.lit, room.due, room.differs
-    stride = differs.size + 2  # of a tile to the one to its right
+    full, now, before, flipped = room.full, room.now, room.before, room.deleted
+    occupied, due, row_changed = room.occupied, room.due, room.row_changed
+    stride = row_changed.size + 2  # of a tile to the one to its right
     for q in range(due.size):
         due[q] = _NEVER
-    n_lit, n_on, end = np.int64(0), np.int64(0), np.int64(0)
+    n_occupied, n_on, end = np.int64(0), np.int64(0), np.int64(0)
     for k in range(first.size - 1):
         leaving_end = end
         if first[k] < first[k + 1]:
-            n_lit = _switch_on(
-                order, first[k], first[k + 1], corner, cols, stride, full, due, lit, n_lit
+            n_occupied = _switch_on(
+                order, first[k], first[k + 1], corner, cols, stride, full, due, occupied, n_occupied
             )
             before, now = now, before
-            _thin_tiles(lit, n_lit, full, now, turned, due, room.active, room.changed, stride)
+            _thin_tiles(
+                occupied, n_occupied, full, now, flipped, due, room.active, room.changed, stride
+            )
             most_leaving = n_on
-            # `turned` had the pixels that were deleted, and is free again
-            n_on = _compare(before, now, room.near, lit, n_lit, turned, differs)
+            # `flipped` had the pixels that were deleted, and is free again
+            n_on = _find_flipped(before, now, room.near, occupied, n_occupied, flipped, row_changed)
             if end + most_leaving + n_on > pixel.size:
                 return False
             leaving_end, end = _write_changes(
-                now, turned, differs, corner, words, cols, pixel, end, entering
+                now, flipped, row_changed, corner, words, cols, pixel, end, entering
             )
         size[k], batch[2 * k + 1], batch[2 * k + 2] = n_on, leaving_end, end
     return True
 
 
 @inner
-def _switch_on(order, begin, end, corner, cols, stride, full, due, lit, n_lit):
-    """Switch the pixels order[begin:end] of the map `full` on. Their flat indices must increase.
+def _switch_on(order, begin, end, corner, cols, stride, full, due, occupied, n_occupied):
+    """Switch the pixels order[begin:end] of the map `full` on.
 
-    `lit` lists the tiles with a pixel, in the order in which they got the first pixel. Returns
-    their number.
+    order int32: flat indices in the image, ascending from begin to end.
+    corner: flat index of the first pixel of the bounding box. cols: columns of the image.
+    stride: distance of a tile to the one to its right, in tiles.
+    full uint64 (words,): the map as framed words, changed in place.
+    due int32 (framed tiles,): set to 0 for tiles that get their first pixel; _NEVER before.
+    occupied int32: list of the tiles with a pixel, n_occupied of them. New ones are appended.
+
+    Returns the new number of tiles with a pixel.
     """
     row, row_begin = TILE_ROWS, corner  # row_begin: the flat index of column 0 of the box
     for place in range(begin, end):
@@ -271,20 +317,31 @@ def _switch_on(order, begin, end, corner, cols, stride, full, due, lit, n_lit):
         q = word // TILE_ROWS
         if due[q] == _NEVER:
             due[q] = 0
-            lit[n_lit] = q
-            n_lit += 1
-    return n_lit
+            occupied[n_occupied] = q
+            n_occupied += 1
+    return n_occupied
 
 
 @kernel(inline="always", _nrt=False)  # slices need reference counts otherwise
-def guo_hall(now, deleted, first, stride, second):
-    """Find the pixels that a subiteration deletes from the tile whose words begin at `first`.
+def mark_deletable(now, deleted, first, stride, second):
+    """Mark the pixels of a tile that a subiteration deletes. Return True if there are any.
 
-    The pixels are set in `deleted`. Returns whether there are any. `now` is the map, `stride` the
-    distance from a word to the word to its right, and `second` selects the second subiteration.
+    now uint64 (words,): the map as framed words. Bit 0 of a word is its westernmost pixel.
+    deleted uint64 (words,): the words of the tile receive the pixels to delete.
+    first: index of the first of the TILE_ROWS words of the tile, which are rows below each other.
+    stride: distance from a word to the word to its right.
+    second: 1 for the second subiteration of Guo and Hall, 0 for the first.
 
-    G1, G2 and G3 are one expression, written out by which of x2 and x3 are on, so that it has few
-    operations. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 unchanged.
+    A word x1 .. x8 holds that neighbour of each pixel in the word p:
+
+        x4 x3 x2
+        x5  p x1
+        x6 x7 x8
+
+    The conditions G1, G2 and G3 at the head of this module are combined into one expression with
+    few operations, which is written out by which of x2 and x3 are on. A rotation by 180 degrees
+    turns G3 into G3', and leaves G1 and G2 unchanged. The tests compare the expression with the
+    conditions in all 256 neighbourhoods.
     """
     last_bit, any_deleted = np.uint64(63), np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
@@ -312,16 +369,20 @@ def guo_hall(now, deleted, first, stride, second):
 
 
 @inner
-def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
-    """Thin the map `full` into `now`.
+def _thin_tiles(occupied, n_occupied, full, now, deleted, due, active, changed, stride):
+    """Thin the map `full` until it is stable, and write the thinned map into `now`.
 
-    The tile to the right of tile q is q + stride. lit[:n_lit] are the tiles with a pixel. due[q] is
-    the last subiteration in which tile q must be tested, or _NEVER for tiles without a pixel.
-    `deleted`, `active` and `changed` are work space: the deleted pixels, and lists of tiles.
+    occupied int32: the tiles with a pixel, n_occupied of them.
+    full, now, deleted uint64 (words,): framed words. `deleted` is work space, the pixels that a
+        subiteration deletes.
+    due int32 (framed tiles,): work space. The last subiteration, 0, 1, .., in which a tile must be
+        tested; _NEVER, on entry and later, for tiles without a pixel.
+    active, changed int32: work space. The lists of the tiles to test, and of those that changed.
+    stride: distance of a tile to the one to its right, in tiles.
     """
     n_active = np.int64(0)
-    for place in range(n_lit):
-        q = lit[place]
+    for place in range(n_occupied):
+        q = occupied[place]
         for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
             now[word] = full[word]
         due[q] = 1
@@ -332,7 +393,7 @@ def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
         n_changed = 0
         for place in range(n_active):
             q = active[place]
-            if guo_hall(now, deleted, q * TILE_ROWS, stride * TILE_ROWS, subiteration & 1):
+            if mark_deletable(now, deleted, q * TILE_ROWS, stride * TILE_ROWS, subiteration & 1):
                 changed[n_changed] = q
                 n_changed += 1
         for place in range(n_changed):
@@ -341,6 +402,7 @@ def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
             west, east, north, south = _delete(
                 now[q * TILE_ROWS : (q + 1) * TILE_ROWS], tile_deleted
             )
+            # Test the tile again, and the neighbours at whose border it changed
             for column in range(-west, east + 1):
                 beside = q + column * stride
                 for neighbour in range(beside - north, beside + south + 1):
@@ -361,8 +423,12 @@ def _thin_tiles(lit, n_lit, full, now, deleted, due, active, changed, stride):
 
 @inner
 def _delete(tile, deleted):
-    """Clear the pixels `deleted` in a tile, both uint64 (TILE_ROWS,). Returns, as 0 or 1, whether a
-    deleted pixel lies at the west, east, north and south border.
+    """Clear the pixels `deleted` in a tile, and tell at which borders of the tile they lie.
+
+    tile, deleted uint64 (TILE_ROWS,): a word per row; `tile` is changed in place.
+
+    Returns four numbers, 1 if a deleted pixel lies at the west, east, north or south border, else
+    0.
     """
     columns = np.uint64(0)
     for r in range(TILE_ROWS):
@@ -373,46 +439,55 @@ def _delete(tile, deleted):
 
 
 @inner
-def _compare(before, now, near, lit, n_lit, turned, differs):
-    """Count the pixels that are on now, and find those that differ from the step before.
+def _find_flipped(before, now, near, occupied, n_occupied, flipped, row_changed):
+    """Find the pixels that changed since the step before, and return the number that are on.
 
-    `turned` receives the bits of the pixels in `near` that differ, in the tiles `lit`. `differs`
-    receives, for each row of tiles, whether it has such a pixel.
+    before, now uint64 (words,): the maps at the step before and at this step, as framed words.
+    near uint64 (words,): the pixels whose changes are needed.
+    occupied int32: the tiles with a pixel, n_occupied of them. Other tiles are not looked at.
+    flipped uint64 (words,): in these tiles, receives the pixels of `near` that changed.
+    row_changed bool (rows of tiles,): set to True for rows of tiles with such a pixel, else False.
     """
-    for t in range(differs.size):
-        differs[t] = False
+    for t in range(row_changed.size):
+        row_changed[t] = False
     n_on = np.int64(0)
-    for place in range(n_lit):
-        q, any_turned = lit[place], np.uint64(0)
+    for place in range(n_occupied):
+        q, any_flipped = occupied[place], np.uint64(0)
         for k in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
             n_on += ones(now[k])
-            turned[k] = (before[k] ^ now[k]) & near[k]
-            any_turned |= turned[k]
-        if any_turned:
-            differs[q % (differs.size + 2) - 1] = True
+            flipped[k] = (before[k] ^ now[k]) & near[k]
+            any_flipped |= flipped[k]
+        if any_flipped:  # a column has a tile of the frame above and one below
+            row_changed[q % (row_changed.size + 2) - 1] = True
     return n_on
 
 
 @inner
-def _write_changes(now, turned, differs, corner, words, cols, pixel, end, entering):
-    """Write the flat indices of the pixels that left from pixel[end] on, then those that entered.
+def _write_changes(now, flipped, row_changed, corner, words, cols, pixel, end, entering):
+    """Write the flat indices of the pixels that left, and then of those that entered, to `pixel`.
 
-    `now` has the bits of the pixels that are on, `turned` those of the pixels that changed.
-    `differs` tells which rows of tiles have a changed pixel. `entering`, int32, is work space.
+    now uint64 (words,): the pixels that are on, as framed words.
+    flipped uint64 (words,): the pixels that changed.
+    row_changed bool (rows of tiles,): False if no pixel in the row of tiles changed.
+    corner: flat index of the first pixel of the bounding box.
+    words: words in a row of the box. cols: columns of the image.
+    pixel int32: written from pixel[end] on, each kind in ascending order.
+    entering int32: work space for the pixels that entered.
+
     Returns the end of the pixels that left, and the end of those that entered.
     """
-    stride = (differs.size + 2) * TILE_ROWS
+    stride = (row_changed.size + 2) * TILE_ROWS  # of a word to the one to its right
     n_entering = np.int64(0)
-    for t in range(differs.size):
-        if not differs[t]:
+    for t in range(row_changed.size):
+        if not row_changed[t]:
             continue
         for row in range(t * TILE_ROWS, (t + 1) * TILE_ROWS):
             for c in range(words):
                 k = (c + 1) * stride + TILE_ROWS + row
-                if turned[k]:
+                if flipped[k]:
                     begin = corner + row * cols + (c << 6)
-                    end = _write_pixels(turned[k] & ~now[k], begin, pixel, end)
-                    n_entering = _write_pixels(turned[k] & now[k], begin, entering, n_entering)
+                    end = _write_pixels(flipped[k] & ~now[k], begin, pixel, end)
+                    n_entering = _write_pixels(flipped[k] & now[k], begin, entering, n_entering)
     leaving_end = end
     for k in range(n_entering):
         pixel[end] = entering[k]
@@ -422,7 +497,10 @@ def _write_changes(now, turned, differs, corner, words, cols, pixel, end, enteri
 
 @inner
 def _write_pixels(word, begin, pixel, end):
-    """Write begin + i for each set bit i of a word from pixel[end] on. Returns the new end."""
+    """Write begin + i for each set bit i of a word, ascending, from pixel[end] on.
+
+    `begin` is the flat index of the pixel of bit 0. Returns the new end.
+    """
     while word:
         lowest = word & (~word + ONE)
         pixel[end] = begin + ones(lowest - ONE)

@@ -33,11 +33,11 @@ class Confusion(NamedTuple):
     tn: I8
 
 
-class _Checked(NamedTuple):
-    """Flat values and thresholds in dtypes that kernels accept."""
+class _FlatValues(NamedTuple):
+    """Values and thresholds in dtypes that kernels accept."""
 
-    flat: NDArray[Any]
-    thresholds: F8
+    flat: NDArray[Any]  # (N,): uint8, uint16, float32 or float64, contiguous
+    thresholds: F8  # (T,)
 
 
 class _Buckets(NamedTuple):
@@ -49,22 +49,24 @@ class _Buckets(NamedTuple):
 
 
 class _Bisection(NamedTuple):
-    """The arguments of `_float_levels`. Bucket b has thresholds from index first[b] on."""
+    """The thresholds of each bucket, for finding the level of a float by bisection."""
 
-    first: I8
-    thresholds: F8  # padded with NaN, which no value reaches
+    first: I8  # (n + 2,): the thresholds of bucket b have the indices first[b] : first[b + 1]
+    thresholds: F8  # in ascending order, padded with NaN, which no value reaches
     halvings: int  # number of comparisons that find a level within the fullest bucket
     n_buckets: float
 
 
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
-    """Return the number of thresholds that each pixel reaches: the number of t with value >= t.
+    """Return the number of thresholds t that each value reaches, int16 of the shape of `values`.
 
-    `values`, of any shape, are uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool.
-    `thresholds` are float64 (T,), not decreasing, T < 32768. Returns int16 of the shape of
-    `values`. NaN reaches no threshold. Raises ValueError for other dtypes.
+    values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool (0 and 1). A
+        value reaches t if value >= t. NaN reaches no threshold.
+    thresholds float64 (T,): in ascending order, T < 32768.
+
+    Raises ValueError for other dtypes.
     """
-    flat, thresholds = _checked(values, thresholds)
+    flat, thresholds = _flatten(values, thresholds)
     if flat.dtype.kind == "u":
         level = _lookup_table(flat.dtype, thresholds.tobytes()).take(flat)
     else:
@@ -77,10 +79,18 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
 def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
-    `values` and `thresholds` are as for `levels`, and so is ValueError. `gt` is bool in the shape
-    of `values`. The counts are suffix sums of one histogram of the pixels.
+    values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool. A pixel is
+        positive at threshold t if value >= t.
+    gt: bool, of the same shape.
+    thresholds float64 (T,): in ascending order.
+
+    Raises ValueError for other dtypes. The counts are sums of one histogram of the pixels, by a
+    number that rises with the value and by ground truth. There are three ways to make it:
+    - integers: by level, the number of thresholds reached, which a table gives for each value
+    - floats, if no two thresholds share a bucket: by bucket, and above or below its threshold
+    - floats, otherwise: by level
     """
-    flat, thresholds = _checked(values, thresholds)
+    flat, thresholds = _flatten(values, thresholds)
     truth = np.ascontiguousarray(gt, np.bool_)
     mask = truth.view(np.uint8).ravel()
     above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
@@ -98,26 +108,32 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
         identity = np.arange(above.size + 1, dtype=np.int16)
         hist = np.zeros((_LANES, 2 * identity.size), np.int64)
         _table_histogram(reached, mask, identity, hist)
+    # (bins, 2): pixels in this bin and all higher ones, without and with ground truth
     at_least = np.cumsum(hist.sum(axis=0).reshape(-1, 2)[::-1], axis=0)[::-1]
     negative, positive = at_least[0]
     fp, tp = at_least[above, 0], at_least[above, 1]
     return Confusion(tp, fp, positive - tp, negative - fp)
 
 
-def _checked(values: NDArray[Any], thresholds: F8) -> _Checked:
-    """Convert values to a flat array of a dtype for kernels (bool to uint8). Raises ValueError."""
+def _flatten(values: NDArray[Any], thresholds: F8) -> _FlatValues:
+    """Convert values to a flat array, and thresholds to float64. Bool becomes uint8 of 0 and 255.
+
+    Raises ValueError unless the values are uint8, uint16, float32, float64 or bool.
+    """
     flat = np.ascontiguousarray(values).ravel()
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8) * np.uint8(255)
     if flat.dtype.str[1:] not in ("u1", "u2", "f4", "f8") or not flat.dtype.isnative:
         raise ValueError(f"dtype {flat.dtype}, expected uint8, uint16, float32, float64 or bool")
-    return _Checked(flat, np.ascontiguousarray(thresholds, np.float64))
+    return _FlatValues(flat, np.ascontiguousarray(thresholds, np.float64))
 
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Return the level of every value of an unsigned integer type, int16. `thresholds` are the
-    bytes of a float64 array, which can be a key of the cache.
+    """Return the level of every value of uint8 or uint16, int16 (256,) or (65536,).
+
+    The level is the number of thresholds that the value, as a fraction of the largest, reaches.
+    `thresholds` are the bytes of a float64 array (T,), because an array cannot be a key of a cache.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches t, or the one before
@@ -128,8 +144,11 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def _buckets(thresholds: bytes) -> _Buckets:
-    """Sort thresholds, given as bytes of a float64 array, into buckets. The number of buckets is
-    doubled until no two thresholds share a bucket, up to about 16 buckets per threshold.
+    """Sort thresholds into equal buckets of [0, 1], as many as keep the thresholds apart.
+
+    The number of buckets, a power of two, is doubled until no two thresholds share a bucket, up to
+    about 16 to 32 buckets per threshold. If some still share one, `threshold` is None.
+    `thresholds` are the bytes of a float64 array (T,), because an array cannot be a key of a cache.
     """
     t = np.frombuffer(thresholds)
     k = 1 << int(t.size).bit_length()
@@ -147,7 +166,10 @@ def _buckets(thresholds: bytes) -> _Buckets:
 
 @lru_cache(maxsize=16)
 def _bisection(thresholds: bytes) -> _Bisection:
-    """Prepare thresholds, given as bytes of a float64 array, for `_float_levels`."""
+    """Return the thresholds of each bucket, for `_float_levels`.
+
+    `thresholds` are the bytes of a float64 array (T,), because an array cannot be a key of a cache.
+    """
     bucket, k, _ = _buckets(thresholds)
     first = np.searchsorted(bucket, np.arange(k + 2))
     halvings = int(np.diff(first).max(initial=0)).bit_length()
@@ -157,10 +179,16 @@ def _bisection(thresholds: bytes) -> _Bisection:
 
 @kernel(_nrt=False)
 def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
-    """Write the level of each value into `levels`, int16, 0 on entry, by bucket and bisection.
+    """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    `first`, `thresholds`, `halvings` and `n_buckets` are the fields of `_Bisection`. `on`, int32,
-    is work space for the indices of the pixels that reach a threshold.
+    values float32 or float64 (N,).
+    first int64 (n_buckets + 2,): the thresholds of bucket b have the indices first[b] to
+        first[b + 1] - 1. A value v in [0, 1] is in bucket floor(v * n_buckets).
+    thresholds float64: in ascending order, padded with NaN.
+    halvings: number of comparisons that find a level within the fullest bucket.
+    n_buckets: a power of two, as a float.
+    on int32 (N,): work space, the indices of the values that reach the lowest threshold.
+    levels int16 (N,): 0 on entry.
     """
     n = np.uint64(0)
     for p in range(values.size):  # no branch, which the processor could not predict
@@ -172,7 +200,7 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
         scaled = value * n_buckets
         scaled = scaled if scaled > 0.0 else 0.0
         scaled = scaled if scaled < n_buckets else n_buckets
-        level = first[np.uint64(np.int64(scaled))]
+        level = first[np.uint64(np.int64(scaled))]  # thresholds of the lower buckets
         for h in range(halvings - 1, -1, -1):
             step = np.int64(1) << h
             level += step * (value >= thresholds[np.uint64(level + step - 1)])
@@ -183,14 +211,18 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
 
-    `values` are float32 or float64 (N,), `gt` is uint8 (N,), 0 or 1. `threshold_of_bucket` is
-    (n_buckets + 1,): the value 1 has a bucket of its own. `hist` is int64, (lanes, 4 * (n_buckets
-    + 1)), with column 4 * bucket + 2 * reached + gt. Its lanes have to be summed.
+    values float32 or float64 (N,).
+    gt uint8 (N,): 0 or 1.
+    threshold_of_bucket float64 (n_buckets + 1,): NaN for a bucket without a threshold. The value 1
+        has the last bucket to itself.
+    n_buckets: as a float.
+    hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. Column 4 * bucket + 2 * reached + gt. The
+        lanes only make increments independent of each other; their sum is the histogram.
     """
     for p in range(values.size):
         value = np.float64(values[p])
         scaled = value * n_buckets
-        scaled = scaled if scaled > 0.0 else 0.0
+        scaled = scaled if scaled > 0.0 else 0.0  # 0 for NaN too
         scaled = scaled if scaled < n_buckets else n_buckets
         bucket = np.int64(scaled)
         reached = value >= threshold_of_bucket[np.uint64(bucket)]
@@ -199,8 +231,13 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
 
 @kernel(_nrt=False)
 def _table_histogram(values, gt, table, hist):
-    """Add the values of each level, which `table` maps from values, to `hist`, by ground truth.
-    `hist` is int64 (lanes, 2 * levels).
+    """Count values in `hist` by level and by ground truth.
+
+    values uint8 or uint16 (N,).
+    gt uint8 (N,): 0 or 1.
+    table int16 (possible values,): the level of each value.
+    hist int64 (_LANES, 2 * levels): 0 on entry. Column 2 * level + gt. The lanes only make
+        increments independent of each other; their sum is the histogram.
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

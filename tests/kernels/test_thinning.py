@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.kernels.thinning import TILE_ROWS, guo_hall, stack_events, thin_map, thinning_events
+from bsdsbench.kernels.thinning import (
+    TILE_ROWS,
+    mark_deletable,
+    stack_events,
+    thin_map,
+    thinning_events,
+)
 from tests.reference import thinning as reference
 
 OFFSETS = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))  # x1 .. x8
@@ -28,7 +34,7 @@ def test_a_pixel_is_judged_as_defined_in_all_neighbourhoods(second, col):
             gone = np.zeros_like(now)
             at = (col // 64 + 1) * stride + TILE_ROWS + row
             tile = at // TILE_ROWS * TILE_ROWS
-            guo_hall(now, gone, tile, stride, int(second))
+            mark_deletable(now, gone, tile, stride, int(second))
             deleted = bool(gone[at] >> np.uint64(col % 64) & np.uint64(1))
             assert deleted == reference.removable(x, second), code
 
