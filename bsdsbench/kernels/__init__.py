@@ -15,7 +15,10 @@ _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """Return a hash of the sources of all kernels, or "" in an archive, which has no sources."""
+    """Return the SHA-256 of the sources of all kernels, as hexadecimal digits.
+
+    Return "" if there are no source files, as for a package in a zip archive.
+    """
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
@@ -23,11 +26,15 @@ def source_hash() -> str:
 
 @cache
 def compiled_folder() -> Path | None:
-    """Return the folder for compiled kernels, named by a hash of their sources, or None.
+    """Create and return the folder for compiled kernels, or None if no folder can be written.
 
-    The folder is in NUMBA_CACHE_DIR if that is set. Otherwise it is beside the sources or in the
-    home folder's cache, whichever can be written first. Folders of earlier sources beside the
-    sources are removed. Return None if no folder can be written.
+    Its name has a hash of the sources, so that changed sources never load earlier code. These
+    places are tried in order:
+    - only NUMBA_CACHE_DIR, if that environment variable is set
+    - __pycache__ beside the sources, where the folders of earlier sources are then removed
+    - bsdsbench in the user's cache folder: XDG_CACHE_HOME, or ~/.cache
+
+    Returns None too if the package has no source files.
     """
     sources, digest = Path(__file__).parent, source_hash()
     if not digest:
@@ -50,8 +57,10 @@ def compiled_folder() -> Path | None:
 
 
 def never_compiled() -> bool:
-    """Return True if the next run will compile kernels and keep them. jit.py warns if they cannot
-    be kept.
+    """Return True if the next run will compile the kernels and keep them on disk.
+
+    False means that they are compiled already, that no folder can be written (jit.py then warns),
+    or that numba's compiler is switched off.
     """
     folder, jit = compiled_folder(), os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
     return jit and folder is not None and not any(folder.glob("*/matching.*.nbc"))

@@ -1,6 +1,7 @@
 """Neighbouring pixels of depth maps whose inverse depths differ by more than a ratio.
 
-The side of such a pair is the place of the nearer pixel: 0 left, 1 top, 2 right, 3 bottom.
+The side of such a pair is the place of the nearer pixel, which has the larger inverse depth: 0
+left, 1 top, 2 right, 3 bottom.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Count the ratios that the quotient of two inverse depths exceeds, the larger over the
-    smaller. `ratios` are float64 (R,), increasing, from 1 on.
+    """Count the ratios that are exceeded by the quotient of two inverse depths, large over small.
+
+    a, b: inverse depths >= 0. If one is NaN, or both are equal, the number is 0; if only one is 0,
+        it is R.
+    ratios float64 (R,): 1 or larger, in ascending order.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -30,18 +34,28 @@ def _count_exceeded(a, b, ratios):
 def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     """Count the pairs of neighbours whose inverse depths differ by more than each ratio.
 
-    `pred` and `gt` are float64 (H, W), inverse depths. `valid`, bool (H, W), are the counted
-    pixels; both pixels of a pair must be valid. `ratios` are float64 (R,), increasing, from 1 on.
-    Returns int64 (R, 4, 3), by ratio and side: pairs that differ in both maps, in pred, in gt.
+    pred, gt float64 (H, W): inverse depths.
+    valid bool (H, W): both pixels of a pair must be valid.
+    ratios float64 (R,): 1 or larger, in ascending order.
+
+    Returns int64 (R, 4, 3) with the axes ratio, side of the nearer pixel (left, top, right, bottom)
+    and map: pairs that differ on the same side in both maps, pairs that differ in pred, and in gt.
     """
     count = np.zeros((ratios.size + 1, 4, 3), np.int64)
     _count_pairs(pred, gt, valid, ratios, count)
+    # From pairs that exceed exactly k ratios to those that exceed k or more
     return np.cumsum(count[::-1], axis=0)[::-1][1:]
 
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, valid, ratios, count):
-    """Count the pairs of `ratio_pairs` by the number of exceeded ratios. `count` is 0 on entry."""
+    """Count the pairs of neighbours of `ratio_pairs` by the number of ratios that they exceed.
+
+    count int64 (R + 1, 4, 3): 0 on entry. The axes are the number of exceeded ratios (in both maps:
+        the smaller number), the side of the nearer pixel, and both maps, pred, gt.
+
+    The other arguments are those of `ratio_pairs`.
+    """
     h, w = pred.shape
     for y in range(h):
         for x in range(w):
@@ -62,45 +76,61 @@ def _count_pairs(pred, gt, valid, ratios, count):
 
 
 def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
-    """Count the mask edges that the thinned depth edges of `pred` hit.
+    """Count the edges of a mask that the depth edges of a prediction hit.
 
-    A depth edge is a pair of neighbours whose inverse depths differ by more than a ratio. Of a run
-    of adjacent depth edges only the strongest is kept. `pred` is float64 (H, W), inverse depths.
-    The edges of `mask`, bool (H, W), are the pairs of a pixel inside and a pixel outside. `ratios`
-    are float64 (R,). Returns int64 (R, 4, 2), by ratio and side: hit mask edges, and all mask
-    edges.
+    A mask edge is a pair of neighbours, one inside the mask and one outside. A depth edge is a pair
+    whose inverse depths differ by more than a ratio; of a run of adjacent depth edges in a row or
+    column only the strongest is kept. It hits a mask edge at the same pair if the nearer pixel is
+    inside.
+
+    pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
+
+    Returns int64 (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right,
+    bottom), and hit mask edges, all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled
         maps = (pred.T, mask.T) if vertical else (pred, mask)
-        ratio = np.empty(maps[0].shape[1])
-        _count_along_rows(*(a.copy(order="C") for a in maps), ratios, ratio, count, vertical)
+        row_ratio = np.empty(maps[0].shape[1])
+        _count_along_rows(*(a.copy(order="C") for a in maps), ratios, row_ratio, count, vertical)
     return count
 
 
 @kernel(_nrt=False)
-def _count_along_rows(pred, mask, ratios, ratio, count, vertical):
-    """Add the edges between neighbours in a row to `count`, the result of `count_hit_mask_edges`.
+def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
+    """Add the mask edges along the rows, and those that a depth edge hits, to `count`.
 
-    `vertical` is 1 if the maps are transposed, so that the rows are columns of the image. `ratio`
-    is work space for a row.
+    pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
+    row_ratio float64 (W,): work space. The inverse depth inside over that outside, pair by pair.
+    count int64 (R, 4, 2): added to. The axes are the ratio, the side of the pixel inside, and hit
+        mask edges, all mask edges.
+    vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
+
+    A mask edge lies between a pixel inside the mask and a horizontal neighbour outside. With
+    inside_right = 0 the left pixel of a pair counts as inside, with 1 the right one.
     """
     h, w = pred.shape
     for y in range(h):
-        for side in range(2):
+        for inside_right in range(2):
+            side = vertical + 2 * inside_right
             for x in range(w - 1):
-                a, b = (pred[y, x + 1], pred[y, x]) if side else (pred[y, x], pred[y, x + 1])
-                ratio[x] = a / b if b != 0.0 else np.inf if a > 0.0 else np.nan
-                if mask[y, x + side] and not mask[y, x + 1 - side]:
+                inside, outside = pred[y, x + inside_right], pred[y, x + 1 - inside_right]
+                if outside != 0.0:
+                    row_ratio[x] = inside / outside
+                elif inside > 0.0:
+                    row_ratio[x] = np.inf
+                else:
+                    row_ratio[x] = np.nan
+                if mask[y, x + inside_right] and not mask[y, x + 1 - inside_right]:
                     for k in range(ratios.size):
-                        count[k, vertical + 2 * side, 1] += 1
+                        count[k, side, 1] += 1
             for k in range(ratios.size):
-                best = -1
+                best = -1  # the strongest depth edge of the present run
                 for x in range(w):
-                    if x < w - 1 and ratio[x] > ratios[k]:
-                        if best < 0 or ratio[x] > ratio[best]:
+                    if x < w - 1 and row_ratio[x] > ratios[k]:
+                        if best < 0 or row_ratio[x] > row_ratio[best]:
                             best = x
                     elif best >= 0:
-                        if mask[y, best + side] and not mask[y, best + 1 - side]:
-                            count[k, vertical + 2 * side, 0] += 1
+                        if mask[y, best + inside_right] and not mask[y, best + 1 - inside_right]:
+                            count[k, side, 0] += 1
                         best = -1

@@ -50,7 +50,10 @@ class _KernelCache(FunctionCache):
     keep = FunctionCache.save_overload
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Do nothing: `keep` saves a kernel while other processes still wait for it."""
+        """Do nothing when numba asks to save a kernel. `_compile_once` saves it with `keep`.
+
+        That is done while other processes still wait for the kernel.
+        """
 
     def load_overload(self, sig: object, target_context: object) -> object:
         """Return the compiled function for a signature, or None if it is not on disk."""
@@ -72,7 +75,11 @@ class _OptimisedOnce(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Optimise the complete code at level 2, with parts internal and loops not unrolled."""
+        """Optimise the complete code at level 2, without unrolling loops.
+
+        Functions that other functions were linked with become internal to the kernel before, so
+        that LLVM may inline or change them.
+        """
         module = self._final_module
         for function in module.functions:
             if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
@@ -106,7 +113,10 @@ class _Part(_OptimisedOnce):
 
 @contextmanager
 def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]:
-    """Let numba make code of the class `library`."""
+    """Let numba compile with code of the class `library` in the `with` block.
+
+    `codegen` is the code generator of numba's target, changed in place and restored at the end.
+    """
     usual, codegen._library_class = codegen._library_class, library
     try:
         yield
@@ -134,10 +144,14 @@ def import_compiler() -> None:
 
 @contextmanager
 def _compiling_alone(path: Path) -> Iterator[None]:
-    """Prevent other processes from compiling the same kernel, and disable garbage collection.
+    """Hold the lock of a kernel in the `with` block, with garbage collection disabled.
 
-    A compiler allocates many objects that stay; they are marked as old at once. If files cannot be
-    locked, or the other process takes too long, the kernel is compiled twice.
+    path: the lock file. Another process that compiles the same kernel waits for it, for at most
+        _PATIENCE seconds. If the file cannot be locked, the block runs without a lock, and the
+        kernel may be compiled twice.
+
+    A compiler allocates many objects that stay, which collections would visit again and again. At
+    the end they are moved to the oldest generation.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
@@ -152,22 +166,25 @@ def _compiling_alone(path: Path) -> Iterator[None]:
         if was_enabled:
             if not gc.get_freeze_count():
                 gc.freeze()
-                gc.unfreeze()
+                gc.unfreeze()  # moves all objects to the oldest generation
             gc.enable()
         lock.release()
 
 
 def _compile_once(dispatcher: Any, folder: Path) -> None:
-    """Let one process at a time compile a kernel, and let the others load it.
+    """Change a kernel so that one process at a time compiles it, and the others load it.
 
-    A kernel locks the kernels that it calls while it is locked itself. No two kernels call each
-    other, so that no two processes wait for each other.
+    dispatcher: numba's dispatcher of the kernel, changed in place.
+    folder: the folder of compiled kernels, in which lock files are created.
+
+    The lock of a kernel is held while the kernels that it calls are compiled, under locks of their
+    own. No kernel calls itself by way of another, so no two processes wait for each other.
     """
     compile_it, function = dispatcher._compiler.compile, dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
 
     def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
-        """Load the kernel if another process has compiled it, or else compile and keep it."""
+        """Load the kernel if another process has compiled it; otherwise compile and save it."""
         with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:
@@ -185,10 +202,14 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
 
 
 def _compile_part(dispatcher: Any) -> None:
-    """Let a function that only kernels call be compiled as a part of them."""
+    """Change a function that only kernels call, so that it is compiled as a part of them.
+
+    dispatcher: numba's dispatcher of the function, changed in place.
+    """
     compile_it = dispatcher._compiler.compile
 
     def compile_part(args: tuple[Any, ...], return_type: object) -> object:
+        """Compile the function for the types `args`, without optimising it."""
         with _optimised_by(_Part, dispatcher.targetctx.codegen()):
             return compile_it(args, return_type)
 
@@ -196,7 +217,15 @@ def _compile_part(dispatcher: Any) -> None:
 
 
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
-    """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`."""
+    """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
+
+    options: those of `numba.njit`. "no_cpython_wrapper" marks a part of kernels, see `inner`;
+        _nrt=False promises that the function allocates nothing.
+
+    A kernel is compiled at its first call, without holding the GIL, and is cached on disk if there
+    is a folder for it. Parts are not cached. If numba's compiler is switched off, the function runs
+    as plain Python.
+    """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
     user_folder = config.CACHE_DIR
@@ -220,7 +249,8 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 def inner(function: Kernel, **options: object) -> Kernel:
     """Compile a function that only kernels call and that allocates nothing, as a part of them.
 
-    It cannot be called from Python, and is not cached. A function that is small, or is called in
-    one place and is not large, compiles faster still inside its caller: `@kernel(inline="always")`.
+    The function cannot be called from Python, and is not cached. `options` are those of
+    `numba.njit`. A function that is small, or is called in one place and is not large, compiles
+    faster still inside its caller: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

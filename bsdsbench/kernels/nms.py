@@ -16,17 +16,18 @@ _Image = NDArray[np.float32]
 
 @inner
 def _reflect(i, n):
-    """Return the index of sample i in a line of n samples that is mirrored at its ends.
+    """Map an index beyond the ends of a line of n samples to the sample mirrored at the end.
 
-    The border sample is repeated: -1 gives 0, n gives n - 1.
+    The border sample is repeated: -1 gives 0, and n gives n - 1.
     """
     i %= 2 * n
     return i if i < n else 2 * n - 1 - i
 
 
-def _filtered(image: _Image, radius: int) -> _Image:
-    """Filter a float32 (H, W) map with the triangle [1 .. R, R+1, R .. 1] / (R+1)^2 for R = radius.
-    Rows and columns are filtered one after the other, mirrored at the border. Returns float32.
+def _smooth(image: _Image, radius: int) -> _Image:
+    """Smooth a map (H, W) with the triangle [1 .. R, R + 1, R .. 1] / (R + 1)^2, R = radius.
+
+    Rows are filtered first, then columns, both mirrored at the border. Maps are float32.
     """
     (h, w), total = image.shape, (radius + 1.0) ** 2
     weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / total
@@ -37,7 +38,14 @@ def _filtered(image: _Image, radius: int) -> _Image:
 
 @kernel(_nrt=False)
 def _triangle_filter(image, weight, line, sums, rows, filtered):
-    """Write the result of `_filtered` into `filtered`. `line`, `sums` and `rows` are work space."""
+    """Filter a map along the rows, then along the columns, mirrored at the border.
+
+    image float32 (H, W).
+    weight float64 (2 R + 1,): the filter.
+    line float64 (W + 2 R,), sums float64 (W,): work space for a row.
+    rows float32 (H, W): work space, the map filtered along the rows.
+    filtered float32 (H, W): receives the result.
+    """
     (h, w), size, radius = image.shape, weight.size, weight.size >> 1
     for y in range(h):
         for x in range(line.size):
@@ -60,7 +68,11 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Write central differences along (dy, dx) into `difference`, one-sided at the border."""
+    """Write the derivative of a map along rows or columns, by central differences.
+
+    image, difference float32 (H, W): the map and its derivative, one-sided at the border.
+    dy, dx: (1, 0) for the derivative down the columns, (0, 1) for that along the rows.
+    """
     h, w = image.shape
     for y in range(h):
         for x in range(w):
@@ -71,10 +83,10 @@ def _write_gradient(image, dy, dx, difference):
 
 
 def _ridge_normal(image: _Image) -> list[_Image]:
-    """Return the cosine and the sine of the angle of the ridges' normal, float32 (H, W) each.
+    """Return the cosine and the sine of the angle of the normal to ridges, float32 (H, W) each.
 
-    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), from second differences. Either of its two
-    directions may be used.
+    The angle from the horizontal is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are
+    second differences of the map. Its direction, of two opposite ones, is arbitrary.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
     for source, dy, dx, difference in (
@@ -91,7 +103,11 @@ def _ridge_normal(image: _Image) -> list[_Image]:
 
 @kernel(_nrt=False)
 def _write_normal(gxx, gxy, gyy, cos, sin):
-    """Write the cosine and the sine of the angle of `_ridge_normal`."""
+    """Write the cosine and the sine of the angle atan(Gyy sign(-Gxy) / (Gxx + 1e-5)).
+
+    gxx, gxy, gyy float32 (H, W): second differences of the map.
+    cos, sin float32 (H, W): receive the result. The angle is 0 if Gxy or Gyy is 0.
+    """
     h, w = cos.shape
     for y in range(h):
         for x in range(w):
@@ -106,8 +122,10 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
 
 @inner
 def _bilinear(image, y, x):
-    """Return the value of the map at (y, x), interpolated bilinearly. Coordinates are clamped to
-    .001 inside the last row and column, as in the published program.
+    """Return the value of a map (H, W) at the real position (y, x), interpolated bilinearly.
+
+    Positions are clamped to the map, and to .001 before the last row and column, as in the
+    published program.
     """
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
@@ -123,9 +141,13 @@ def _bilinear(image, y, x):
 def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
     """Set pixels of `thinned` to 0 if a neighbour along the normal is larger, then fade the border.
 
-    `image`, `cos` and `sin` are float32 (H, W): the map and the direction of its normal. `thinned`
-    is a copy of the map. Neighbours up to `radius` pixels away are compared with the pixel times
-    `multiplier`. The fade covers `border` rows and columns, at most half of the shorter side.
+    image float32 (H, W): the map.
+    cos, sin float32 (H, W): column and row of the unit vector along the normal of each pixel.
+    radius: neighbours at 1 .. radius pixels in both directions are compared.
+    border: number of rows and columns at each side that are faded out, at most half of the shorter
+        side.
+    multiplier: the pixel is multiplied by it before the comparison.
+    thinned float32 (H, W): a copy of the map, changed in place.
     """
     h, w = image.shape
     for y in range(h):
@@ -149,13 +171,17 @@ def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
-    """Thin a float32 (H, W) edge map to its ridges. Returns a new float32 map. The steps and
-    parameters are those of `bsdsbench.nms`.
+    """Thin an edge map to its ridges, and return a new map. Maps are float32 (H, W) in [0, 1].
+
+    radius: a pixel is compared with its neighbours up to this many pixels away, along the normal.
+    border: number of rows and columns at each side that are faded out.
+    multiplier: the pixel is multiplied by it before the comparison.
+    smooth: smooth the map before the comparison.
     """
     if image.size == 0:
         return image.copy()
     if smooth:
-        image = _filtered(image, 1)
-    normal, thinned = _ridge_normal(_filtered(image, 4)), image.copy()
+        image = _smooth(image, 1)
+    normal, thinned = _ridge_normal(_smooth(image, 4)), image.copy()
     _suppress_non_maxima(image, *normal, radius, border, float(multiplier), thinned)
     return thinned

@@ -10,11 +10,15 @@ import numpy as np
 
 
 def partition_scores(positive, negative, scores, parted):
-    """Copy the positives' scores to the front of `parted`, the negatives' reversed to its back.
+    """Copy the scores of positives to the front of `parted`, those of negatives to its back.
 
-    `positive` and `negative` are bool (n,), never both True. `parted` is float64 (n + 1,); the
-    spare element takes writes that are not kept. Returns the end of the positives and the start of
-    the negatives.
+    positive, negative bool (n,): the class of each score. Scores of neither class are left out;
+        none is in both.
+    scores float64 (n,).
+    parted float64 (n + 1,): receives the positives in their order, and the negatives in reverse
+        order. The spare element takes writes that are not kept.
+
+    Returns i and j: the positives are parted[:i], the negatives parted[j:].
     """
     i, j = 0, parted.size
     for k in range(scores.size):
@@ -28,9 +32,12 @@ def partition_scores(positive, negative, scores, parted):
 def merge_levels(pos, neg, thresholds, tp, fp):
     """Count the positives and negatives at or above every distinct score.
 
-    `pos` and `neg` are float64, the scores of each class in rising order. `thresholds`, `tp` and
-    `fp`, (n + 1,), are filled from the highest score down. Point 0 is (+inf, 0, 0), even if a score
-    is +inf. Returns the number of points.
+    pos, neg float64: the scores of each class, in ascending order.
+    thresholds float64, tp and fp int64 (n + 1,): receive a point per distinct score, the highest
+        first: the score, and the numbers of positives and negatives at or above it. Point 0 is
+        (+inf, 0, 0), even if a score is +inf.
+
+    Returns the number of points.
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
     i, j, k = pos.size - 1, neg.size - 1, 0
@@ -50,8 +57,9 @@ def merge_levels(pos, neg, thresholds, tp, fp):
 
 @cache
 def compiled():
-    """Return `partition_scores` and `merge_levels`, compiled. Up to 10,000 scores the plain
-    functions take less time than importing numba.
+    """Return `partition_scores` and `merge_levels`, compiled.
+
+    Up to 10,000 scores the plain functions take less time than importing numba.
     """
     from bsdsbench.kernels.jit import kernel
 

@@ -21,10 +21,11 @@ class _Problem(NamedTuple):
 
 
 def compile_once() -> None:
-    """Compile the kernels of the boundary benchmark into the on-disk cache.
+    """Compile the kernels of the boundary benchmark into the on-disk cache, and wait for the end.
 
-    A child process compiles half of them at the same time. Worker processes load the compiled code,
-    and compile whatever is missing, for example if the child failed.
+    This process and a child process compile one half each. A kernel that is in the cache already is
+    only loaded. Worker processes that start later load the compiled code, and compile what is
+    missing, for example if the child failed.
     """
     from numba.core.registry import cpu_target
 
@@ -34,7 +35,7 @@ def compile_once() -> None:
     try:
         # A forked process shares what numba imports in order to compile
         import_compiler()
-        cpu_target.typing_context.refresh()
+        cpu_target.typing_context.refresh()  # registers all functions that numba knows
         cpu_target.target_context.refresh()
         context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
         child = context.Process(target=_compile_remaining_kernels, daemon=True)
@@ -47,7 +48,10 @@ def compile_once() -> None:
 
 
 def _empty_problem() -> _Problem:
-    """Return steps and a ground truth without pixels, made without a kernel."""
+    """Return one step and one annotator's map without pixels, in an image of 1 x 1.
+
+    They have the types of a real problem, and are made without calling a kernel.
+    """
     from bsdsbench.kernels.matching.graph import disk, empty_tiles
     from bsdsbench.kernels.matching.matching import Steps, Truth
 
@@ -58,14 +62,17 @@ def _empty_problem() -> _Problem:
 
 
 def _compile_matching() -> None:
-    """Compile the kernels that match pixels, which is half of the work."""
+    """Compile the kernels that match pixels, by calling them. This is half of the work."""
     from bsdsbench.kernels.matching.matching import match_all
 
     match_all(*_empty_problem(), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels that the parent process does not compile."""
+    """Compile the kernels that the parent process does not compile, by calling them.
+
+    These are the kernels of thresholds, thinning, the ground truth and the sums of matched pixels.
+    """
     from bsdsbench.kernels.matching.matching import (
         count_set_bits,
         prepare_truth,

@@ -29,12 +29,15 @@ def nearest(
 ) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    The sites of a and b are lists by label as in outlines.py: start (n + 1,), rows, cols. Returns
-    one float64 per site of a, infinite if b has no site of the label.
+    a_start int64 (n + 1,), a_rows and a_cols int32 (sites,): the sites of label k in a are
+        a_start[k] : a_start[k + 1], in raster order. b is described in the same way.
+    row_step, col_step: spacing of rows and columns.
+
+    Returns float64 (sites of a,), infinite if b has no site of the label.
 
     The rows around a site are searched outwards, which is fast if outlines are near each other.
     Once the searches of a label have visited too many rows, its other sites read their distances
-    from an exact distance transform of the label's bounding box.
+    from an exact distance transform of the bounding box of the label's sites in a and b.
     """
     distance, searched = np.full(a_rows.size, np.inf), a_start[1:].copy()
     row_start = np.empty(b_rows.max(initial=0) + 2, np.int64)
@@ -46,7 +49,7 @@ def nearest(
         bottom, right = max(a_rows[a][-1], b_rows[b][-1]), max(a_cols[a].max(), b_cols[b].max())
         is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
         is_background[b_rows[b] - top, b_cols[b] - left] = 0
-        transform = to_other_label(is_background, row_step, col_step)
+        transform = to_other_label(is_background, row_step, col_step)  # to the sites of b
         rest = slice(searched[k], a.stop)
         place = a_rows[rest] - top, a_cols[rest] - left
         distance[rest] = np.where(is_background[place], transform[place], 0.0)
@@ -69,14 +72,20 @@ def _search(
 ):
     """Write the squared distances of sites, label by label, until too many rows were visited.
 
-    `row_start` is work space: the start of each row's sites. `searched` receives the first site of
-    each label that has no distance, or the label's end.
+    a_start int64 (n + 1,), a_rows and a_cols int32: the sites of label k in a are
+        a_start[k] : a_start[k + 1], in raster order. b is described in the same way.
+    row_step, col_step: spacing of rows and columns.
+    row_start int64 (largest row of b + 2,): work space. The first site of each row of a label in b.
+    distance float64 (sites of a,): receives the squared distances; infinite on entry.
+    searched int64 (n,): receives the first site of each label without a distance, or the end of the
+        label. On entry the end of each label; not changed for labels that a or b lacks.
     """
     for k in range(searched.size):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
         if b_first == b_end or site == a_start[k + 1]:
             continue
         low, high = b_rows[b_first], b_rows[b_end - 1]
+        # The sites of row low + r are row_start[r] : row_start[r + 1]
         for r in range(high - low + 2):
             row_start[r] = b_first if r == 0 else 0
         for i in range(b_first, b_end):
@@ -105,11 +114,16 @@ def _search(
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest site, and the row offsets searched.
+    """Return the squared distance from (r, c) to the nearest site, and the number of row offsets
+    that were searched.
+
+    cols int32: columns of the sites, row by row, ascending in each row.
+    row_start int64: the sites of row i, from `low` to `high`, are row_start[i - low] to
+        row_start[i - low + 1] - 1.
+    row_step, col_step: spacing of rows and columns.
 
     Rows are searched outwards from r. In a row a binary search finds the two sites next to column
-    c. `cols` holds the columns of the sites, row by row, each row ascending. The rows low .. high
-    start at `row_start` in `cols`; its last element is the end of the last row.
+    c.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)
@@ -142,11 +156,14 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
     """Return the squared distance of each pixel to the nearest pixel with another label.
 
-    `labels` is int32 (H, W). Returns float64 (H, W), infinite if there is only one label. The
-    outside of the map is no label.
+    labels int32 (H, W). row_step, col_step: spacing of rows and columns.
 
-    Distances along the columns come first, then the lower envelope of parabolas over each run of a
-    row (Felzenszwalb and Huttenlocher, Theory of Computing 2012; Meijster et al., ISMM 2000).
+    Returns float64 (H, W), infinite if there is only one label. The outside of the map does not
+    count as a label.
+
+    The distances along columns are computed first. Then, in each run of pixels of a row with the
+    same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,
+    Theory of Computing 2012; Meijster et al., ISMM 2000).
     """
     distance, vertices = np.empty(labels.shape), np.empty((3, labels.shape[1] + 3))
     _transform(labels, float(row_step), float(col_step), *vertices, distance)
@@ -155,8 +172,13 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
-    """Write the distances of `to_other_label` into `distance`. See `_lower_envelope`."""
+    """Write the squared distances to the nearest other label into `distance`, float64 (H, W).
+
+    labels int32 (H, W). row_step, col_step: spacing of rows and columns.
+    vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`.
+    """
     height, width = labels.shape
+    # Down and up the columns: the number of rows to the nearest other label in the column
     for c in range(width):
         distance[0, c] = np.inf
     for r in range(1, height):
@@ -168,7 +190,7 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
             same = labels[r, c] == labels[r + 1, c]
             below = distance[r + 1, c] + 1 if same else 1
             distance[r, c] = below if below < distance[r, c] else distance[r, c]
-    for r in range(height):
+    for r in range(height):  # the columns first : last have one label
         first = np.int64(0)  # for a literal 0 numba would compile the envelope a second time
         while first < width:
             last = first + 1
@@ -180,11 +202,17 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
 
 @inner
 def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y, until):
-    """Replace pixels along the columns by squared distances, in distance[r, first:last].
+    """Turn the distances along columns in distance[r, first:last] into squared distances in 2-D.
 
-    The columns first .. last-1 have one label; a neighbouring column has distance 0. Each column is
-    a parabola with its vertex at (vertex_x, vertex_y). Parabola i is the lowest from until[i] to
-    until[i + 1]. The three arrays are work space for the parabolas of the envelope.
+    distance float64 (H, W): on entry, rows to the nearest other label in the same column. Changed
+        in place in this run of a row, whose pixels have one label.
+    row_step, step: spacing of rows and columns.
+    vertex_x, vertex_y, until float64 (W + 3,): work space for the parabolas of the envelope.
+        Parabola i has its vertex at (vertex_x[i], vertex_y[i]) and is the lowest from until[i] to
+        until[i + 1].
+
+    The squared distance to a site of column c is a parabola over the row, with its vertex at c. The
+    columns next to the run have another label, so their vertices have the height 0.
     """
     n = 0
     for column in range(first - 1, last + 1):

@@ -16,49 +16,64 @@ from bsdsbench.kernels.jit import kernel
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
-    """Count the pixels of the inner boundaries of two (H, W) masks.
+    """Count the pixels of the inner boundaries of two masks, bool (H, W).
 
-    The boundary is what `width` erosions with a 3 x 3 square remove. Returns int64 (1, 3): pixels
-    in both boundaries, in that of pred, and in that of gt.
+    The inner boundary is what `width` erosions with a 3 x 3 square remove. Pixels outside the image
+    are off.
+
+    Returns int64 (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
     """
     width = min(width, max(gt.shape))
     bits, counts = pack(np.concatenate((pred, gt))), np.zeros((1, 3), np.int64)
-    _count_masks(bits, _eroded(bits, 2 * width + 1, width), counts)
+    _count_masks(bits, _erode_maps(bits, 2 * width + 1, width), counts)
     return counts
 
 
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
-    """Count the pixels of the inner boundaries of each label, as `mask_shells` does for a mask.
+    """Count the pixels of the inner boundary of each label in two label maps.
 
-    `pred` and `gt` are int32 (H, W) with labels below n; labels below 0 are ignored. Returns int64
-    (n, 3): pixels of the label in both boundaries, in that of pred, and in that of gt.
+    pred, gt int32 (H, W): labels below n. Labels below 0 are ignored.
+    width: the boundary of a label is what this many erosions with a 3 x 3 square remove.
+
+    Returns int64 (n, 3): pixels of the label in both boundaries, in that of pred, and in that of
+        gt.
+
+    The pixels of one label in a square of side 2 width + 1 are found by erosion as well: pixels
+    that begin a 2 x 2 window of one label are eroded with a square of side 2 width.
     """
     width = min(width, max(gt.shape))
     uniform, counts = np.zeros((2, *gt.shape), np.bool_), np.zeros((n, 3), np.int64)
     _find_uniform(pred, uniform[0])
     _find_uniform(gt, uniform[1])
     bits = pack(uniform.reshape(2 * gt.shape[0], gt.shape[1]))
-    _count_labels(pred, gt, _eroded(bits, 2 * width, width), counts)
+    _count_labels(pred, gt, _erode_maps(bits, 2 * width, width), counts)
     return counts
 
 
-def _eroded(bits: U8, side: int, back: int) -> U8:
-    """Return the pixels around which a whole square is on, as bits.
+def _erode_maps(bits: U8, side: int, back: int) -> U8:
+    """Erode two maps by a square, and return the pixels around which the whole square is on.
 
-    `bits` is uint64 (2 H, words), two maps one below the other. `side` is the side of the square,
-    which begins `back` rows and columns before the pixel.
+    bits uint64 (2 H, words): two maps one below the other, packed as by `bits.pack`: bit 0 of a
+        word is its westernmost pixel.
+    side: side of the square, which begins `back` rows and columns before the pixel.
+
+    Returns words of the same shape.
     """
-    eroded, row = np.empty_like(bits), np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
-    _erode(bits, side, back, row, eroded)
+    eroded = np.empty_like(bits)
+    # A row between empty words, so that shifts by the width of the square read no other row
+    row = np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
+    _write_eroded(bits, side, back, row, eroded)
     return eroded
 
 
 @kernel(_nrt=False)
 def _find_uniform(labels, uniform):
-    """Set `uniform`, bool (H, W), if a pixel and its right and lower neighbours have one label.
+    """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
-    The neighbours are the other three pixels of the 2 x 2 window. A square has one label if all its
-    pixels are uniform except those of its last row and column.
+    labels int32 (H, W).
+    uniform bool (H, W): receives the marks. The last row and column, False on entry, are unchanged.
+
+    A square has one label if all its pixels but those of its last row and column are marked.
     """
     for r in range(labels.shape[0] - 1):
         for c in range(labels.shape[1] - 1):
@@ -68,12 +83,16 @@ def _find_uniform(labels, uniform):
 
 
 @kernel(_nrt=False)
-def _erode(bits, side, back, row, eroded):
-    """Write the result of `_eroded` into `eroded`.
+def _write_eroded(bits, side, back, row, eroded):
+    """Write the result of `_erode_maps` into `eroded`, uint64 (2 H, words).
 
-    `row`, uint64, 0 on entry, is work space for a row of bits between empty words. The 64 bits from
-    a bit of a row on are parts of two words. The second word is shifted twice, because a shift by
-    64 - low is undefined for low = 0.
+    bits uint64 (2 H, words): two maps one below the other. Bit 0 of a word is its westernmost
+        pixel.
+    side: side of the square, which begins `back` rows and columns before the pixel.
+    row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
+
+    Rows are eroded first, then columns. The 64 bits from any bit of a row on are parts of two
+    words; the second word is shifted twice, because a shift by 64 - low is undefined for low = 0.
     """
     rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
     before = (row.size - words) >> 1
@@ -87,10 +106,11 @@ def _erode(bits, side, back, row, eroded):
             for k in range(before, before + words):
                 row[k] &= row[k + ahead] >> low | row[k + ahead + 1] << one << (last - low)
             run += step
+        # Move the first pixel of each run `back` pixels to the right, to the square's centre
         first, low = before + (-back >> 6), np.uint64(-back & 63)
         for k in range(words):
             eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
-    for top in range(0, 2 * rows, rows):
+    for top in range(0, 2 * rows, rows):  # of each map
         end, run = top + rows, 1
         while run < side:
             step = run if 2 * run < side else side - run
@@ -105,8 +125,10 @@ def _erode(bits, side, back, row, eroded):
 
 @kernel(_nrt=False)
 def _count_masks(bits, inside, counts):
-    """Add the pixels of both maps' boundaries, of the first's and of the second's to counts[0].
-    `bits` and `inside` are uint64 (2 H, words): the two maps, and their pixels that erosion keeps.
+    """Count the pixels that erosion removed from both maps, from the first and from the second.
+
+    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion.
+    counts int64 (1, 3): the three numbers are added to counts[0].
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
@@ -119,13 +141,18 @@ def _count_masks(bits, inside, counts):
 
 @kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Add each label's boundary pixels to counts[label], in the columns of `label_shells`. `inside`
-    is uint64 (2 H, words): the pixels of pred and of gt that erosion keeps.
+    """Count the boundary pixels of each label in both maps, in pred and in gt.
+
+    pred, gt int32 (H, W): labels; those below 0 are ignored.
+    inside uint64 (2 H, words): the pixels of pred, and below them those of gt, that are not at the
+        boundary of their label.
+    counts int64 (n, 3): the three numbers of each label are added.
     """
     rows = gt.shape[0]
     for r in range(rows):
         for c in range(gt.shape[1]):
             word, bit = c >> 6, np.uint64(1) << np.uint64(c & 63)
+            # The label at its boundary, -1 inside
             a = np.int64(-1) if inside[r, word] & bit else np.int64(pred[r, c])
             b = np.int64(-1) if inside[rows + r, word] & bit else np.int64(gt[r, c])
             if a >= 0:

@@ -20,7 +20,7 @@ RELATIVE_TOLERANCE = 1e-12
 def with_tolerance(limit: _Limit, tolerance: float = RELATIVE_TOLERANCE) -> _Limit:
     """Raise a limit by a relative tolerance, so that `x <= limit` survives rounding errors.
 
-    The limit is a number or an array in any unit. A limit of 0 is unchanged.
+    The limit is a number or a float64 array, in any unit. A limit of 0 is unchanged.
 
     Examples
     --------

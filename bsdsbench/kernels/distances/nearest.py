@@ -22,14 +22,17 @@ def count_steps(
     dy: I8,
     dx: I8,
 ) -> I8:
-    """Count the pixels that have a pixel of the other map within the radius, at each of n steps.
+    """Count the pixels that have a pixel of the other map within the radius, after each of n steps.
 
-    `start`, `pixel` and `added` are the changes of the predicted map, see `thinning.Events`.
-    `annotators`, int64 (H * W,), is the number of annotators who marked a pixel. `close`, bool (H *
-    W,), tells whether a marked pixel lies within the radius. `dy` and `dx` are the offsets of all
-    pixels within the radius, including (0, 0).
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e] to the predicted map, or removes it, e from start[k] to start[k + 1] - 1.
+    annotators int64 (H * W,): number of annotators who marked each pixel.
+    close bool (H * W,): True if a marked pixel lies within the radius of the pixel.
+    shape: rows H and columns W.
+    dy, dx int64 (offsets,): rows and columns to all pixels within the radius, including (0, 0).
 
-    Returns matched_gt (summed over annotators), matched_pred and total_pred, int64 (3, n).
+    Returns int64 (3, n): marked pixels near a predicted one, summed over annotators; predicted
+    pixels near a marked one; and all predicted pixels.
     """
     counts, n_near = np.empty((3, start.size - 1), np.int64), np.zeros(shape, np.int32)
     _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts)
@@ -38,8 +41,12 @@ def count_steps(
 
 @kernel(_nrt=False)
 def _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts):
-    """Write the counts of `count_steps` into `counts`, int64 (3, n). `n_near`, int32 (H, W), 0 on
-    entry, is work space: the number of predictions within the radius of each pixel.
+    """Write the counts of `count_steps` into `counts`, int64 (3, n).
+
+    n_near int32 (H, W): work space, 0 on entry. The number of predicted pixels within the radius of
+        each pixel.
+
+    The other arguments are those of `count_steps`.
     """
     (rows, cols), n = n_near.shape, start.size - 1
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)

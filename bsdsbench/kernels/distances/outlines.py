@@ -16,7 +16,12 @@ from bsdsbench.kernels.jit import kernel
 
 def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
     """List the pixels of each label that have one of their four neighbours outside the label.
-    `padded` is int32 (H + 2, W + 2), the label map in a frame of -1. Returns start, rows, cols.
+
+    padded int32 (H + 2, W + 2): the label map in a frame of -1. Labels below 0 are ignored.
+    n: number of labels; all labels are below n.
+
+    Returns start int64 (n + 1,), rows and cols int32 (sites,). The pixels of label k are start[k]
+    to start[k + 1] - 1, in raster order, with rows and columns of the map without the frame.
     """
     label, *site = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, label, *site)
@@ -25,7 +30,13 @@ def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """Write the label, row and column of the sites of `rims`. Returns their number."""
+    """Write the label, row and column of each pixel at the rim of its label, in raster order.
+
+    padded int32 (H + 2, W + 2): the label map in a frame of -1.
+    label, rows, cols int32: long enough for all pixels. The first elements receive the pixels.
+
+    Returns the number of pixels. Rows and columns are those of the map without the frame.
+    """
     count = 0
     for r in range(1, padded.shape[0] - 1):
         for c in range(1, padded.shape[1] - 1):
@@ -44,11 +55,16 @@ def _find_rims(padded, label, rows, cols):
 
 
 def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
-    """List the windows of 2 x 2 pixels that have a label in some but not all pixels.
+    """List, for each label, the windows of 2 x 2 pixels in which some but not all pixels have it.
 
-    `padded` is int32 (H + 1, W + 1), with windows at (H, W) places. Returns start, the rows and
-    cols of the windows' upper left pixels, and their codes. A code adds 8, 4, 2, 1 for the upper
-    left, upper right, lower left and lower right pixel if it has the label.
+    padded int32 (H + 1, W + 1): a label map, with windows at (H, W) places. Labels below 0 are
+        ignored.
+    n: number of labels; all labels are below n.
+
+    Returns start int64 (n + 1,), and rows, cols and codes int32 (windows,). The windows of label k
+    are start[k] to start[k + 1] - 1, in raster order. Row and column are those of the upper left
+    pixel. The code is the sum of 8, 4, 2 and 1 for the upper left, upper right, lower left and
+    lower right pixel if it has the label.
     """
     label, *site = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), label, *site)
@@ -57,8 +73,13 @@ def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """Write the label, row, column and code of the sites of `corners`. Returns their number.
-    `window`, int32 (4,), is work space.
+    """Write the label, row, column and code of each window of `corners`, and return their number.
+
+    padded int32 (H + 1, W + 1): the label map.
+    window int32 (4,): work space. The labels of a window: upper left, upper right, lower left,
+        lower right.
+    label, rows, cols, code int32: long enough for all windows. The first elements receive the
+        windows, one entry for each label in a window, in raster order.
     """
     count = 0
     for r in range(padded.shape[0] - 1):
@@ -73,7 +94,8 @@ def _find_corners(padded, window, label, rows, cols, code):
                 for i in range(4):
                     if window[i] == window[j]:
                         window_code |= 8 >> i
-                # A label that an earlier pixel of the window has is in the list already
+                # A label that an earlier pixel of the window has is in the list already. Its code
+                # has the bit of that pixel, 16 >> j or more.
                 if window[j] >= 0 and window_code < 16 >> j:
                     label[count] = window[j]
                     rows[count] = r
@@ -84,7 +106,14 @@ def _find_corners(padded, window, label, rows, cols, code):
 
 
 def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
-    """Sort sites by label. Return each label's start, and the sorted columns."""
+    """Sort sites by label, keeping the order of sites with the same label.
+
+    label int32 (sites,): 0 to n - 1.
+    site: further arrays (sites,), such as rows and columns.
+
+    Returns the index of each label's first site and the number of sites, int64 (n + 1,), then the
+    further arrays in the new order.
+    """
     if n == 1:
         return np.array([0, label.size]), *(column.copy() for column in site)
     start, order = np.zeros(n + 1, np.int64), np.empty(label.size, np.int64)
@@ -95,8 +124,12 @@ def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
 
 @kernel(_nrt=False)
 def _sort(label, fill, order):
-    """Write the order that sorts `label`. Sites of one label keep their order. `fill`, int64 (n,),
-    holds the start of each label in `order`, and is changed.
+    """Write the indices that sort `label` into `order`. Sites of one label keep their order.
+
+    label int32 (sites,): 0 to n - 1.
+    fill int64 (n,): the place of each label's next site in `order`, changed in place. On entry the
+        label's start.
+    order int64 (sites,): receives the indices.
     """
     for i in range(label.size):
         order[fill[label[i]]] = i
