@@ -215,8 +215,9 @@ def new_side(
 
 
 @inner
-def clear_matching(nodes, dual):
+def clear_matching(side, dual):
     """Make all vertices of a side free, with the given dual and unknown edges."""
+    nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
         nodes[i].dual, nodes[i].dist = dual, UNREACHED
         nodes[i].mate, nodes[i].first_edge = NO_VERTEX, EDGES_UNKNOWN
@@ -374,46 +375,46 @@ def find_edges(start, stop, side, opposite, geometry):
     `live` vertices of `opposite` in the disk around each vertex.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
-    gains, reach = geometry.gain, geometry.reach
-    tiles_aside, size = geometry.mask.shape[2] // 2, 2 * geometry.reach + 1
-    cols, width = np.uint64(geometry.cols), np.uint64(size)
+    # Unsigned, because every access by a signed index would test whether it counts from the end
+    gains, reach, factor = geometry.gain, np.uint64(geometry.reach), opposite.factor
+    tiles_aside, width = np.uint64(geometry.mask.shape[2] // 2), ONE + reach + reach
+    cols, tile_cols = np.uint64(geometry.cols), np.uint64(geometry.tile_cols)
+    last_y, last_x = np.uint64(geometry.tile_rows) - ONE, tile_cols - ONE
     max_edges = min(gains.size, opposite.pixel.size)
-    end = side.used[0]
+    end = np.uint64(side.used[0])
     for i in range(start, stop):
-        if end + max_edges >= edges.size:
+        if np.int64(end) + max_edges >= edges.size:
             side.used[0] = end
             forget_edges(nodes, edges, side.used)
-            end = 0
+            end = np.uint64(0)
         header = end
-        end += 1
-        unsigned_row, unsigned_col = row_col(side.pixel[i], geometry.cols)
-        row, col = np.int64(unsigned_row), np.int64(unsigned_col)
-        y, x, mask = row >> 3, col >> 3, geometry.mask[row & 7, col & 7]
+        end += ONE
+        row, col = row_col(side.pixel[i], geometry.cols)
+        y, x, mask = row >> _THREE, col >> _THREE, geometry.mask[row & _SEVEN, col & _SEVEN]
+        top, left = (max(row, reach) - reach) >> _THREE, (max(col, reach) - reach) >> _THREE
+        bottom, right = min((row + reach) >> _THREE, last_y), min((col + reach) >> _THREE, last_x)
         key = np.uint64(side.pixel[i]) * side.factor + geometry.salt
         best = np.int64(-1)
-        for ty in range(max(y - tiles_aside, 0), min(y + tiles_aside + 1, geometry.tile_rows)):
-            first, last = max(x - tiles_aside, 0), min(x + tiles_aside, geometry.tile_cols - 1)
-            tile_row = ty * geometry.tile_cols
-            for tx in range(first, last + 1):
-                square = tile[tile_row + tx]
-                rest = square.live & mask[ty - y + tiles_aside, tx - x + tiles_aside]
-                corner_pixel = np.uint64((ty << 3) * geometry.cols + (tx << 3))
-                tile_key = key + corner_pixel * opposite.factor
-                down, right = (ty << 3) - row + reach, (tx << 3) - col + reach
-                corner = np.uint64(down * size + right)
+        for ty in range(top, bottom + ONE):
+            for tx in range(left, right + ONE):
+                square = tile[ty * tile_cols + tx]
+                rest = square.live & mask[ty + tiles_aside - y, tx + tiles_aside - x]
+                corner_row, corner_col = ty << _THREE, tx << _THREE
+                tile_key = key + (corner_row * cols + corner_col) * factor
+                corner = (corner_row + reach - row) * width + (corner_col + reach - col)
                 while rest:  # one pixel of the tile after another, lowest bit first
                     below = (rest & (~rest + ONE)) - ONE
                     rest &= rest - ONE
                     bit = np.uint64(ones(below))
                     r, c = bit >> _THREE, bit & _SEVEN
-                    tie = mix(tile_key + (r * cols + c) * opposite.factor) >> geometry.drop
+                    tie = mix(tile_key + (r * cols + c) * factor) >> geometry.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
                     edges[end].to = square.before + ones(square.bits & below)
                     edges[end].weight = weight
-                    end += 1
+                    end += ONE
                     best = max(best, weight)
         nodes[i].first_edge, edges[header].to, edges[header].weight = header, end, i
         if side.value.size:
-            best = _add_values(edges, header + 1, end, side.value[i], opposite.value)
-        nearest[i] = (geometry.top_gain - best) >> geometry.shift if end > header + 1 else -1
+            best = _add_values(edges, header + ONE, end, side.value[i], opposite.value)
+        nearest[i] = (geometry.top_gain - best) >> geometry.shift if end > header + ONE else -1
     side.used[0] = end

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -191,13 +191,7 @@ def steps_within_reach(
 
 
 def match_all(
-    steps: Steps,
-    truth: Truth,
-    annotators: I8,
-    matched_gt: I8,
-    gt_bits: U8 | None = None,
-    n_partners: I8 | None = None,
-    arenas: Sequence[NDArray[np.void]] = (),
+    steps: Steps, truth: Truth, annotators: I8, matched_gt: I8, gt_bits: U8 | None = None
 ) -> Side:
     """Match the prediction with each annotator at every step.
 
@@ -206,16 +200,14 @@ def match_all(
     last annotator; its `bits` are joined over all annotators.
 
     `gt_bits` is uint64 (ground-truth vertices, words), 0 on entry. It receives the steps at which
-    each vertex is matched. `n_partners` is int64 (predicted and ground-truth vertices,). To each
-    vertex the number of its partners after the last step is added. `arenas` are those of
-    `new_arenas` for as many pixels or more, which are made if there are none.
+    each vertex is matched.
     """
     n_steps, words = matched_gt.size, (matched_gt.size + 63) // 64
     n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
-    pred_arena, gt_arena = arenas or new_arenas(n_pred, n_gt, truth)
+    pred_arena, gt_arena = _new_arena(n_pred, n_gt, truth), _new_arena(n_gt, n_pred, truth)
     pred = new_side(steps.pixel, steps.tile, PRED, pred_arena, words)
     largest_gt = new_side(truth.pixel[:n_gt], steps.tile, GT, gt_arena, words)
-    work, ordering = new_work(max(n_pred, n_gt)), _new_order(steps, truth)
+    work, ordering = new_work(max(n_pred, n_gt)), _new_order(steps.start, truth)
     for k, annotator in enumerate(annotators):
         vertices = slice(truth.ends[k], truth.ends[k + 1])
         pixel = truth.pixel[vertices]
@@ -229,32 +221,55 @@ def match_all(
         geometry = new_geometry(truth.shape, truth.disk, pixel.size, int(annotator))
         # Of two single maps the smaller enters, because fewer of its pixels find no partner
         gt_enters = steps.gt_enters or (n_steps == 1 and pixel.size < n_pred)
-        pred.used[0] = gt.used[0] = 0
         pred.tile["live"] = pred.tile["bits"] if gt_enters else 0
         # If the ground truth enters, the order is that of the first annotator, or not needed
         sorts = not gt_enters or (k == 0 and n_steps > 1)
         changes, keeps_gt = steps[:3], gt_bits is not None
         _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt)
-        if n_partners is not None:
-            n_partners[:n_pred] += pred.node["mate"] != NO_VERTEX
-            n_partners[n_pred:][vertices] += gt.node["mate"] != NO_VERTEX
     return pred
 
 
-def new_arenas(n_pred: int, n_gt: int, truth: Truth) -> list[NDArray[np.void]]:
-    """Allocate the arenas of a prediction and of an annotator with so many pixels."""
-    most, sizes = truth.disk.cost.size, ((n_pred, n_gt), (n_gt, n_pred))
-    return [new_arena(n, min(most, n_opposite)) for n, n_opposite in sizes]
+def count_partners(truth: Truth) -> I8:
+    """Count for each ground-truth vertex the other annotators in whose maps it has a partner.
+
+    Each two annotators are matched once, the first as the prediction, with equal salt of the ties.
+    """
+    n_annotators, n_partners = len(truth.tiles), np.zeros(truth.pixel.size, np.int64)
+    annotators = [slice(*truth.ends[k : k + 2]) for k in range(n_annotators)]
+    largest = int(np.diff(truth.ends).max(initial=0))
+    arena, work = _new_arena(largest, largest, truth), new_work(largest)
+    as_gt = [
+        new_side(truth.pixel[vertices], tile, GT, arena, words=1)
+        for vertices, tile in zip(annotators, truth.tiles, strict=True)
+    ]
+    as_pred = [side._replace(factor=PRED) for side in as_gt]
+    geometries = [new_geometry(truth.shape, truth.disk, side.pixel.size, 0) for side in as_gt]
+    no_vertex, matched_gt = np.zeros(0, np.int32), np.zeros(1, np.int64)
+    no_changes = np.zeros(2, np.int64), no_vertex, np.zeros(0, np.bool_)
+    order, gt_enters, sorts, keeps_gt = _new_order(no_changes[0], truth), True, False, False
+    for i, j in combinations(range(n_annotators), 2):
+        # The smaller map enters as the ground truth, because fewer of its pixels find no partner
+        sides = sorted([as_gt[j], as_pred[i]], key=lambda side: -side.pixel.size)
+        geometry = geometries[j]
+        _match(no_changes, gt_enters, sorts, *sides, keeps_gt, geometry, work, order, matched_gt)
+        n_partners[annotators[i]] += as_pred[i].node["mate"] != NO_VERTEX
+        n_partners[annotators[j]] += as_gt[j].node["mate"] != NO_VERTEX
+    return n_partners
 
 
-def _new_order(steps: Steps, truth: Truth) -> Order:
-    """Allocate the arrays for `order_batches`."""
-    n_events, bands = steps.start[-1], (math.prod(truth.shape) >> BAND_BITS) + 1
+def _new_arena(n_vertices: int, n_opposite: int, truth: Truth) -> NDArray[np.void]:
+    """Allocate the arena of a side that is matched with at most `n_opposite` vertices."""
+    return new_arena(n_vertices, min(truth.disk.cost.size, n_opposite))
+
+
+def _new_order(start: I8, truth: Truth) -> Order:
+    """Allocate the arrays for `order_batches`. `start` is the field of Steps."""
+    n_events, bands = start[-1], (math.prod(truth.shape) >> BAND_BITS) + 1
     largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
     return Order(
         bands,
         np.empty(largest_cost + 2, np.int64),
-        np.zeros(2 * (steps.start.size - 1) * bands + 2, np.int64),
+        np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
         np.empty(n_events, np.int64),
         *np.empty((2, n_events), np.int32),
     )
@@ -272,8 +287,8 @@ def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, orderi
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
     bands, batch_start, order = ordering.bands, ordering.batch_start, ordering.order
     n_steps, n_matched, zero = matched_gt.size, 0, np.int64(0)
-    clear_matching(nodes, zero if gt_enters and n_steps == 1 else np.int64(_ABSENT))
-    clear_matching(gt_nodes, zero)
+    clear_matching(pred, zero if gt_enters and n_steps == 1 else np.int64(_ABSENT))
+    clear_matching(gt, zero)
     if gt_enters:
         find_edges(zero, gt_nodes.size, gt, pred, geometry)
     else:

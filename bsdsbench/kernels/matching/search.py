@@ -44,23 +44,18 @@ from bsdsbench.kernels.matching.graph import (
 # front        u4  the other vertices of the queue, in no order
 # front_dist   i8  their distances
 # front_place  u4  the place of each vertex in `front`
-# nearer       u4  neighbours that an edge brings nearer
-# nearer_dist  i8  their new distances
 # reached      u4  opposite vertices with a distance
 # waiting      u4  entering vertices that need a search
 # freed        i4  opposite vertices that lost their mate when pixels left (see matching.py)
-Work = namedtuple(
-    "Work", "tight front front_dist front_place nearer nearer_dist reached waiting freed"
-)
+Work = namedtuple("Work", "tight front front_dist front_place reached waiting freed")
 _CONTESTED = -1  # the best partner has a mate already
 
 
 def new_work(n_vertices: int) -> Work:
     """Allocate the arrays for searches over a side of at most `n_vertices` vertices."""
-    tight, front, front_place, nearer, reached, waiting = np.empty((6, n_vertices + 1), np.uint32)
-    front_dist, nearer_dist = np.empty((2, n_vertices + 1), np.int64)
-    freed = np.empty(n_vertices, np.int32)
-    return Work(tight, front, front_dist, front_place, nearer, nearer_dist, reached, waiting, freed)
+    tight, front, front_place, reached, waiting = np.empty((5, n_vertices + 1), np.uint32)
+    front_dist, freed = np.empty(n_vertices + 1, np.int64), np.empty(n_vertices, np.int32)
+    return Work(tight, front, front_dist, front_place, reached, waiting, freed)
 
 
 @inner
@@ -128,12 +123,11 @@ def _cheapest_end(root, side, opposite, geometry, work):
     lead back to the root; it is NO_VERTEX if the root stays free.
 
     Indices are np.uint64, because every access by a signed index would test whether it counts from
-    the end. The loop over a vertex's edges has no branch, because the processor could not predict
-    it.
+    the end.
     """
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
-    tight, nearer, nearer_dist, reached = work.tight, work.nearer, work.nearer_dist, work.reached
-    front, front_dist, front_place = work.front, work.front_dist, work.front_place
+    tight, front, front_dist = work.tight, work.front, work.front_dist
+    front_place, reached = work.front_place, work.reached
     zero = np.uint64(0)
     vertex = root
     best, last, length = nodes[root].dual, np.uint32(NO_VERTEX), np.int64(0)
@@ -141,17 +135,13 @@ def _cheapest_end(root, side, opposite, geometry, work):
     while True:
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
             find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
-        base, header, n_nearer = length + nodes[vertex].dual, nodes[vertex].first_edge, zero
+        base, header = length + nodes[vertex].dual, nodes[vertex].first_edge
         for e in range(header + 1, edges[header].to):
-            neighbour = opposite_nodes[edges[e].to]
-            dist = base + neighbour.dual - edges[e].weight
-            nearer[n_nearer], nearer_dist[n_nearer] = edges[e].to, dist
-            n_nearer += np.uint64(dist < min(best, neighbour.dist))
-        for k in range(n_nearer):
-            j, dist = nearer[np.uint64(k)], nearer_dist[np.uint64(k)]
-            if dist >= best:
-                continue
+            j = edges[e].to
             neighbour = opposite_nodes[j]
+            dist = base + neighbour.dual - edges[e].weight
+            if dist >= min(best, neighbour.dist):
+                continue
             neighbour.parent = vertex
             if neighbour.mate == NO_VERTEX:
                 best, last = dist, j

@@ -115,8 +115,8 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 @kernel(_nrt=False)
 def _find_all_edges(side, opposite, geometry):
     """Find the edges of all vertices of `side`, and make the vertices of both sides free."""
-    clear_matching(side.node, np.int64(0))
-    clear_matching(opposite.node, np.int64(0))
+    clear_matching(side, np.int64(0))
+    clear_matching(opposite, np.int64(0))
     find_edges(np.int64(0), np.int64(side.pixel.size), side, opposite, geometry)
 
 

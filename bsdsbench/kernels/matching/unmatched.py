@@ -16,11 +16,10 @@ from bsdsbench.kernels.arrays import I4, I8, U8, Bool
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
 from bsdsbench.kernels.matching.matching import (
-    Steps,
     Truth,
+    count_partners,
     count_set_bits,
     match_all,
-    new_arenas,
     should_start_at_lowest_threshold,
     steps_within_reach,
 )
@@ -74,34 +73,12 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 
 def _agreement(truth: Truth) -> I8:
     """Return the class of each ground-truth vertex, by the number of annotators who have a partner.
-    Of two annotators the first is matched as the prediction. A single annotator has no classes.
+    A single annotator has no classes.
     """
-    n_annotators, ends = len(truth.tiles), truth.ends
-    n_partners = np.zeros(truth.pixel.size, np.int64)
-    largest = int(np.diff(ends).max(initial=0))
-    arenas = new_arenas(largest, largest, truth)  # once, because new memory costs time
-    # A copy, whose `live` the matching changes; words are copied faster than fields
-    tiles = truth.tiles.view(np.uint64).copy().view(truth.tiles.dtype)
-    for k in range(n_annotators - 1):
-        begin, end = ends[k], ends[k + 1]
-        later = truth._replace(
-            ends=ends[k + 1 :] - end, pixel=truth.pixel[end:], tiles=truth.tiles[k + 1 :]
-        )
-        n = end - begin
-        steps = Steps(  # a single step, at which all pixels of annotator k enter
-            start=np.array([0, n]),
-            vertex=np.arange(n, dtype=np.int32),
-            enters=np.ones(n, np.bool_),
-            gt_enters=False,
-            pixel=truth.pixel[begin:end],
-            tile=tiles[k],
-        )
-        numbers = np.zeros(len(later.tiles), np.int64)  # so that ties are those of a single pair
-        matched_gt, later_partners = np.zeros(1, np.int64), n_partners[begin:]
-        match_all(steps, later, numbers, matched_gt, n_partners=later_partners, arenas=arenas)
-    if n_annotators < 2:
-        return np.full(n_partners.size, NO_CLASS)
-    return SOME - (n_partners == 0) + (n_partners == n_annotators - 1)
+    if len(truth.tiles) < 2:
+        return np.full(truth.pixel.size, NO_CLASS)
+    n_partners, n_others = count_partners(truth), len(truth.tiles) - 1
+    return SOME - (n_partners == 0) + (n_partners == n_others)
 
 
 def _has_step(bits: U8, step: int) -> Bool:
