@@ -36,12 +36,12 @@ _T = TypeVar("_T")
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """Return True for an integer that is not a bool."""
+    """Return True if the value is an integer but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return True for an integer or a float that is not a bool."""
+    """Return True if the value is an integer or a float but not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -51,9 +51,9 @@ def clipped(value: object) -> str:
 
 
 def tidy(value: object) -> Any:
-    """Convert whole floats to integers, so that 2.0 is written as 2.
+    """Convert whole floats to integers, so that 2.0 is written as 2, and keep other values.
 
-    Tuples become lists, and their items are converted.
+    Lists and tuples become lists whose items are converted.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -61,28 +61,28 @@ def tidy(value: object) -> Any:
 
 
 def number_text(value: float) -> str:
-    """Return a number as Python writes it, but .5 for 0.5 and 2 for 2.0."""
+    """Return a number as Python writes it, but without a leading zero (.5) or a trailing .0 (2)."""
     text = repr(tidy(value))
     return text[1:] if text.startswith("0.") else text
 
 
 def abbreviated(value: object) -> str:
-    """Return a value as text for one line. A long list is replaced by its length and its ends."""
+    """Return a value as a short text. Of a list of more than 4 values: "99 of 0.01 .. 0.99"."""
     if isinstance(value, list | tuple) and len(value) > 4:
-        first, last = (f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1]))
-        return f"{len(value)} of {first} .. {last}"
+        ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
+        return f"{len(value)} of {ends[0]} .. {ends[1]}"
     return str(tidy(value))
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """Return the content of a TOML file beside this module."""
+    """Return the content of a TOML file in the folder of this module."""
     return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file. `what` is its name in an error.
+    """Return the content of a TOML file. Raises FileFormatError if the file is not TOML.
 
-    Raises FileFormatError if the file is not TOML.
+    `what` names the kind of file in the error, such as "a task in TOML".
     """
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
@@ -90,9 +90,10 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return a validator that accepts the values for which `accepts` returns True.
+    """Return an attrs validator that raises ProtocolError unless `accepts` returns True for a
+    value.
 
-    Its error names the field, the value and the expected values.
+    The error reads "FIELD VALUE: expected `expected`".
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -104,12 +105,12 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from `low` to `high`."""
+    """Return a validator for integers from `low` to `high`. `expected` says so in the error."""
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
 def one_of(*choices: str | int) -> Validator:
-    """Return a validator for one of the choices, which have one type."""
+    """Return a validator for a single value among the choices, which have one type."""
     texts = [repr(c) for c in choices]
     return accepting(
         lambda v: type(v) is type(choices[0]) and v in choices,
@@ -118,7 +119,7 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values, each of which is accepted."""
+    """Return a validator for tuples of `least` to `most` values that `accepts` accepts."""
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -126,19 +127,23 @@ def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -
 
 
 def some_of(*choices: str, least: int = 0) -> Validator:
-    """Return a validator for tuples of at least `least` of the choices."""
+    """Return a validator for tuples of `least` or more of the choices."""
     return each(choices.__contains__, least, MAX_LIST, f"some of {', '.join(choices)}")
 
 
 def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for tuples of 1 to MAX_LIST numbers, each of which is accepted."""
+    """Return a validator for tuples of 1 to MAX_LIST numbers for which `accepts` returns True."""
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
 def one_or_several(value: object) -> object:
     """Convert a number, or a list of numbers, as files and the command line write them.
 
-    A list of one number becomes that number, a longer list a tuple, and "none" becomes None.
+    - a list of one number: the number
+    - a longer list: a tuple
+    - "none": None
+    - a number: a float, if it is below 1e300
+    - anything else is returned unchanged, for the validator to refuse
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -149,18 +154,23 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for an accepted number, or for several different ones."""
+    """Return a validator for a number, or a tuple of up to MAX_SEVERAL different numbers.
 
-    def accepted(value: object) -> bool:
+    `accepts` returns True for each number that is accepted.
+    """
+
+    def is_accepted(value: object) -> bool:
+        """Return True for an accepted number, or a tuple of different accepted numbers."""
         numbers = value if isinstance(value, tuple) else (value,)
-        are_accepted = all(is_number(v) and accepts(v) for v in numbers)
-        return are_accepted and 1 <= len(set(numbers)) == len(numbers) <= MAX_SEVERAL
+        if not all(is_number(v) and accepts(v) for v in numbers):
+            return False
+        return 1 <= len(set(numbers)) == len(numbers) <= MAX_SEVERAL
 
-    return accepting(accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
+    return accepting(is_accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
 
 
 def _is_text(value: object) -> bool:
-    """Return True for printable text of 1 to MAX_TEXT characters."""
+    """Return True if the value is printable text of 1 to MAX_TEXT characters."""
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
@@ -185,18 +195,20 @@ def option(
     converter: Callable[[Any], Any] | None = None,
     **metadata: Any,
 ) -> Any:
-    """Build an attrs field from a default, a help sentence and further metadata (see above).
+    """Build an attrs field from a default, a help sentence and further metadata (see the module).
 
-    Without a converter a value is converted to the type of the default. Numbers become floats if
-    the default has floats, so that 2 and 2.0 are equal. For a tuple, lists become tuples and a
-    single value a tuple of one. The text "none" becomes None if that is the default.
+    Without a converter, a value is converted to the type of the default:
+
+    - If the default is a tuple, a list becomes a tuple, and a single value a tuple of one value.
+    - If the default has floats, numbers become floats, so that 2 and 2.0 are equal.
+    - If the default is None, the text "none" becomes None, and numbers become floats.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
     def convert_element(value: object) -> object:
-        """Convert one value to the type of an element of the default."""
+        """Convert a value, or one of the values of a tuple."""
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":
@@ -204,6 +216,7 @@ def option(
         return float(value) if is_float and is_number(value) and abs(value) < 1e300 else value
 
     def convert(value: object) -> object:
+        """Convert a value as a user writes it."""
         if not is_list:
             return convert_element(value)
         elements = value if isinstance(value, list | tuple) else [value]
@@ -216,7 +229,7 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Return one value or several as a tuple. The value -1 gives an empty tuple."""
+    """Return a value, or a list of values, as a tuple. A single -1 means no value and gives ()."""
     items = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if items == (-1,) else items
 
@@ -224,7 +237,7 @@ def listed_values(values: object) -> tuple[Any, ...]:
 def check_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
 
-    `what` is the name of the values in the error.
+    `what` names the record in the error, such as "protocol".
     """
     known = attrs.fields_dict(kind)
     for name in values:
@@ -238,8 +251,8 @@ def check_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     """Build an instance of the attrs class `kind` from field values.
 
-    Raises ProtocolError for unknown names and wrong values. `what` is the name of the values in the
-    error.
+    `what` names the record in errors, such as "protocol". Raises ProtocolError for unknown names
+    and wrong values.
     """
     check_names(kind, values, what)
     try:
@@ -249,18 +262,20 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield each (field name, value in use, programs that use the value) of an attrs class.
+    """Yield (field name, value, programs) for each value of an option that some program uses.
 
-    `table` is the name of the options in in_use.toml: a metric, or "protocol".
+    `kind` is the attrs class of the options, and `table` their name in in_use.toml: a metric, or
+    "protocol". Values in the metadata "others" of a field come before those of the file.
     """
     uses = shipped("in_use.toml").get(table, {})
-    for f in attrs.fields(kind):
-        for value, programs in (*f.metadata.get("others", {}).items(), *uses.get(f.name, ())):
-            yield f.name, tuple(value) if isinstance(value, list) else value, programs
+    for field in attrs.fields(kind):
+        others = field.metadata.get("others", {})
+        for value, programs in (*others.items(), *uses.get(field.name, ())):
+            yield field.name, tuple(value) if isinstance(value, list) else value, programs
 
 
 def default_of(record: object, field: attrs.Attribute[Any]) -> object:
-    """Return the default of a field, which may depend on earlier fields of the record."""
+    """Return the default of a field of a record. It may depend on the earlier fields."""
     default: Any = field.default
     if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         return default
@@ -268,17 +283,24 @@ def default_of(record: object, field: attrs.Attribute[Any]) -> object:
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Return the captions of a record by field name, without empty captions."""
+    """Return the caption of each field of a record, without fields whose caption is empty.
+
+    The metadata "caption" of a field is
+
+    - a function: called with the record
+    - a mapping: value of the field -> caption, "" for other values
+    - a format with {}: filled with the value, but "" if the value is the default
+    """
     texts = {}
-    for f in attrs.fields(type(record)):
-        value = getattr(record, f.name)
-        caption = f.metadata.get("caption", "")
+    for field in attrs.fields(type(record)):
+        value = getattr(record, field.name)
+        caption = field.metadata.get("caption", "")
         if callable(caption):
             text = caption(record)
         elif isinstance(caption, Mapping):
             text = caption.get(value)
         else:
-            text = caption.format(value) if value != default_of(record, f) else ""
+            text = caption.format(value) if value != default_of(record, field) else ""
         if text:
-            texts[f.name] = text
+            texts[field.name] = text
     return texts

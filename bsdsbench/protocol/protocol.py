@@ -31,7 +31,6 @@ from bsdsbench.protocol.fields import (
     check_names,
     clipped,
     default_of,
-    is_int,
     is_number,
     number_text,
     one_of,
@@ -44,11 +43,11 @@ from bsdsbench.protocol.fields import (
     tidy,
     whole,
 )
+from bsdsbench.protocol.thresholds import MAX_THRESHOLDS, even_thresholds, parse_thresholds
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import did_you_mean, listed
 
-MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
 UNSTATED_GRID = "unstated-thresholds"  # the name of a protocol of which nothing is known
@@ -61,63 +60,6 @@ ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
 CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
 MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
 MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
-
-
-def even_thresholds(count: int) -> tuple[float, ...]:
-    """Return linspace(1/(T+1), 1 - 1/(T+1), T), the default grid of boundaryBench.m."""
-    return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
-
-
-# Named grids of thresholds, in files and signatures
-GRIDS = {
-    "8bit": tuple((np.arange(1, 256) / 255).tolist()),  # all levels of an 8-bit image except 0
-    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of SEISM's contour programs
-    "deepcrack": tuple(k / 100 for k in range(100)),  # linspace would differ in the last digit
-}
-
-
-def _parse_thresholds(value: Any) -> tuple[float, ...]:
-    """Convert thresholds as files, the command line and signatures write them.
-
-    They are a number of even thresholds, a name of GRIDS, "FROM..TO/N", or values. The prefix "0+"
-    of a text adds threshold 0, the whole image. Raises ProtocolError for anything else.
-    """
-    try:
-        if isinstance(value, str):
-            if value in GRIDS:
-                return GRIDS[value]
-            if value.startswith("0+"):
-                return (0.0, *_parse_thresholds(value[2:]))
-            if ".." in value:
-                low, high, count = re.split(r"\.\.|/", value)
-                n_points = min(int(count), MAX_THRESHOLDS + 1)
-                return tuple(np.linspace(float(low), float(high), n_points).tolist())
-            if not value.isdecimal():
-                return tuple(map(float, value.removeprefix("at ").split(",")))
-            value = int(value)
-        if not is_int(value):
-            return tuple(map(float, value))
-        if 1 <= value <= MAX_THRESHOLDS:
-            return even_thresholds(value)
-    except (TypeError, ValueError, ArithmeticError):
-        pass
-    raise ProtocolError(
-        f"thresholds {clipped(value)}: expected a number of them, 1 to {MAX_THRESHOLDS}, values, "
-        f"FROM..TO/N or one of {', '.join(GRIDS)}"
-    )
-
-
-def format_thresholds(values: tuple[float, ...]) -> str:
-    """Return the shortest text that `_parse_thresholds` converts to exactly these values."""
-    count = len(values)
-    for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():
-        if values == grid:
-            return name
-    if values[0] == 0 and count > 1:
-        return f"0+{format_thresholds(values[1:])}"
-    if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
-        return f"{values[0]}..{values[-1]}/{count}"
-    return "at " + ",".join(map(number_text, values))
 
 
 @frozen
@@ -152,13 +94,17 @@ class NMSParams:
         return next((name for name, recipe in RECIPES.items() if recipe == self), None)
 
     def __str__(self) -> str:
-        """Return the name of the recipe or the constants, which `nms_params` converts back."""
+        """Return the name of the recipe, or else the constants. `nms_params` converts the text
+        back.
+        """
         constants = (self.radius, self.border, number_text(self.multiplier))
         rounding = ("smooth" if self.smooth else "raw", self.bits)
         return self.recipe_name or ",".join(map(str, constants + rounding))
 
     def describe(self) -> str:
-        """Describe the constants in words, with their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
+        """Describe the constants in words, with the name of their recipe: "hed: 1, 5, 1.01 (8
+        bit)".
+        """
         rounding = f"{self.bits} bit" if self.bits else "float"
         smoothing = "" if self.smooth else ", not smoothed"
         name = f"{self.recipe_name}: " if self.recipe_name else ""
@@ -166,9 +112,14 @@ class NMSParams:
 
 
 def nms_params(value: object) -> Any:
-    """Convert the name of a recipe, the text or list of constants, or a table to NMSParams.
+    """Convert the constants of NMS, as files, the command line and signatures write them.
 
-    A value of any other type is returned unchanged. Raises ProtocolError for an unknown recipe.
+    - a mapping: the fields of NMSParams by name
+    - a text or list of the constants: "3,5,1.01,smooth,8"
+    - any other text: the name of a recipe in RECIPES
+    - anything else is returned unchanged, for the validator to accept or refuse
+
+    Raises ProtocolError for an unknown recipe, and for wrong fields of a mapping.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")
@@ -177,8 +128,14 @@ def nms_params(value: object) -> Any:
         return value
     pattern = rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})"
     if constants := re.fullmatch(pattern, text):
-        radius, border, factor, smoothing, bits = constants.groups()
-        return NMSParams(int(radius), int(border), float(factor), smoothing == "smooth", int(bits))
+        radius, border, multiplier, smoothing, bits = constants.groups()
+        return NMSParams(
+            radius=int(radius),
+            border=int(border),
+            multiplier=float(multiplier),
+            smooth=smoothing == "smooth",
+            bits=int(bits),
+        )
     if text not in RECIPES:
         raise ProtocolError(
             f"NMS recipe {clipped(text)}: expected one of {', '.join(RECIPES)}, or the constants "
@@ -193,24 +150,27 @@ RECIPES: dict[str, NMSParams] = {
 }
 
 
-def _freeze_options(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return the options of each metric as read-only tables, without default values.
+def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return the options of metrics as read-only tables: metric -> name of an option -> value.
 
-    `given` maps a metric to a table or an options record. Raises ProtocolError for anything else.
+    `options` maps a metric to a table or to a record of its options class. Options with their
+    default value (of a table: None or DEFAULT) are left out, and so are tables without options.
+    Lists become tuples. Raises ProtocolError for anything else.
     """
 
-    def plain(value: object) -> object:
-        return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+    def as_tuples(value: object) -> object:
+        """Convert lists, also nested lists, to tuples."""
+        return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
-    for name, table in given.items() if isinstance(given, Mapping) else [("", given)]:
+    for name, table in options.items() if isinstance(options, Mapping) else [("", options)]:
         values = table
         if attrs.has(type(table)):
             fields = [(f, getattr(table, f.name)) for f in attrs.fields(type(table))]
             values = {f.name: value for f, value in fields if value != default_of(table, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
-            raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
-        changed = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}
+            raise ProtocolError(f"options {clipped(options)}: expected a table for each metric")
+        changed = {key: as_tuples(v) for key, v in values.items() if v not in (None, DEFAULT)}
         if changed:
             tables[name] = ReadOnlyDict(changed)
     return ReadOnlyDict(tables)
@@ -250,7 +210,7 @@ class Protocol:
             ),
             f"at most {MAX_THRESHOLDS} increasing values in [0, 1], one or more above 0",
         ),
-        _parse_thresholds,
+        parse_thresholds,
         caption=lambda p: (
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
         ),
@@ -270,7 +230,7 @@ class Protocol:
     )
     max_dist_px: float | tuple[float, ...] | None = option(
         None,
-        "The same in pixels; overrides max_dist when set.",
+        "Match tolerance in pixels; overrides max_dist if set.",
         attrs.validators.optional(several_of(lambda v: 0 <= v <= MAX_PX, f"pixels, 0 to {MAX_PX}")),
         one_or_several,
     )
@@ -313,7 +273,7 @@ class Protocol:
         caption="divided by its maximum",
     )
     invert: bool = option(
-        False, "The prediction is dark on bright (1 - value is taken).", caption="inverted"
+        False, "The prediction is dark on bright: 1 - value is used.", caption="inverted"
     )
     gt_invert: bool = option(
         False,
@@ -371,22 +331,26 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Add a star to a changed preset's name. Raises ProtocolError if it has none."""
-        plain = self.name.removesuffix("*")
-        if plain in preset_names():
-            base = _unnamed_preset(plain)
-            changed = {n for n in self.names() if getattr(self, n) != getattr(base, n)}
-            changed -= {*NOT_OF_PRESETS}
-            if self.max_dist_px == base.max_dist_px and self.tolerances[0] == base.tolerances[0]:
-                changed.discard("max_dist")  # further tolerances move no score of the preset's
-            if changed and self.name == plain:
-                raise ProtocolError(
-                    f"name {plain!r}: a preset of other constants ({listed(sorted(changed), 3)}), "
-                    f"expected Protocol.preset({plain!r}), base = {plain!r} in a file, or a name "
-                    "that is no preset's"
-                )
-            star = "*" if changed else ""
-            object.__setattr__(self, "name", plain + star)
+        """Add a star to the name of a preset if the constants differ from those of the preset.
+
+        Fields in NOT_OF_PRESETS may differ, and so may further match tolerances. Raises
+        ProtocolError if the name was given without a star.
+        """
+        plain_name = self.name.removesuffix("*")
+        if plain_name not in preset_names():
+            return
+        preset = _unnamed_preset(plain_name)
+        changed = {n for n in self.names() if getattr(self, n) != getattr(preset, n)}
+        changed -= {*NOT_OF_PRESETS}
+        if self.max_dist_px == preset.max_dist_px and self.tolerances[0] == preset.tolerances[0]:
+            changed.discard("max_dist")  # further tolerances move no score of the preset's
+        if changed and self.name == plain_name:
+            raise ProtocolError(
+                f"name {plain_name!r}: a preset of other constants ({listed(sorted(changed), 3)}), "
+                f"expected Protocol.preset({plain_name!r}), base = {plain_name!r} in a file, or a "
+                "name that is no preset's"
+            )
+        object.__setattr__(self, "name", f"{plain_name}*" if changed else plain_name)
 
     def __repr__(self) -> str:
         """Return one line, as printed under tables."""
@@ -414,10 +378,11 @@ class Protocol:
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """Return a protocol unchanged, a preset by name, or the protocol in a .toml file.
+        """Return a protocol unchanged, the protocol in a .toml file, or a preset by its name.
 
-        None is the preset bsds500. A file may have a line `base = "bsds500"` and the fields to
-        change. Raises ProtocolError for anything else, and FileFormatError if the file is no TOML.
+        None is the preset bsds500. A file has the fields of the protocol, or a line `base =
+        "bsds500"` and the fields to change. Raises ProtocolError for an unknown preset and for
+        wrong fields, and FileFormatError if the file is not TOML.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -432,70 +397,86 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """Build a protocol from plain values by field name. Raises ProtocolError for other names.
+        """Build a protocol from plain values by the names of fields.
 
-        `base` names a preset whose other fields are kept. A table that is not a field holds the
-        options of the metric of that name.
+        - base: the name of a preset, whose other fields are kept
+        - a table whose name is no field: the options of the metric of this name
+        - name: gets a star if it is a preset's and all fields of its file are given, because they
+          may be changed (a copy of the file, or a saved protocol)
+
+        Raises ProtocolError for any other name, and for wrong values.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        names = {*cls.names(), "base"}
-        tables = {n: v for n, v in values.items() if n not in names and isinstance(v, Mapping)}
-        rest = {n: v for n, v in values.items() if n not in tables}
-        rest["options"] = {**_freeze_options(rest.get("options", {})), **tables}
-        if "base" in rest:
-            return cls.preset(rest.pop("base")).replace(**rest)
-        if rest.get("name") in preset_names():
-            written = shipped(f"presets/{rest['name']}.toml").keys() - rest["options"].keys()
-            if written <= rest.keys():  # the text of a preset, or a saved one, perhaps changed
-                rest["name"] += "*"
-        return record_of(cls, rest, "protocol")
+        known = {*cls.names(), "base"}
+        tables = {n: v for n, v in values.items() if n not in known and isinstance(v, Mapping)}
+        fields = {n: v for n, v in values.items() if n not in tables}
+        fields["options"] = {**_freeze_options(fields.get("options", {})), **tables}
+        if "base" in fields:
+            return cls.preset(fields.pop("base")).replace(**fields)
+        if fields.get("name") in preset_names():
+            in_file = shipped(f"presets/{fields['name']}.toml").keys() - fields["options"].keys()
+            if in_file <= fields.keys():
+                fields["name"] += "*"
+        return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
-        """Return a copy with changed fields, with a starred name if it differs from its preset.
+        """Return a copy with changed fields.
 
-        A mapping for nms_params or for the options of a metric changes only its entries. An option
-        that is None takes its default.
+        - nms_params: a mapping changes only its entries
+        - options: a mapping of metric -> mapping changes only these options; None restores the
+          default of an option
+
+        The name of a changed preset gets a star, and any other name too unless `changes` has a
+        name. Raises ProtocolError for unknown names and wrong values.
         """
         check_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
             changes["nms_params"] = asdict(self.nms_params) | dict(entries)
-        if isinstance(entries := changes.get("options"), Mapping):
-            changes["options"] = dict(self.options) | {
-                name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
-                for name, t in entries.items()
-            }
+        if isinstance(tables := changes.get("options"), Mapping):
+            merged = dict(self.options)
+            for metric, table in tables.items():
+                is_table = isinstance(table, Mapping)  # else an options record, which replaces all
+                merged[metric] = {**self.options.get(metric, {}), **table} if is_table else table
+            changes["options"] = merged
         if not changes:
             return self
         starred = self.name.removesuffix("*") + "*"
-        name = starred if starred[:-1] in preset_names() else self.name
-        copy = evolve(self, **{"name": name, **changes})
+        name = starred if starred.removesuffix("*") in preset_names() else self.name
+        copy = evolve(self, **{"name": name, **changes})  # removes a star that is not needed
         return copy if "name" in changes or copy == self else evolve(copy, name=starred)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields as plain values, which `from_mapping` converts back."""
+        """Return the fields as plain values by name. `from_mapping` converts them back."""
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Return both values of each setting that differs, except name and version."""
-        left, right = self.leaves(), other.leaves()
+        """Return (own value, other value) of each setting that differs, by the names of `leaves`.
+
+        Name and version are not compared. An option that a protocol does not set is DEFAULT.
+        """
+        own_settings = self.leaves()
+        other_settings = other.leaves()
         differing = {}
-        for key in {**left, **right}:
-            values = left.get(key, DEFAULT), right.get(key, DEFAULT)
+        for key in {**own_settings, **other_settings}:
+            values = own_settings.get(key, DEFAULT), other_settings.get(key, DEFAULT)
             if values[0] != values[1] and key not in ("name", "version"):
                 differing[key] = values
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings by name, those in tables by names such as "saliency.beta2"."""
-        values = asdict(self)
-        tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
-        return values | {
-            f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()
-        }
+        """Return all settings by name. Those in tables have names such as "nms_params.radius"."""
+        settings = asdict(self)
+        tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
+        for name, table in tables.items():
+            settings |= {f"{name}.{key}": value for key, value in table.items()}
+        return settings
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """Return one line that lists every setting that can change a score.
+
+        Of a protocol that is not fully known (`stated` is False), only the thresholds are
+        described.
 
         Parameters
         ----------
@@ -510,42 +491,46 @@ class Protocol:
         if not self.stated:
             note = ", the first of them the whole image" if self.whole_image else ""
             return f"{caption_of['thresholds']}{note}; the rest of the protocol is not stated"
-        if used is None:
-            more = [
-                f"{name}: {', '.join(f'{k} {abbreviated(v)}' for k, v in table.items())}"
-                for name, table in self.options.items()
-            ]
         settings = [text for name, text in caption_of.items() if used is None or name in used]
-        return f"{self.name} v{self.version}: {'; '.join([*settings, *more])}"
+        if used is None:
+            for metric, table in self.options.items():
+                options = ", ".join(f"{key} {abbreviated(value)}" for key, value in table.items())
+                settings.append(f"{metric}: {options}")
+        else:
+            settings += more
+        return f"{self.name} v{self.version}: {'; '.join(settings)}"
 
     def threshold_array(self) -> F8:
         """Return the thresholds as float64 (T,)."""
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return float64 (T,): a pixel is on at threshold i if its value is at least cuts()[i]."""
+        """Return float64 (T,), the smallest value that is on at each threshold.
+
+        For the operator ">" this is the next float above the threshold.
+        """
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        """The match tolerances: max_dist_px, or fractions of the diagonal."""
+        """The match tolerances, in pixels or as fractions of the image diagonal."""
         values = self.max_dist if self.max_dist_px is None else self.max_dist_px
         return values if isinstance(values, tuple) else (values,)
 
     @property
     def tolerance_names(self) -> tuple[str, ...]:
-        """The text after "@" in the score names of each tolerance: "0.0075" or "2px"."""
+        """The names of the tolerances, "0.0075" or "2px", as in the score ODS@2px."""
         unit = "" if self.max_dist_px is None else "px"
         return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
 
     def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
-        """Return the match tolerances in pixels for an image of a shape (rows, columns)."""
+        """Return all match tolerances in pixels for an image of shape (rows, columns)."""
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
         return tuple(scale * tolerance for tolerance in self.tolerances)
 
     def radius(self, shape: tuple[int, ...]) -> float:
-        """Return the first match tolerance in pixels for an image of a shape (rows, columns)."""
+        """Return the first match tolerance in pixels for an image of shape (rows, columns)."""
         return self.radii(shape)[0]
 
 
@@ -563,7 +548,7 @@ def preset_text(name: str) -> str:
 
 
 def _check_preset_name(name: object) -> str:
-    """Return the name of a preset unchanged. Raises ProtocolError for any other value."""
+    """Return the name of a preset unchanged. Raises ProtocolError if there is no such preset."""
     if not isinstance(name, str) or name not in preset_names():
         raise ProtocolError(
             f"protocol {kind_of_value(name)}: expected a .toml file or one of "
@@ -574,13 +559,14 @@ def _check_preset_name(name: object) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset under the name "preset". With its own name the protocol would be compared
-    with the preset, which is being built.
+    """Return a preset under the name "preset".
+
+    Under its own name, the protocol would be compared with the preset that is being built.
     """
     return Protocol.from_mapping({**shipped(f"presets/{name}.toml"), "name": "preset"})
 
 
 @cache
 def _preset(name: str) -> Protocol:
-    """Return a preset."""
+    """Return the preset of this name."""
     return evolve(_unnamed_preset(name), name=name)

@@ -27,9 +27,9 @@ from bsdsbench.protocol.protocol import (
     UNSTATED,
     UNSTATED_GRID,
     Protocol,
-    format_thresholds,
     preset_names,
 )
+from bsdsbench.protocol.thresholds import format_thresholds
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 UNKNOWN = "?"  # differs from nothing
@@ -47,7 +47,16 @@ class Severity(Enum):
 
 @frozen
 class Word:
-    """A word of the line, as words.toml defines it."""
+    """The definition of a word of signatures, from words.toml.
+
+    - title: names the word where two signatures differ
+    - meaning: a sentence with {value}, the word's text, and {words}, a phrase for the text
+    - cost: the usual effect of a difference on a score, or ""
+    - severity: the effect of a difference on a comparison
+    - fields: the fields of the protocol that the word stands for, that with the caption first
+    - usual: a text that the line omits if the preset has the same
+    - names: text -> phrase
+    """
 
     title: str
     meaning: str
@@ -66,7 +75,7 @@ _OPTIONAL_KEYS = ("valid", "maps", "ms")  # known to be empty if a line lacks th
 
 
 def _field_name(key: str, word: Word) -> str:
-    """Return the name of the protocol's field that a word stands for, or its key if none."""
+    """Return the first field of the protocol that a word stands for, or else the word's key."""
     return word.fields[0] if word.fields and key not in NO_FIELDS else key
 
 
@@ -76,17 +85,21 @@ _FIELD_TITLES.setdefault("reading", "masks of predictions")
 
 @frozen(repr=False, str=False)
 class Signature:
-    """The settings of a score. The fields named like words hold the texts of these words.
+    """The settings that a score depends on, as one line. `str` writes the line, `parse` reads it.
+
+    Beside the protocol and the version of the package, the fields hold the texts of words:
 
     - set: "SET:N/M" for N images of the M in a known set, or "set:N"
-    - gt: first digits of the ground truth's fingerprint
+    - gt: first digits of the fingerprint of the ground truth
     - ann: "all"; "first" or "union" if a reference program reads annotators wrongly
+    - pred: form of the predictions, such as "soft8"
     - match: "1to1"; "1toN" if a reference program matches pixels several times
-    - valid: "masks" if a folder of masks limits the counted pixels
+    - valid: "masks" if a folder of masks limits the pixels that count, else ""
     - maps: how many maps an earlier call of the detector made
     - ms: the scales at which the detector was called, "" for one call
-    - unused: fields of the protocol, and metrics with options, that no score depends on
-    - named: METRIC.OPTION -> text, for options that are named even if they have their defaults
+    - unused: fields of the protocol, and metrics with options, on which no score depends
+    - named: METRIC.OPTION -> JSON of its value, for options that the line names even if they have
+      their defaults
     """
 
     protocol: Protocol
@@ -109,7 +122,10 @@ class Signature:
         return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
 
     def words(self) -> list[str]:
-        """Return the words of the line, in order."""
+        """Return the words of the line in order: the version, then KEY:TEXT or FIELD=VALUE.
+
+        The set, and "thin" or "unthinned", have no key.
+        """
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             bare = key == "set" or (key == "thin" and text != UNKNOWN)
@@ -117,45 +133,55 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the text of each word by its key. Fields without a word are listed by name."""
+        """Return the texts of the line's words by key, and of settings without a word by name.
+
+        Left out are words that no score depends on, words without a text, and words whose text is
+        the usual one in words.toml and in the preset. Settings without a word are listed only if
+        they differ from the preset, or are in `named`.
+        """
         p = self.protocol
-        base = _base_of(self.protocol)
+        preset = _base_of(p)
         all_texts = self._all_texts()
-        base_texts = _protocol_texts(base, base)
+        preset_texts = _protocol_texts(preset, preset)
         texts = {}
         for key, word in WORDS.items():
             text = all_texts.get(key)
             is_unused = word.fields and self.unused.issuperset(word.fields)
-            is_default = text == word.usual == base_texts.get(key)
+            is_default = text == word.usual == preset_texts.get(key)
             if text and not is_unused and not is_default:
                 texts[key] = text
         if not p.stated:
             return texts
         texts |= self.named
-        without_text = self.unused | WORDED
-        if p.max_dist_px is not None:
-            without_text -= {"max_dist"}
-        for name, (value, _) in p.changed(base).items():
-            if not {name, name.rpartition(".")[0]} & without_text:
+        skipped = self.unused | WORDED
+        if p.max_dist_px is not None:  # the word "tol" tells the pixels, not the fraction
+            skipped -= {"max_dist"}
+        for name, (value, _) in p.changed(preset).items():
+            table = name.rpartition(".")[0]  # METRIC, or ""
+            if not {name, table} & skipped:
                 texts[name] = _format_value(value)
         return texts
 
     def _all_texts(self) -> dict[str, str]:
-        """Return the texts of all words, also of those that the line omits."""
+        """Return the texts of all words by key, also of the words that the line omits."""
         run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
         return run_texts | _protocol_texts(self.protocol, _base_of(self.protocol))
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Parse a line that `str` wrote. Raises ProtocolError that names the wrong word."""
+        """Parse a line that `str` wrote. Words that the line lacks get their defaults.
+
+        Raises ProtocolError, which names the word, for a line of another form, an unknown or
+        repeated word, or a preset of another version.
+        """
         head, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
         package, _, version = head.partition(" ")
         if package != "bsdsbench" or not version or not words or not _SET.fullmatch(words[0]):
             beginning = "|".join([head, *words[:1]])
             expected = "expected 'bsdsbench VERSION|SET:N/M|...'"
             raise ProtocolError(f"signature {beginning!r}: {expected}")
-        texts = {"set": words[0]}
-        settings = []
+        texts = {"set": words[0]}  # of words, by key
+        settings = []  # FIELD=VALUE
         for word in words[1:]:
             key, colon, value = word.partition(":")
             if word in ("thin", "unthinned"):
@@ -173,43 +199,54 @@ class Signature:
             raise ProtocolError(f"signature: {error}") from None
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
         run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
-        absent = (w.fields for key, w in WORDS.items() if key not in texts and not w.usual)
-        unused = {name for names in absent for name in names}
-        unused.difference_update(*(WORDS[key].fields for key in texts))
+        # The line lacks a word that has no usual text only if no score depends on its fields
+        unused = set[str]()
+        for key, entry in WORDS.items():
+            if key not in texts and not entry.usual:
+                unused.update(entry.fields)
+        for key in texts:
+            unused.difference_update(WORDS[key].fields)
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """List the differences between two lines in the words that both know.
+        """List the differences between two signatures.
 
-        A difference in a word that no score depends on has the severity IGNORED.
+        Words come first, then settings without a word, if both protocols are fully known. A word
+        that one side does not know is skipped, and so is "maps". The severity is
+
+        - IGNORED if no score of either side depends on the setting
+        - at most SAID if only tolerances after the first differ
+        - otherwise that of the word, and FORBIDS for a setting without a word
         """
         p, q = self.protocol, other.protocol
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
         differences = []
         for key, word in WORDS.items():
-            values = [texts.get(key, UNKNOWN) for texts in (our_texts, their_texts)]
-            if key == "ms":
-                values = [scales or "1" for scales in values]
-            if values[0] == values[1] or key == "maps" or UNKNOWN in values:
+            our_text, their_text = our_texts.get(key, UNKNOWN), their_texts.get(key, UNKNOWN)
+            if key == "ms":  # a single call is scale 1
+                our_text, their_text = our_text or "1", their_text or "1"
+            if our_text == their_text or key == "maps" or UNKNOWN in (our_text, their_text):
                 continue
             is_unused = word.fields and unused.issuperset(word.fields)
             severity = Severity.IGNORED if is_unused else word.severity
-            if key == "tol" and len({text.partition(",")[0] for text in values}) == 1:
-                # Only further tolerances differ
+            if key == "tol" and our_text.partition(",")[0] == their_text.partition(",")[0]:
                 severity = min(severity, Severity.SAID, key=[*Severity].index)
-            name = _field_name(key, word)
-            differences.append(Difference(name, values[0], values[1], severity, word.cost))
-        for name, pair in p.changed(q).items() if p.stated and q.stated else ():
-            spellings = {name, name.rpartition(".")[0]}
+            differences.append(
+                Difference(_field_name(key, word), our_text, their_text, severity, word.cost)
+            )
+        if not (p.stated and q.stated):
+            return differences
+        for name, (our_value, their_value) in p.changed(q).items():
+            spellings = {name, name.rpartition(".")[0]}  # METRIC.OPTION, METRIC
             if not spellings & WORDED:
-                values = list(map(_format_value, pair))
                 severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
-                differences.append(Difference(name, values[0], values[1], severity))
+                our_text, their_text = _format_value(our_value), _format_value(their_value)
+                differences.append(Difference(name, our_text, their_text, severity))
         return differences
 
     def decode(self) -> list[tuple[str, str]]:
-        """Return each word of the line, in order, with a sentence that explains the word.
+        """Return each word of the line, in order, with a sentence on its meaning.
 
         Examples
         --------
@@ -220,22 +257,25 @@ class Signature:
         gt:fa86 - The fingerprint of the ground truth begins with fa86.
         ann:all - All annotators count.
         """
-        caption_of = captions(self.protocol)
         meanings = [f"Computed with version {self.version} of bsdsbench."]
-        for key, text in self.texts().items():
-            word = WORDS.get(key)
-            if key in self.named:
-                meanings.append(f"The option {key} is {json.loads(text)}.")
-            elif word is None:
-                meanings.append(f"A setting that differs from the preset: {key}={text}.")
-            elif text == UNKNOWN:
-                meanings.append(f"Not known: {word.title}.")
-            else:
-                names = {**word.names, **AP_RULES, **ODS_RULES, self.set: self._images()}
-                phrase = names.get(text) or caption_of.get("".join(word.fields[:1]), text)
-                meaning = word.meaning.format(value=text, words=phrase)
-                meanings.append(meaning[0].upper() + meaning[1:])
+        meanings += [self._meaning(key, text) for key, text in self.texts().items()]
         return list(zip(self.words(), meanings, strict=True))
+
+    def _meaning(self, key: str, text: str) -> str:
+        """Explain a word in a sentence. `key` is the key of a word, or the name of a setting."""
+        if key in self.named:
+            return f"The option {key} is {json.loads(text)}."
+        if key not in WORDS:
+            return f"A setting that differs from the preset: {key}={text}."
+        word = WORDS[key]
+        if text == UNKNOWN:
+            return f"Not known: {word.title}."
+        phrases = {**word.names, **AP_RULES, **ODS_RULES, self.set: self._images()}
+        phrase = phrases.get(text)
+        if phrase is None and word.fields:
+            phrase = captions(self.protocol).get(word.fields[0])
+        meaning = word.meaning.format(value=text, words=phrase or text)
+        return meaning[0].upper() + meaning[1:]
 
     def _images(self) -> str:
         """Describe the images in words: "all 200 images of bsds500-test"."""
@@ -245,10 +285,12 @@ class Signature:
             return f"images of {name if n_in_set else 'a set that is not named'}"
         if not n_in_set:
             return f"{n} images of a set without a name"
-        return f"{f'all {n}' if n == n_in_set else f'{n} of the {n_in_set}'} images of {name}"
+        if n == n_in_set:
+            return f"all {n} images of {name}"
+        return f"{n} of the {n_in_set} images of {name}"
 
     def sentence(self) -> str:
-        """Return the line as a sentence for a paper."""
+        """Return the settings as a sentence for a paper."""
         caption_of = captions(self.protocol)
         phrases = []
         for key, text in self.texts().items():
@@ -257,7 +299,7 @@ class Signature:
                 phrases.append(f"matching {matching} with {caption_of['max_dist']}")
             elif key not in WORDS:
                 phrases.append(f"{key}={text}")
-            elif key != "match" and WORDS[key].fields:
+            elif key != "match" and WORDS[key].fields:  # "match" is in the phrase of "tol"
                 phrases.append(caption_of.get(WORDS[key].fields[0], text))
         annotators = " against all annotators" if self.ann == "all" else ""
         settings = f" ({'; '.join(phrases)})" if phrases else ""
@@ -299,7 +341,7 @@ class Difference:
         return self.field in Protocol.names() or "." in self.field
 
     def line(self) -> str:
-        """Return the difference in words, e.g. "tolerance: .0075d / .011d; usually ..."."""
+        """Describe the difference: "tolerance: .0075d / .011d; usually ..."."""
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
             return f"ground truth of image {self.image!r} differs{tail}"
@@ -307,7 +349,11 @@ class Difference:
         return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
 
     def fault(self) -> str:
-        """Return the line, with the name of the field if the protocols differ."""
+        """Describe the difference for an error message.
+
+        For a setting of the protocol, the text is "protocols differ in", the setting's name if the
+        line does not begin with the name, and the line.
+        """
         if not self.of_protocol:
             return self.line()
         line = self.line()
@@ -316,20 +362,25 @@ class Difference:
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """Return the preset that a protocol is named after, or bsds500."""
+    """Return the preset of the protocol's name without its star, or bsds500 for any other name."""
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
 def _format_value(value: object) -> str:
-    """Return a value as JSON, with whole floats as integers."""
+    """Return a value as JSON, with whole floats as integers. None is "none", DEFAULT "default"."""
     if value in (None, DEFAULT):
         return str(value or "none")
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
 def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
-    """Return the texts of a protocol's words. `base` is the preset that the protocol changes."""
+    """Return the texts of the words that describe a protocol, by key.
+
+    `base` is the preset that the protocol is named after. If the protocol is not fully known, all
+    texts are UNKNOWN, except that of the thresholds if they are known. Words with a usual text are
+    then left out.
+    """
     preset = f"{base.name}.{base.version}"
     unit = "d" if p.max_dist_px is None else "px"
     texts = {
@@ -350,7 +401,12 @@ def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
 
 
 def _parse_changes(texts: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of a protocol that the words of a line set. `base` names the preset."""
+    """Return the fields of a protocol that the words of a line set, by name.
+
+    `texts` are the texts of words by key. The value of "base" is the name of the preset that the
+    fields change. If a text is UNKNOWN, the name of the protocol becomes UNSTATED_GRID (thresholds)
+    or UNSTATED (any other word).
+    """
     changes: dict[str, Any] = {}
     for key, text in texts.items():
         if key in NO_FIELDS:
@@ -365,7 +421,11 @@ def _parse_changes(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of a protocol that a word's text sets. Raises ProtocolError."""
+    """Return the fields of a protocol, by name, that a word's text sets.
+
+    For "proto" the only entry is "base", the name of the preset. Raises ProtocolError for a preset
+    of another version, and for a tolerance of another form.
+    """
     if key == "proto":
         name, _, version = text.rpartition(".")
         current = Protocol.preset(name).version
@@ -394,24 +454,27 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:
-    """Convert texts such as "max_dist=0.011" to changes for `Protocol.replace`.
+    """Convert texts FIELD=VALUE to changes for `Protocol.replace`.
 
-    The name may have a table, as in "nms_params.radius=2". A value is TOML, or else a text, or a
-    list if the text has commas. Raises ProtocolError for an item without "=", and for a field given
-    twice.
+    - "max_dist=0.011" changes a field: {"max_dist": 0.011}
+    - "nms_params.radius=2" changes an entry of a field: {"nms_params": {"radius": 2}}
+    - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
+
+    A value is TOML, or else a text, or a list if the text has commas. Raises ProtocolError for a
+    text of another form, and for a field that is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
         key, equals, text = (piece.strip() for piece in item.partition("="))
-        table_name, _, name = key.rpartition(".")
-        field_name, name = (piece.replace("-", "_") for piece in (table_name, name))
+        prefix, _, name = key.rpartition(".")
+        table_name, name = prefix.replace("-", "_"), name.replace("-", "_")
         if not (equals and name and text) or key.startswith("."):
             raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
-        path: list[str] = []
-        if field_name in Protocol.names():
-            path = [field_name]
-        elif table_name:
-            path = ["options", table_name]
+        path: list[str] = []  # keys of the nested table that holds the value
+        if table_name in Protocol.names():
+            path = [table_name]
+        elif prefix:
+            path = ["options", prefix]
         table: Any = changes
         for step in path:
             table = table.setdefault(step, {}) if isinstance(table, dict) else None
@@ -422,13 +485,19 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert a value of TOML, or return the text. A comma makes a list. The zero before a decimal
-    point may be missing. Infinite and NaN values stay texts.
+    """Convert the text of a value.
+
+    - TOML, in which the zero before a decimal point may be missing: its value, but infinite and NaN
+      values stay texts
+    - a text with commas, but without brackets, braces or quotes: a list of converted items
+    - any other text: the text
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
         value = parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
     except (ValueError, RecursionError):
         items = [] if set(text) & set("[]{}\"'") else text.split(",")
-        return [_parse_value(i.strip()) for i in items] if len(items) > 1 and all(items) else text
+        if len(items) > 1 and all(items):
+            return [_parse_value(item.strip()) for item in items]
+        return text
     return text if isinstance(value, float) and not math.isfinite(value) else value

@@ -49,7 +49,7 @@ class Task:
     version: int = option(1, "Raised when set, protocol or metric change.", _COUNT)
     fingerprint: str | None = option(
         None,
-        "Fingerprint of the ground truth; without one, the set is checked by ids and their number.",
+        "Fingerprint of the ground truth; by default the set is checked by its ids.",
         accepting(
             lambda v: v is None or bool(re.fullmatch("[0-9a-f]{16}", str(v))),
             "16 hex digits, as `bsdsbench data check` prints them",
@@ -57,14 +57,14 @@ class Task:
     )
     ids: tuple[str, ...] = option(
         (),
-        "The images of the task, where they are a part of a larger set; replaces a split file.",
+        "Images of the task, if they are a part of a larger set; replaces a split file.",
         each(lambda v: isinstance(v, str), 0, 10**9, "a list of text"),
     )
     images: int | None = field(
         default=Factory(lambda task: len(task.ids) or None, takes_self=True),
         validator=optional(_COUNT),
     )
-    page: str = option("", "The set's page in `datasets/`.", _TEXT)
+    page: str = option("", "Page of the set in `datasets/`.", _TEXT)
     needs: str = option("", "The ground truth that is needed.", _TEXT)
 
     @property
@@ -73,20 +73,26 @@ class Task:
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields as plain values, without empty ones."""
+        """Return the fields as plain values by name, without empty fields."""
         return {k: v for k, v in asdict(self).items() if v not in (None, "", [])}
 
     @classmethod
     def from_mapping(cls, values: object) -> Task:
-        """Build a task from field values. Raises DataError if `name` or `protocol` is missing."""
+        """Build a task from field values by name.
+
+        Raises DataError if `name` or `protocol` is missing, and for unknown names or wrong values.
+        """
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
-            known = ", ".join(f.name for f in fields(cls))
+            known = ", ".join(field.name for field in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
         return record_of(cls, values, f"task {clip(str(values['name']), 60)}:")
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """Return a Task unchanged, a task of the package by name, or the task in a .toml file."""
+        """Return a Task unchanged, the task in a .toml file, or a task of the package by its name.
+
+        Raises DataError for an unknown name, and FileFormatError if the file is not TOML.
+        """
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
@@ -100,7 +106,9 @@ class Task:
         return tasks()[text]
 
     def describe(self) -> str:
-        """Describe metric, protocol, number of images and the check of the set in one line."""
+        """Describe the task in one line: metric, protocol, number of images, and how its set is
+        checked.
+        """
         count = f"{self.images} images" if self.images else "number of images not stated"
         check = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         check += ", a list of ids" if self.ids else ""

@@ -34,7 +34,8 @@ from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import OfficialTables
-from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
+from bsdsbench.protocol.thresholds import even_thresholds
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean

@@ -17,12 +17,12 @@ from bsdsbench.protocol.fields import in_use
 from bsdsbench.protocol.protocol import (
     NMSParams,
     Protocol,
-    even_thresholds,
     preset_names,
     preset_text,
 )
 from bsdsbench.protocol.signature import Signature, parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.protocol.thresholds import even_thresholds
 from tests.helpers.runs import call, refused
 
 NAMES = preset_names()
