@@ -21,15 +21,20 @@ _MODULES = (
     "bsdsbench.protocol.presets",
     "bsdsbench.results.evaluation",
 )
-_CODE = "from bsdsbench.plotting.beside import _draw_named; _draw_named()"
+_CODE = "from bsdsbench.plotting.beside import _draw_from_stdin; _draw_from_stdin()"
 
 
 @contextmanager
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
-    """Yield a function that starts drawing pr.png and pr.svg of the run saved in `out`.
+    """Start a child process for the plots of the run that will be saved in `out`.
 
-    The plots are complete when the `with` block ends. If the child process fails, they are drawn in
-    this process. If `out` is None, nothing is drawn.
+    Yields a function without arguments. Call it when the run is saved: the child, which has
+    imported matplotlib meanwhile, then draws pr.png and pr.svg into `out`. The `with` block ends
+    when the plots are complete.
+
+    - If `out` is None, no child is started and the function does nothing.
+    - If the child fails, the plots are drawn in this process at the end of the block.
+    - If the block raises an exception before the function was called, the child is killed.
     """
     if not out:
         yield lambda: None
@@ -60,10 +65,11 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
         _draw(out)
 
 
-def _draw_named() -> None:
-    """Draw the run in the folder that standard input names. This is the child process.
+def _draw_from_stdin() -> None:
+    """Draw the run in the folder whose path is read from standard input, and exit.
 
-    The modules are imported first, while the parent process still counts.
+    This is the child process of `plots_beside`. It imports the modules first, while the parent
+    process evaluates, and then waits until the parent writes the path.
     """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:

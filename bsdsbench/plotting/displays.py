@@ -1,15 +1,9 @@
-"""Displays of one curve each, in the manner of scikit-learn.
-
-The constructor takes arrays. `plot(ax=None)` draws the curve and returns the display;
-`from_predictions` and `from_evaluation` draw at once. Drawing sets the attributes `ax_`, `figure_`
-and the artists `line_`, `point_` and `chance_`. Several displays on the same axes get different
-colours. Empty axes get limits and labels; other axes keep theirs.
-"""
+"""Displays of PR, F, ROC and DET curves."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,254 +13,48 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, given_word
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
-from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
+from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.style import (
-    GREY,
-    add_title,
-    draw_iso_f,
-    legend,
-    marker_scale,
-    new_axes,
-    next_style,
-    prepare_layout,
-    style,
-    untouched,
-)
+from bsdsbench.plotting.curve_display import ROOM, CurveDisplay, Drawing
+from bsdsbench.plotting.style import draw_iso_f
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_beta, ratio
 
-_D = TypeVar("_D", bound="CurveDisplay")
-# Axes extend so far beyond 0 and 1 that a curve along an edge is drawn in full width
-_ROOM = 0.01
-_EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
-_DOT = {**_EDGE, "marker": "o", "markersize": 5}
-_STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
 _RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none"}
 _RING |= {"clip_on": False, "label": "negatives ranked first"}
 # Number of positives for which lines between whole TPs look like the curve
 _SMOOTH_POSITIVES = 500
 # Ticks of normal-deviate axes
 _RATE_TICKS = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
-_MAX_DOTS = 40  # a curve of more points is drawn without dots
-
-ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes that `plot` sets
-
-
-class Drawing(NamedTuple):
-    """What a display draws.
-
-    x, y : the curve; chance : x and y of the line of a random ranking
-    point : the marked point; dots : x and y of the dots on the curve, default all its points
-    """
-
-    x: F8
-    y: F8
-    chance: tuple[Any, Any] | None
-    point: tuple[float, float] | None
-    dots: tuple[F8, F8] | None = None
-
-
-class CurveDisplay:
-    """Base class of displays. It checks the arrays, draws the curve and makes the legend."""
-
-    name: str = ""
-    best: OperatingPoint | None = None
-    #: title of a figure with this curve only
-    title: str = ""
-    #: False if no line joins the points, because the curve has no order
-    joined: bool = True
-    #: displays with different kinds have different axes, so they cannot share a figure
-    kind: str = ""
-    #: style of the marked point
-    marker_style = _STAR
-    #: names of the two array fields
-    arrays: tuple[str, str]
-    #: labels of the two axes
-    axes: tuple[str, str]
-    #: how far the axes extend beyond 0 and 1
-    room: float = _ROOM
-    #: height of a new figure in inches, and its width in heights
-    size = 4.4, 1.0
-    #: axes of `bsdsbench.curves` that have the rates of the two fields
-    space: AxesKind
-    #: True if the points are marked by dots
-    dotted: bool = False
-    #: the weight of recall in the lines of equal F
-    beta2: float = 1.0
-    #: x and y of the original points if interpolated points are drawn too
-    original_points: tuple[F8, F8] | None = None
-    #: function from labels and scores to a curve
-    curve_of: Any
-    #: name of the field whose number is in the legend
-    number = ""
-    #: the figure of a constructor that draws; a later `plot` closes it
-    _first_figure: Any = None
-
-    def __post_init__(self) -> None:
-        """Convert the arrays to float64. Raises DataError if their lengths differ."""
-        sizes = []
-        for name in self.arrays:
-            values = np.asarray(getattr(self, name), np.float64).ravel()
-            setattr(self, name, values)
-            sizes.append(str(values.size))
-        if len({*sizes}) > 1:
-            lengths = f"{', '.join(self.arrays)}: {' and '.join(sizes)} values"
-            raise DataError(f"{lengths}, expected as many")
-
-    @classmethod
-    def from_predictions(
-        cls: type[_D],
-        labels: ArrayLike,
-        scores: ArrayLike,
-        name: str = "",
-        *,
-        ax: Axes | None = None,
-        **options: object,
-    ) -> _D:
-        """Draw the curve of labels and scores (N,), and return the display.
-
-        `ax` is as for `plot`. `options` are further arguments of the display, or options of the
-        function in `bsdsbench.curves` that makes the curve, such as `pr`.
-        """
-        display_keys = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
-        arguments = {key: options.pop(key) for key in display_keys}
-        curve = cls.curve_of(labels, scores, **options)
-        return cls.from_curve(curve, name, **arguments)._draw_now(ax)
-
-    @classmethod
-    def of_run(cls: type[_D], run: Evaluation, name: str | None, metric: str | None) -> _D:
-        """Return the display of a run without drawing it. Raises DataError if it has no curve."""
-        raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
-
-    @classmethod
-    def from_evaluation(
-        cls: type[_D],
-        run: Evaluation,
-        name: str | None = None,
-        metric: str | None = None,
-        *,
-        ax: Axes | None = None,
-        **line: object,
-    ) -> _D:
-        """Draw the curve of a run, and return the display.
-
-        `metric` is by default the run's first metric with a curve. `ax` and `line` are as for
-        `plot`. Raises DataError if the run or the metric has no curve.
-        """
-        return cls.of_run(run, name, metric)._draw_now(ax, **line)
-
-    def _draw_now(self: _D, ax: Axes | None, **line: Any) -> _D:
-        """Plot the display and return it. A new figure is closed if `plot` is called again."""
-        self.plot(ax, **line)
-        self._first_figure = self.figure_ if ax is None else None
-        return self
-
-    @classmethod
-    def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: object) -> _D:
-        """Return the display of any curve of the package: of samples, points, a hull, a score.
-
-        `arguments` are further arguments of the display, and override the fields of the curve.
-        Raises DataError if `curve` is not a curve, or if these axes need totals that it lacks.
-        """
-        curve = to_space(curve, cls.space)
-        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-        fields_of_curve = {key: getattr(curve, key) for key in names if hasattr(curve, key)}
-        display = cls(**{**fields_of_curve, "name": name, **arguments})
-        if isinstance(curve, CurvePoints):
-            display.dotted = curve.thresholds.size <= _MAX_DOTS
-            display.joined = curve.is_curve
-        return display
-
-    def _drawing(self) -> Drawing:
-        """Return what `plot` draws. Each subclass defines it."""
-        raise NotImplementedError
-
-    def _prepare(self, ax: Axes) -> None:
-        """Set the scales and limits of empty axes."""
-        ax.set(xlim=(-self.room, 1 + self.room), ylim=(-self.room, 1 + self.room))
-
-    @property
-    def label(self) -> str:
-        """Return the text in the legend: the name with the best F or another number."""
-        if self.best is not None:
-            return f"[F={self.best.f:.3f}] {self.name}".strip()
-        value = getattr(self, self.number, None)
-        if value is None or np.isnan(value):
-            return self.name
-        text = f"{self.number.upper()} {value:.3f}"
-        return f"{self.name} ({text})" if self.name else text
-
-    def plot(self: _D, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> _D:
-        """Draw the curve on `ax` or on a new figure, and return the display.
-
-        chance : also draw the line of a random ranking
-        line : arguments of `Axes.plot` for the curve
-        """
-        if self._first_figure is not None:
-            import matplotlib.pyplot as plt
-
-            plt.close(self._first_figure)
-            self._first_figure = None
-        with style():
-            is_empty = ax is None or untouched(ax)
-            if ax is None:
-                ax = new_axes(*self.size)
-            else:
-                prepare_layout(ax)
-            self.ax_ = ax
-            self.figure_ = ax.figure.figure
-            ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
-            ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
-            if is_empty:
-                self._prepare(ax)
-            if self.title:
-                add_title(ax, self.name, self.title)
-            line_style = {**next_style(ax), "label": self.label or None}
-            if not self.joined:
-                line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
-            x, y, chance_line, point, dots = self._drawing()
-            self.chance_ = self.point_ = None
-            if chance and chance_line:
-                dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
-                (self.chance_,) = ax.plot(*chance_line, color=GREY, **dashes)
-            (self.line_,) = ax.plot(x, y, **{**line_style, **line})
-            color = self.line_.get_color()
-            if self.dotted and self.joined:
-                ax.plot(*(dots or (x, y)), color=color, linestyle="none", zorder=3, **_DOT)
-            if point:
-                shape = self.marker_style if self.best is None else _DOT
-                marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **shape}
-                marker["markersize"] *= marker_scale()
-                (self.point_,) = ax.plot(*point, **marker)
-            if self.label:
-                legend(ax, ax.lines)
-        return self
 
 
 @dataclass(eq=False, repr=False)
 class PRCurveDisplay(CurveDisplay):
-    """A precision-recall curve of a run or of a ranking, with lines of equal F.
+    """The precision-recall curve of a run or of a ranking, with lines of equal F.
 
-    Between the points of a ranking, from the first score on, counts are interpolated linearly
-    (Davis and Goadrich 2006). A ring marks a curve whose highest scores are negatives.
+    `from_predictions` and `from_curve` interpolate counts linearly between the points of a ranking
+    (Davis and Goadrich 2006). A ring at (0, 0) marks a ranking whose highest scores are negatives.
 
     Parameters
     ----------
     recall, precision : array_like
-        (K,) in the order of the curve.
-    name, title : str
-        Texts for the legend, and over a figure that has this curve alone.
+        (K,), in the order of the curve.
+    name : str
+        Text for the legend.
+    title : str
+        Title of a figure that has this curve alone.
     best : OperatingPoint or None
-        The point to mark.
-    ap, chance : float or None
-        The AP of a ranking, for the legend, and the precision of a random ranking.
+        The point to mark, such as the ODS point of a run. Its F is shown in the legend.
+    ap : float or None
+        The average precision of a ranking, shown in the legend.
+    chance : float or None
+        The precision of a random ranking, drawn as a horizontal line.
     auc : float or None
-        The area of a curve of points, which has no AP, for the legend.
+        The area under a curve of points, which has no AP, shown in the legend.
 
     Raises
     ------
@@ -298,9 +86,10 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> PRCurveDisplay:
-        """Return the display of a run's curve with its ODS point.
+        """Return the display of a run's curve with its ODS point, without drawing it.
 
-        Raises DataError if the run or the metric has no curve.
+        `name` is by default the run's name, `metric` the run's first metric with a curve. Raises
+        DataError if the run or the metric has no curve.
         """
         score = run.score(metric_with_curve(run, metric))
         curve = score["curve"]
@@ -312,50 +101,54 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_published(cls, published: PublishedResult) -> PRCurveDisplay:
-        """Return the display of a published result. Raises DataError if it has no stored curve."""
-        if (curve := published.curve) is None:
+        """Return the display of a published result with its ODS point, without drawing it.
+
+        Raises DataError if the package stores no curve of it.
+        """
+        curve = published.curve
+        if curve is None:
             raise DataError(f"published {published.key!r}: no curve is stored, expected one with")
         return cls(curve.recall, curve.precision, name=published.label, best=curve.ods)
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> PRCurveDisplay:
-        """Return the display of any curve, with its areas in the title and interpolated points."""
-        form = to_space(curve, "pr")
-        if isinstance(form, CurvePoints) and form.is_curve and not np.isnan(form.area):
-            title = f"AUC (counts interpolated) {100 * form.area:.1f} %"
-            scale = np.ceil(_SMOOTH_POSITIVES / form.positives)
-            points = interpolate_pr(form.tp * scale, form.fp * scale, form.positives * scale)
-            display = super().from_curve(
-                form, name, **{**points._asdict(), "title": title, **arguments}
-            )
-            display.original_points = form.recall, form.precision
-            display.number = "auc"
-            display.auc = form.area
-            return display
-        if not isinstance(form, PRResult):
-            return super().from_curve(form, name, **arguments)
-        interpolated = {}
-        rule, area = "trapezoids", form.auc
-        has_predictions = form.tp + form.fp > 0
-        # The precision of an envelope, or for another prior, is not that of the counts
-        precision = ratio(form.tp, form.tp + form.fp)
-        if form.positives and np.allclose(
-            form.precision[has_predictions], precision[has_predictions]
-        ):
-            interpolated = interpolate_pr(form.tp, form.fp, form.positives)._asdict()
-            rule = "counts interpolated"
-            area = davis_goadrich_area(form.tp, form.fp, form.positives)
-        areas = {"AP": form.ap, f"AUC ({rule})": area, "AP11": form.ap_11}
-        texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
-        return super().from_curve(
-            form, name, **{**interpolated, "title": ", ".join(texts), **arguments}
+        """Return the display of any curve of the package without drawing it.
+
+        - points with totals that form a curve: counts are interpolated between the points, which
+          get dots, and the area is shown in title and legend
+        - a ranking: counts are interpolated if the precision is that of the counts, and AP, area
+          and 11-point AP are shown in the title
+        - any other curve: as it is
+
+        `arguments` set fields of the display. Raises DataError as the base class does.
+        """
+        converted = to_space(curve, "pr")
+        if isinstance(converted, PRResult):
+            ranking_fields = _ranking_fields(converted)
+            return super().from_curve(converted, name, **{**ranking_fields, **arguments})
+        if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
+            return super().from_curve(converted, name, **arguments)
+        scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
+        interpolated = interpolate_pr(
+            converted.tp * scale, converted.fp * scale, converted.positives * scale
         )
+        title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
+        display = super().from_curve(
+            converted, name, **{**interpolated._asdict(), "title": title, **arguments}
+        )
+        display.original_points = converted.recall, converted.precision
+        display.number = "auc"
+        display.auc = converted.area
+        return display
 
     def _drawing(self) -> Drawing:
-        """Return the curve, with the best point of a run or the chance line of a ranking.
+        """Return the curve with its marks.
 
-        Points of a run that match no pixel are left out. A ring at (0, 0) marks a ranking whose
-        highest scores are negatives.
+        - with a best point (a run): the curve without points at (0, 0), which match no pixel, and
+          the best point
+        - with `chance` (a ranking): the curve, the chance line, and a ring at (0, 0) if the highest
+          scores are negatives
+        - otherwise: the curve alone
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -369,18 +162,40 @@ class PRCurveDisplay(CurveDisplay):
         return Drawing(recall, precision, chance_line, ring, self.original_points)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the limits, and draw the lines of equal F."""
-        self.room = 0.0 if self.chance is None else _ROOM
+        """Set the limits of `ax`, which is empty, and draw the lines of equal F."""
+        self.room = 0.0 if self.chance is None else ROOM
         super()._prepare(ax)
         draw_iso_f(ax, self.beta2)
 
 
+def _ranking_fields(curve: PRResult) -> dict[str, Any]:
+    """Return the fields of a PRCurveDisplay of a ranking that are not fields of `curve`.
+
+    "title" has the AP, the area and the 11-point AP in percent. "recall" and "precision" are
+    interpolated linearly in counts. They are missing, and the area is that of trapezoids, if the
+    precision is not that of the counts: if it is an envelope, if it is for another prior, or
+    without positives.
+    """
+    interpolated = {}
+    rule, area = "trapezoids", curve.auc
+    has_predictions = curve.tp + curve.fp > 0
+    precision = ratio(curve.tp, curve.tp + curve.fp)
+    is_of_counts = np.allclose(curve.precision[has_predictions], precision[has_predictions])
+    if curve.positives and is_of_counts:
+        interpolated = interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
+        rule = "counts interpolated"
+        area = davis_goadrich_area(curve.tp, curve.fp, curve.positives)
+    areas = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
+    texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
+    return {**interpolated, "title": ", ".join(texts)}
+
+
 @dataclass(eq=False, repr=False)
 class FThresholdDisplay(CurveDisplay):
-    """A curve of F over threshold.
+    """The curve of F over the threshold.
 
-    thresholds, f : (T,)
-    best : the point to mark, or None
+    thresholds, f : the points of the curve, (T,) each
+    best          : the point to mark, or None
     """
 
     arrays, axes, room = ("thresholds", "f"), ("Threshold", "F-measure"), 0.0
@@ -395,9 +210,11 @@ class FThresholdDisplay(CurveDisplay):
     def of_run(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> FThresholdDisplay:
-        """Return the display of a run's F at each threshold, with its ODS point.
+        """Return the display of a run's F at each threshold with its ODS point, without drawing it.
 
-        Raises DataError if the run has no curve, or is a reference run of segmentations.
+        `name` is by default the run's name, `metric` the run's first metric with a curve. Raises
+        DataError if there is no curve, or if the run is a reference run of segmentations, whose
+        points have no thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -409,7 +226,7 @@ class FThresholdDisplay(CurveDisplay):
         return cls(curve.thresholds, f, name=name or run.name, best=best)
 
     def _drawing(self) -> Drawing:
-        """Return the curve, and the best point if its threshold is known."""
+        """Return the curve, with the best point as marked point if its threshold is known."""
         point = None
         if self.best and self.best.threshold is not None:
             point = self.best.threshold, self.best.f
@@ -423,13 +240,15 @@ class ROCCurveDisplay(CurveDisplay):
     Parameters
     ----------
     fpr, tpr : array_like
-        (K,) along the curve.
+        (K,), in the order of the curve.
     name : str
-        In the legend.
-    auc, eer : float or None
-        The area, for the legend, and the equal error rate, for the star.
+        Text for the legend.
+    auc : float or None
+        The area under the curve, shown in the legend.
+    eer : float or None
+        The equal error rate, marked by the star.
     kind : str
-        X axis, then y axis: "fptp", "tntp", "tptn", "fpfn" as in VLFeat; see `curves.roc`.
+        The axes, x before y, such as "fptp" (x: FPR, y: TPR); see `plot` of `curves.roc`.
 
     Raises
     ------
@@ -456,7 +275,10 @@ class ROCCurveDisplay(CurveDisplay):
     kind: Variant = "fptp"
 
     def __post_init__(self) -> None:
-        """Check the kind and the arrays, and label the axes by the names of the rates."""
+        """Check the kind and the arrays, and set the labels of the axes to the names of the rates.
+
+        Raises DataError if the kind is unknown, or if the arrays differ in length.
+        """
         kind = given_word(self.kind, "kind", VARIANTS)
         x_rate, y_rate = kind[:2], kind[2:]
         self.axes = RATE_NAMES[x_rate][0].capitalize(), RATE_NAMES[y_rate][0].capitalize()
@@ -464,12 +286,19 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> ROCCurveDisplay:
-        """Return the display of any curve, by default on the axes that the curve was made for."""
+        """Return the display of any curve of the package without drawing it.
+
+        The default of `kind` is the option `plot` with which `curves.roc` made the curve. Raises
+        DataError as the base class does.
+        """
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, the diagonal, and the EER as marked point."""
+        """Return the curve on the axes of `kind`, the diagonal, and the EER as marked point.
+
+        Random rankings lie on the rising diagonal if the rates of both axes rise together.
+        """
         eer = np.nan if self.eer is None else self.eer
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         rates_at_eer = {"fp": eer, "tp": 1 - eer, "tn": 1 - eer, "fn": eer}
@@ -482,22 +311,22 @@ class ROCCurveDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class DETCurveDisplay(CurveDisplay):
-    """Miss rate against false alarm rate, on normal-deviate axes or (VLFeat) log-log axes.
+    """A DET curve: miss rate over false alarm rate, on normal-deviate or log-log axes.
 
-    Normal scores of both classes give a straight line on normal-deviate axes. Rates of 0 and 1
-    lie at infinity: the axes end just beyond the smallest rate that the curve can have. A star
-    marks the equal error rate.
+    If the scores of both classes are normally distributed, the curve is a straight line on
+    normal-deviate axes. Rates of 0 and 1 lie at infinity on them, so the axes end at a power of ten
+    below the smallest rate of the curve. A star marks the equal error rate.
 
     Parameters
     ----------
     fpr, fnr : array_like
-        (K,) along the curve.
+        (K,), in the order of the curve.
     name : str
-        In the legend.
+        Text for the legend.
     eer : float or None
-        The equal error rate, for the legend and the star.
+        The equal error rate, shown in the legend and marked by the star.
     scale : str
-        "normal" or "log".
+        "normal", or "log" as in VLFeat.
 
     Raises
     ------
@@ -523,9 +352,11 @@ class DETCurveDisplay(CurveDisplay):
     scale: Literal["normal", "log"] = "normal"
 
     def __post_init__(self) -> None:
-        """Check the scale and the arrays, and set `lowest`, the lower limit of both axes.
+        """Check the scale and the arrays, and set the labels and the lower limit of the axes.
 
-        `lowest` is a power of ten below all rates of the curve other than 0 and 1.
+        `lowest`, the lower limit, is the largest power of ten that is not above any rate r or 1 - r
+        of the curve, apart from 0 and 1, but at least 1e-9. Raises DataError if the scale is
+        unknown, or if the arrays differ in length.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
@@ -537,10 +368,13 @@ class DETCurveDisplay(CurveDisplay):
         self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, the line of a random ranking, and the EER as marked point."""
+        """Return the curve, the chance line fnr = 1 - fpr, and the EER as marked point.
+
+        Rates of 0 and 1 are moved just outside the axes. An EER of 0 or 1 is not marked.
+        """
         from scipy.special import ndtr
 
-        low = self.lowest / 4  # rates of 0 and 1 lie just outside the axes
+        low = self.lowest / 4
         chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x = np.clip(self.fpr, low, 1 - low)
@@ -548,7 +382,7 @@ class DETCurveDisplay(CurveDisplay):
         return Drawing(x, y, (chance, 1 - chance), star)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the scale and limits of both axes, and ticks in percent on normal axes."""
+        """Set the scale and limits of `ax`, which is empty, and on normal axes ticks in percent."""
         low = self.lowest
         if self.scale == "log":
             ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
@@ -565,9 +399,9 @@ class DETCurveDisplay(CurveDisplay):
 
 
 def _deviate(rate: ArrayLike) -> F8:
-    """Return the normal deviate of a rate.
+    """Return the normal deviate of rates, the inverse of the standard normal distribution.
 
-    Rates are clipped, because matplotlib also asks for limits outside (0, 1).
+    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also asks for limits outside (0, 1).
     """
     from scipy.special import ndtri  # takes a tenth of a second, and PR curves do not need it
 
@@ -575,21 +409,25 @@ def _deviate(rate: ArrayLike) -> F8:
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return the weight of recall in F for a metric with a curve, 1 if it has no such option."""
+    """Return beta^2, the weight of recall in F, of `metric` or of the run's first with a curve.
+
+    It is 1 if the metric has no option for it. Raises DataError if there is no curve.
+    """
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
     return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
-    """Return `metric`, or the run's first metric that has a curve.
+    """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
-    Raises DataError if `metric`, or every metric of the run, lacks a precision-recall curve.
+    The metrics of `run.with_curve` come first, then other metrics whose score holds a curve, by
+    name. Raises DataError if `metric`, or every metric of the run, lacks a curve.
     """
-    has_pr_curve = {
+    with_pr_curve = {
         name for name in run.metrics if isinstance(run.score(name).get("curve"), PRCurve)
     }
-    candidates = (*run.with_curve, *sorted(has_pr_curve.difference(run.with_curve)))
+    candidates = (*run.with_curve, *sorted(with_pr_curve.difference(run.with_curve)))
     if not candidates or (metric and metric not in candidates):
         wanted = metric or ", ".join(run.metrics)
         expected = ", ".join(candidates) or "a metric with a precision-recall curve"

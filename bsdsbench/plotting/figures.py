@@ -31,23 +31,21 @@ from bsdsbench.curves.points import AnyCurve, AxesKind, meeting, points_of
 from bsdsbench.curves.ranked import Variant
 from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.metrics import registry
+from bsdsbench.plotting.curve_display import ARTISTS, CurveDisplay
 from bsdsbench.plotting.displays import (
-    ARTISTS,
-    CurveDisplay,
     DETCurveDisplay,
     FThresholdDisplay,
     PRCurveDisplay,
     ROCCurveDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, drawn_how, method_curve
+from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, method_curve, spread_entries
 from bsdsbench.plotting.reliability_display import ReliabilityDisplay
 from bsdsbench.plotting.style import (
     HUMAN,
     curve_lines,
     draw_figure,
     figure_notes,
-    figure_width,
     font_size,
     legend,
     marker_scale,
@@ -64,8 +62,9 @@ from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
 _BOX = "box"
-_PAGE_HEIGHT = 9.0  # inches of text on a page
+_LETTER_WIDTH = 0.62  # of a letter in font sizes, an upper bound of the mean
 Runs = Sequence[Evaluation | str | Path]
+# The display class of each kind of `plot_runs` that draws curves
 DISPLAYS: dict[str, Any] = {
     "pr": PRCurveDisplay,
     "f": FThresholdDisplay,
@@ -82,32 +81,34 @@ def plot_curves(
     ax: Axes | None = None,
     chance: bool = True,
 ) -> Figure:
-    """Draw several displays of one kind on the same axes, with different colours and a legend.
+    """Draw several displays on the same axes, with different colours and a legend.
 
-    path : also write the figure to this .pdf, .svg or .png file
-    ax : draw on these axes instead of a new figure
-    chance : also draw the lines of random rankings
+    displays : at least one, all of the same class and `kind`
+    path     : also write the figure to this .pdf, .svg or .png file
+    ax       : axes to draw on, by default those of a new figure
+    chance   : also draw the lines of random rankings
 
-    Raises DataError if `displays` is empty, or if displays have different kinds.
+    The displays get the artists that `plot` sets, but DET displays keep their own lower limit.
+    Raises DataError if there are no displays, or if their classes or kinds differ.
     """
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # DET curves share the lower limit of the axes
+    # DET curves share the smallest lower limit of the axes
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
-    chance_levels = set()  # chance lines at the same level are drawn once
+    drawn_levels = set()  # chance lines at the same level are drawn once
     with style(file=path is not None):
         for display in displays:
-            level = getattr(display, "chance", None)
-            drawn_copy: Any = copy(display)  # the display keeps its own lower limit
+            chance_level = getattr(display, "chance", None)
+            drawn_copy: Any = copy(display)
             if hasattr(display, "lowest"):
                 drawn_copy.lowest = lowest
-            ax = drawn_copy.plot(ax, chance=chance and level not in chance_levels).ax_
+            ax = drawn_copy.plot(ax, chance=chance and chance_level not in drawn_levels).ax_
             for artist in ARTISTS:
                 setattr(display, artist, getattr(drawn_copy, artist))
-            chance_levels.add(level)
+            drawn_levels.add(chance_level)
         if len(displays) > 1:  # a title names the areas of a single curve
             displays[0].ax_.set_title("")
     return save(displays[0].figure_, path)
@@ -125,7 +126,7 @@ def plot_spaces(
     scale: Literal["normal", "log"] = "normal",
     look: str | None = None,
 ) -> Figure:
-    """Draw the same curves in several spaces side by side, and return the figure.
+    """Draw the same curves in several spaces side by side.
 
     Parameters
     ----------
@@ -134,22 +135,31 @@ def plot_spaces(
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
     spaces : sequence of str
-        "roc", "pr" and "det", from left to right.
+        The spaces to draw, from left to right: "roc", "pr" or "det".
     hull : bool
-        Also draw the hull of each curve, dashed. In PR space it is the achievable curve.
+        Also draw the convex hull of each curve in ROC space, dashed. In PR space it becomes the
+        achievable curve.
     crossed : bool
         Mark the points at which two curves cross.
     chance : bool
         Draw the line of a random ranking.
-    plot, scale : str
-        The axes of ROC (see `curves.roc`) and of DET.
+    plot : str
+        The axes of ROC space, x before y, as in `curves.roc`.
+    scale : str
+        The axes of DET space, "normal" or "log".
     look : optional
         See `bsdsbench.plotting.style.style`.
+
+    Returns
+    -------
+    Figure
+        One axes per space.
 
     Raises
     ------
     DataError
-        If `curves` is empty, a space cannot show a curve, or the suffix of `path` is unknown.
+        If `curves` is empty, if a curve lacks what a space needs, or if the suffix of `path` is
+        unknown.
 
     Examples
     --------
@@ -161,15 +171,17 @@ def plot_spaces(
     with style(look, path is not None):
         row = new_row(len(spaces))
         for ax, space in zip(row, spaces, strict=True):
-            arguments: Any = {"roc": {"kind": plot}, "det": {"scale": scale}}.get(space, {})
+            options_of_space: dict[str, Any] = {"roc": {"kind": plot}, "det": {"scale": scale}}
+            options = options_of_space.get(space, {})
             make_display = _IN_SPACE[space].from_curve
-            displays = [make_display(curve, name, **arguments) for name, curve in curves.items()]
+            displays = [make_display(curve, name, **options) for name, curve in curves.items()]
             plot_curves(displays, ax=ax, chance=chance)
             if hull:
+                kind_of_hull = "achievable" if space == "pr" else "hull"
                 for display, curve in zip(displays, curves.values(), strict=True):
-                    name = f"{display.name}: {'achievable' if space == 'pr' else 'hull'}"
+                    name = f"{display.name}: {kind_of_hull}"
                     dashed: Any = {"color": display.line_.get_color(), "linestyle": (0, (5, 2))}
-                    hull_display = make_display(points_of(curve).hull(), name, **arguments)
+                    hull_display = make_display(points_of(curve).hull(), name, **options)
                     hull_display.plot(ax, chance=False, **dashed)
             crossings = _crossings(list(curves.values()), space, plot) if crossed else []
             if crossings:
@@ -183,7 +195,10 @@ def plot_spaces(
 def _crossings(
     curves: Sequence[AnyCurve], space: AxesKind, plot: Variant
 ) -> list[tuple[float, float]]:
-    """Return (x, y) of all points at which two of the curves cross, on the axes of a space."""
+    """Return the points (x, y) at which any two of the curves cross, on the axes of a space.
+
+    `plot` names the axes if the space is "roc", x before y.
+    """
     crossings: list[tuple[float, float]] = []
     for a, b in combinations(map(points_of, curves), 2):
         points = meeting(a, b, space).places
@@ -220,40 +235,56 @@ def plot_runs(
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        Runs, or their folders, or reference runs ("ref:cob"); may be empty if `published` is given.
+        Runs, folders of runs, or names of reference runs ("ref:cob"). May be empty if `published`
+        or `methods` is not.
     names : sequence of str, optional
         A name per run, instead of the runs' own names.
     human : bool or Evaluation, optional
-        Mark human agreement on BSDS500, or the agreement in this run. By default it is marked if
-        all runs are of the test images of BSDS500.
+        True marks the human agreement on the test images of BSDS500, a run marks the agreement in
+        it, False marks nothing. By default it is marked if all runs are of these test images, or if
+        "human" is in `published`.
     published : sequence of str
         Keys of published methods with a stored curve, and "human".
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
     kind : str
-        "pr", with lines of equal F; "f", F over threshold; "tolerance", ODS over the tolerances
-        that a run was counted at; "reliability", the bins of calibration; "box", the spread of the
-        images' own scores.
+        The kind of plot:
+
+        - "pr": precision over recall, with lines of equal F
+        - "f": F over threshold
+        - "tolerance": ODS over the tolerances at which a run was counted
+        - "reliability": fraction of marked pixels over the value, of the metric calibration
+        - "box": a box plot of the scores of single images
     metric : str, optional
-        A metric with a PR curve; default: the runs' first. For "box" any metric, or METRIC.SCORE.
+        A metric with a curve of this kind, by default the first of each run. For "box" any metric,
+        or METRIC.SCORE.
     look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
-        Show AP in the legend. A published AP is shown if its rule is the AP rule of all runs.
+        Show AP in the legend. A published AP is shown only if its rule is the AP rule of all runs.
     force : bool
         Draw even if the protocols of runs differ or published results are of different images.
     labels : mapping
         Other names in the legend, by a run's name or folder or the key of a published result.
     methods : sequence of Method
-        Methods of one or more runs. Each has one colour: the mean of its curves at equal recall (or
-        threshold) with a band as wide as `spread` says ("sd", "range", "se"), or with `each_run`
-        every run's own curve, thin. The legend says which.
+        Methods of one or more runs, each drawn in one colour, see `spread` and `each_run`.
+    spread : Spread or str
+        A method of several runs is drawn as the mean of its curves at equal recall (or threshold,
+        or tolerance) with a band: "sd" or "se" for the standard deviation or error, "range" from
+        the smallest to the largest.
+    each_run : bool
+        Draw the curve of every run of a method as a thin line, instead of the mean and the band.
+
+    Returns
+    -------
+    Figure
 
     Raises
     ------
     DataError
-        If a published key is unknown or has no curve, the names do not fit the runs, or the suffix
-        of `path` is unknown; without `force` also if protocols or images differ.
+        If there is nothing to draw, if `kind` is unknown, if a published key is unknown or has no
+        curve, if a run has no curve of this kind, if the names do not fit the runs, or if the
+        suffix of `path` is unknown. Without `force` also if protocols or images differ.
     """
     if kind not in (*DISPLAYS, _BOX):
         raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {_BOX}")
@@ -281,13 +312,14 @@ def plot_runs(
         for display in published_displays:
             f = display.best.f if display.best is not None else 0.0
             entries.append(_LegendEntry(f, display.line_))
+        marked_human = human
         if human is None:
             is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
-            human = "human" in published or (bool(every_run) and is_human_task)
-        if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
-            entries.append(_draw_human_point(ax, human))
+            marked_human = "human" in published or (bool(every_run) and is_human_task)
+        if marked_human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
+            entries.append(_draw_human_point(ax, marked_human))
         entries.sort(key=itemgetter(0), reverse=True)
-        legend(ax, [*(entry.artist for entry in entries), *drawn_how(curves, kind, spread)])
+        legend(ax, [*(entry.artist for entry in entries), *spread_entries(curves, kind, spread)])
         notes = [_signatures(every_run)]
         notes += [f"{row.label}: {row.curve.describe()}" for row in rows if row.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
@@ -307,7 +339,13 @@ def _check_comparable(
     human: bool | Evaluation | None,
     force: bool,
 ) -> None:
-    """Raise DataError if the runs and published results are not comparable, unless `force`."""
+    """Raise DataError if the curves are not comparable, unless `force` is True.
+
+    - runs with each other: their protocols or images differ
+    - published results with each other: their tasks (data sets) differ, also from that of human
+      agreement if `human` is True
+    - a run with a published result: the run is not of the task
+    """
     problems = forbidden(runs)
     tasks = dict.fromkeys(row.tasks[0] for row in rows)
     if human is True:
@@ -323,7 +361,10 @@ def _check_comparable(
 def _method_curve(
     method: Method, kind: str, metric: str | None, ap: bool, spread: Spread, each_run: bool
 ) -> MethodCurve:
-    """Return the curve of a method of one or more runs, with its AP in the legend if `ap`."""
+    """Return the curve of a method, of a kind in DISPLAYS; see `method_curve`.
+
+    `metric`, `ap`, `spread` and `each_run` are those of `plot_runs`.
+    """
     displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
     aps = []
     if ap:
@@ -335,23 +376,26 @@ def _method_curve(
 def _published_displays(
     rows: Sequence[PublishedResult], ap_rules: set[str], ap: bool
 ) -> list[PRCurveDisplay]:
-    """Return the displays of published curves, with the AP in the name if `ap` is set.
+    """Return a display of each published curve, with the AP in its name if `ap` is True.
 
-    An AP is shown only if its rule is the single rule in `ap_rules`, those of the runs. Without
-    runs it is shown if all published results have the same rule.
+    ap_rules : the AP rules of all runs. An AP is shown only if this is one rule, its own. Without
+        runs it is shown if the published results have one known rule, its own.
     """
-    ap_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
+    shown_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
     displays = []
     for row in rows:
         display = PRCurveDisplay.from_published(row)
-        if ap and ap_rules == {row.ap_rule}:
+        if ap and shown_rules == {row.ap_rule}:
             display.name += f", AP {short(row.boundary['ap'])}"
         displays.append(display)
     return displays
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _LegendEntry:
-    """Mark human agreement, that of BSDS500 test or of the run `human`, and return its entry."""
+    """Mark human agreement on precision-recall axes, and return its legend entry.
+
+    `human` is the run whose agreement is marked, or True for the test images of BSDS500.
+    """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods
         name = "Human (each against the others)"
@@ -367,20 +411,25 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _LegendEntry:
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
-    """Return the signatures of runs, a line each."""
+    """Return the signatures of runs as text, a line "NAME: SIGNATURE" for each run that has one."""
     return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
 
 
 def _plot_boxes(
     runs: Sequence[Evaluation], metric: str | None, path: str | Path | None, look: str | None
 ) -> Figure:
-    """Draw a box plot of the images' own scores for each run, with a dot per image.
+    """Draw a box plot of the scores of single images for each run, with a dot per image.
 
-    `metric` is a metric, whose first score is drawn, or METRIC.SCORE. Raises DataError if not all
-    runs have the metric.
+    metric     : METRIC.SCORE, or a metric for its first score of an image; by default the first
+        metric that all runs have
+    path, look : as in `plot_runs`
+
+    Raises DataError if not all runs have the metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
-    metric_name, _, key = (metric or (shared or [""])[0]).partition(".")
+    if metric is None:
+        metric = shared[0] if shared else ""
+    metric_name, _, key = metric.partition(".")
     if metric_name not in shared:
         expected = f"expected one that all runs have: {', '.join(shared)}"
         raise DataError(f"metric {metric_name!r}: {expected}")
@@ -392,102 +441,79 @@ def _plot_boxes(
         score, *_ = chosen_scores([wanted], list(values_by_score))
         values = np.array(values_by_score[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
-    heading = score
-    if parsed := score_name(score):
-        heading = parsed.column.heading
-        if parsed.part:
-            heading = f"{parsed.part}: {heading}"
-    label = f"{scorer.title}: {heading} of an image"
+    label = f"{scorer.title}: {_heading_of(score)} of an image"
 
     def draw(ax: Axes) -> None:
-        lines = curve_lines(len(runs))
-        for k, (values, (color, _)) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-            # Offsets by the golden ratio spread the dots evenly, and the same each time
-            offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
-            dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
-            ax.plot(k + offsets, values, "o", color=color, zorder=1.5, **dots)
-            box: Any = {"color": color, "linewidth": 1.4}
-            ax.boxplot(
-                [values], positions=[k], widths=0.62, showfliers=False, showmeans=True,
-                boxprops=box, whiskerprops=box, capprops=box, medianprops={**box, "linewidth": 2.4},
-                meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": color},
-            )  # fmt: skip
-        points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
-        letters = max(int(points_per_run / (0.62 * font_size())), 6)
-        names = [textwrap.fill(run.name, letters) for run in runs]
-        ax.set_xticks(range(1, len(runs) + 1), names, parse_math=False)
-        ax.grid(axis="x", visible=False)
-        ax.set_ylabel(label, parse_math=False)
+        _draw_boxes(ax, [run.name for run in runs], values_of_runs, label)
 
     return draw_figure(draw, path, look, note=_signatures(runs))
 
 
+def _heading_of(score: str) -> str:
+    """Return the heading of METRIC.SCORE or "PART: HEADING" of METRIC.PART.SCORE.
+
+    The score itself is returned if no metric of the package has it.
+    """
+    parsed = score_name(score)
+    if parsed is None:
+        return score
+    if parsed.part:
+        return f"{parsed.part}: {parsed.column.heading}"
+    return parsed.column.heading
+
+
+def _draw_boxes(
+    ax: Axes, names: Sequence[str], values_of_runs: Sequence[NDArray[np.float64]], label: str
+) -> None:
+    """Draw a box with a dot per value for each run, from left to right.
+
+    names          : the runs, written below the boxes
+    values_of_runs : the finite values of each run, (images,) each
+    label          : the label of the y axis
+    """
+    lines = curve_lines(len(names))
+    for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
+        # Offsets by the golden ratio spread the dots evenly, and the same each time
+        offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
+        dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
+        ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
+        box: Any = {"color": line.color, "linewidth": 1.4}
+        ax.boxplot(
+            [values], positions=[position], widths=0.62, showfliers=False, showmeans=True,
+            boxprops=box, whiskerprops=box, capprops=box, medianprops={**box, "linewidth": 2.4},
+            meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color},
+        )  # fmt: skip
+    points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(names))
+    letters = max(int(points_per_run / (_LETTER_WIDTH * font_size())), 6)
+    wrapped_names = [textwrap.fill(name, letters) for name in names]
+    ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
+    ax.grid(axis="x", visible=False)
+    ax.set_ylabel(label, parse_math=False)
+
+
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return the values of all images, NaN if undefined, by METRIC.SCORE or METRIC.PART.SCORE."""
-    if not run.records:  # such as a run of official files
+    """Return the scores of single images, by METRIC.SCORE or METRIC.PART.SCORE.
+
+    Each sequence has a value per image, in the order of the run, NaN if undefined. A run of
+    official result files has no records; its values are those of the files.
+    """
+    if not run.records:
         rows = run.image_scores(metric).values()
         keys = dict.fromkeys(key for row in rows for key in row)
         return {f"{metric}.{key}": [row.get(key, np.nan) for row in rows] for key in keys}
-    return {
-        ".".join(filter(None, (metric, part, key))): values
-        for part, values_by_key in run.image_values(metric).items()
-        for key, values in values_by_key.items()
-    }
-
-
-class PictureRow(NamedTuple):
-    """A row of a grid: the image id, and (pixels, caption) pairs with pixels (H, W, 3)."""
-
-    label: str
-    pictures: Sequence[tuple[NDArray[np.uint8], str]]
-
-
-def draw_grid(
-    headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
-) -> Figure:
-    """Draw a grid of images with captions, and write it to `path`.
-
-    The grid fits a page, or a column if `look` is "column". Pixels are not resampled. Raises
-    DataError if the suffix of `path` is unknown or its folder is missing.
-    """
-    with style(look, file=True):
-        # All lengths are in inches
-        width = figure_width()
-        em = font_size() / 72
-        left_margin = 1.6 * em
-        caption_height = 1.5 * em
-        cell_width = (width - left_margin) / len(headings)
-        letters = max(int(cell_width / (0.62 * em)), 4)
-        headings = [textwrap.fill(heading, letters) for heading in headings]
-        top_margin = (1 + max(heading.count("\n") for heading in headings)) * 1.4 * em
-        max_row_height = (_PAGE_HEIGHT - top_margin) / len(rows)
-        image_height = min(2 / 3 * cell_width, max_row_height - caption_height)
-        height = top_margin + len(rows) * (image_height + caption_height)
-        figure = Figure((width, height))
-        text: Any = {"parse_math": False, "ha": "center"}
-        for k, heading in enumerate(headings):
-            center = (left_margin + (k + 0.5) * cell_width) / width
-            figure.text(center, 1 - 0.2 * em / height, heading, va="top", **text)
-        for j, row in enumerate(rows):
-            bottom = height - top_margin - j * (image_height + caption_height) - image_height
-            middle = (bottom + image_height / 2) / height
-            figure.text(0.7 * em / width, middle, row.label, va="center", rotation=90, **text)
-            for k, (pixels, caption) in enumerate(row.pictures):
-                left = left_margin + k * cell_width + 0.03
-                box = (left, bottom, cell_width - 0.06, image_height)
-                ax = figure.add_axes(
-                    (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
-                )
-                ax.imshow(pixels, interpolation="none")
-                ax.set_axis_off()
-                center = (left_margin + (k + 0.5) * cell_width) / width
-                caption_top = (bottom - 0.15 * em) / height
-                figure.text(center, caption_top, caption, va="top", fontsize="small", **text)
-        return save(figure, path)
+    values_by_score = {}
+    for part, values_by_key in run.image_values(metric).items():
+        for key, values in values_by_key.items():
+            score = f"{metric}.{part}.{key}" if part else f"{metric}.{key}"
+            values_by_score[score] = values
+    return values_by_score
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
-    """Write pr.png and pr.svg of a run into the folder `out` if it has a precision-recall curve."""
+    """Write pr.png and pr.svg of a run into the folder `out`.
+
+    Nothing is written if the run has no precision-recall curve.
+    """
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
         figure.set_layout_engine(None)  # the layout is final: a second one would only take time
@@ -497,9 +523,10 @@ def plot_result(run: Evaluation, out: Path) -> None:
 def published_curves_of(
     keys: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """Return the published results with these keys, without "human".
+    """Return the published results with these keys, renamed by `labels`, a label by key.
 
-    Raises DataError if a key is unknown or its result has no stored curve.
+    The key "human" is left out, because human agreement is a point. Raises DataError if a key is
+    unknown or if the package stores no curve of its result.
     """
     rows = [row for row in find_published(keys, labels) if row.key != "human"]
     expected = ", ".join(published_curves())

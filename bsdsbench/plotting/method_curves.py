@@ -20,12 +20,12 @@ from bsdsbench.arguments import F8
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.plotting.displays import CurveDisplay
+from bsdsbench.plotting.curve_display import CurveDisplay
 from bsdsbench.plotting.style import GREY
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.ratios import short
 
-# Kinds of curves that have a mean -> (mean of what, at equal what)
+# Kinds of curves that are averaged over runs -> (the y that is averaged, the x at which it is)
 AVERAGED = {
     "pr": ("precision", "recall"),
     "f": ("F", "threshold"),
@@ -39,11 +39,13 @@ _BANDS = {
 
 
 class MethodCurve(NamedTuple):
-    """The curve of a method.
+    """The curve of a method with one or more runs.
 
-    display : the curve of its only run, the mean curve, or the curve of its first run
-    run_displays : the curves of all runs, [] if there is only one run
-    band : x, lower and upper ends of the band around a mean curve, else None
+    There are three cases: one run; the mean of several runs with a band; every run's own curve.
+
+    display      : the curve of the only run, the mean curve, or the curve of the first run
+    run_displays : the curves of all runs, or [] if there is only one run
+    band         : the band around a mean curve, otherwise None
     """
 
     display: CurveDisplay
@@ -58,9 +60,13 @@ class MethodCurve(NamedTuple):
         return sum(best) / len(best) if best else 0.0
 
     def draw_runs(self) -> None:
-        """Draw the band, or the curves of the remaining runs, and every run's best point.
+        """Add to the plot of `display`, which must have been drawn, what shows the single runs.
 
-        `display` must have been drawn before.
+        - with a band: the band
+        - with every run's own curve: the curves of the runs after the first; all lines become thin
+        - in both cases, on precision-recall axes: a small dot at the best point of each run
+
+        With one run nothing is added.
         """
         ax = self.display.ax_
         color = self.display.line_.get_color()
@@ -79,7 +85,7 @@ class MethodCurve(NamedTuple):
 
 
 class _Band(NamedTuple):
-    """The band around a mean curve, each (K,)."""
+    """The lower and upper ends of the band around a mean curve at each x, float64 (K,) each."""
 
     x: F8
     low: F8
@@ -93,14 +99,18 @@ def method_curve(
     spread: Spread,
     each_run: bool,
 ) -> MethodCurve:
-    """Return a method's mean curve with a band or, with `each_run`, the curve of every run.
+    """Combine the curves of a method's runs.
 
-    displays : the curve of each run; a single one is renamed in place
-    aps : AP of each run for the legend, or () for none
-    spread : what the band shows
+    - one run: its curve, with the method's name
+    - `each_run`: every run's own curve
+    - otherwise: the mean curve with a band
 
-    Raises DataError if the runs are of different images, or if a mean is asked for and the points
-    of a curve have no order.
+    displays : the curve of each run. A single one is renamed in place
+    aps      : the AP of each run, for the legend, or () to show none
+    spread   : the kind of band
+
+    The name in the legend has the mean F and AP over the runs. Raises DataError if the runs are of
+    different images, or if curves are to be averaged and the points of one have no order.
     """
     ap = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
@@ -125,7 +135,15 @@ def method_curve(
 
 
 def _mean_and_band(curves: Sequence[_Points], spread: Spread) -> tuple[F8, _Band]:
-    """Return the mean of two or more curves at each x that all of them reach, and its band."""
+    """Average two or more curves, and return the mean y (K,) and the band around it.
+
+    `x` of the band holds the K positions: the x of all points of the curves, as far as all curves
+    reach. `spread` chooses the ends of the band:
+
+    - RANGE: the smallest and the largest y of the curves
+    - SD: the mean - and + the standard deviation over the curves
+    - SE: the mean - and + the standard error of the mean
+    """
     x = np.unique(np.concatenate([curve.x for curve in curves]))
     values = np.array([_values_at(x, curve) for curve in curves])  # (runs, K)
     is_defined = ~np.isnan(values).any(axis=0)
@@ -141,8 +159,13 @@ def _mean_and_band(curves: Sequence[_Points], spread: Spread) -> tuple[F8, _Band
     return mean, _Band(x, mean - half_width, mean + half_width)
 
 
-def drawn_how(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entry that explains curves of several runs, or [] if there are none."""
+def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
+    """Return a list with the legend entry that explains curves of several runs.
+
+    - if a curve has a band: a grey patch, with the kind of mean and band (`kind` and `spread`)
+    - if every run's own curve is drawn: a thin grey line
+    - if all methods have one run: [] without an entry
+    """
     y, x = AVERAGED.get(kind, ("", ""))
     if any(curve.band for curve in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"
@@ -154,33 +177,39 @@ def drawn_how(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
-    """Return the mean of a score over runs with its spread, for a legend."""
+    """Format the mean of a score over runs for a legend.
+
+    - one run: "0.780"
+    - RANGE: "0.780, 0.771 to 0.790"
+    - SD, SE: "0.780 ± 0.004"
+    """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
         return short(scores.mean)
     if spread is Spread.RANGE:
         return f"{short(scores.mean)}, {short(min(values))} to {short(max(values))}"
-    return f"{short(scores.mean)} ± {short(scores.se if spread is Spread.SE else scores.sd)}"
+    half_width = scores.se if spread is Spread.SE else scores.sd
+    return f"{short(scores.mean)} ± {short(half_width)}"
 
 
 class _Points(NamedTuple):
-    """The points of a curve, each (K,)."""
+    """The points of a curve, float64 (K,) each, in the order of the curve."""
 
     x: F8
     y: F8
 
 
 def _points(display: CurveDisplay) -> _Points:
-    """Return the points of a curve without those at (0, 0), which match no pixel."""
+    """Return the points of a display's curve, without points at (0, 0), which match no pixel."""
     x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
     matched = (x > 0) | (y > 0)
     return _Points(x[matched], y[matched])
 
 
 def _values_at(x: F8, curve: _Points) -> F8:
-    """Interpolate a curve at each x. Beyond its ends the value is NaN.
+    """Interpolate the y of a curve linearly at positions x (M,), NaN beyond the ends of the curve.
 
-    Of several points with the same x the first one is used.
+    The points may be in any order. Of points with equal x the first in the curve is used.
     """
     unique_x, indices = np.unique(curve.x, return_index=True)
     return np.interp(x, unique_x, curve.y[indices], left=np.nan, right=np.nan)

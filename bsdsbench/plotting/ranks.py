@@ -40,26 +40,35 @@ def plot_ranks(
 ) -> Figure:
     """Draw how often each method has each rank over bootstrap samples, the best method first.
 
-    The area of a blob is a share of samples, a cross is the median, and a line is the interval (the
-    blob plot of challengeR, see `bsdsbench.comparison.ranks`). Lines at the right join methods of
-    which no two can be separated.
+    Methods are rows, ranks are columns. The area of a blob is the fraction of samples in which the
+    method has the rank, a cross is the median rank, and a line is its interval (the blob plot of
+    challengeR, see `bsdsbench.comparison.ranks`). Vertical lines at the right join groups of
+    methods that do not differ significantly.
 
     Parameters
     ----------
     compared : Comparison, MethodComparison or mapping
-        A comparison of at least two runs or methods, or comparisons by the name of a slice, as
-        `compare_slices` returns. Slices are drawn below each other.
+        A comparison of at least two runs or methods. Or such comparisons by the name of a slice, as
+        `compare_slices` returns, which are drawn below each other.
     score : str, optional
-        METRIC.SCORE, "ods", or a metric for its first score; default: the first score.
+        The score to rank by: METRIC.SCORE, "ods", or a metric, which means its first score. By
+        default the first score that the comparison shows.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
 
+    Returns
+    -------
+    Figure
+        One axes per comparison. Slices in which the score is undefined for all methods are left
+        out.
+
     Raises
     ------
     DataError
-        If there is only one run, or if the score was not compared or is undefined for all runs.
+        If there is only one method, if the score was not compared, or if it is undefined for all
+        methods.
 
     Examples
     --------
@@ -69,21 +78,22 @@ def plot_ranks(
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['1  ref:hed 0.780', '2  ref:se 0.740']
     """
-    comparisons = dict(compared) if isinstance(compared, Mapping) else {"": compared}
-    main = next(iter(comparisons.values()))
+    by_slice = dict(compared) if isinstance(compared, Mapping) else {"": compared}
+    main = next(iter(by_slice.values()))
     ranked_score = _score_to_rank_by(main, score)
     if len(main.names) < 2:
         raise DataError(f"{main.names[0]}: one run alone has no rank, expected several to rank")
-    comparisons = {k: v for k, v in comparisons.items() if v.ranks[ranked_score].names}
+    comparisons = {k: v for k, v in by_slice.items() if v.ranks[ranked_score].names}
     if not comparisons:
         raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
     with style(look, path is not None):
-        row_height = _ROW_HEIGHT * font_size() / 72
+        row_height = _ROW_HEIGHT * font_size() / 72  # inches
+        # Rows for the methods, for title and ticks of each axes, and for the caption
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
         height = row_height * n_rows
         figure = new_axes(height, figure_width() / height).figure.figure
         figure.clear()
-        if look != "slide":
+        if look != "slide":  # a slide has a fixed size
             figure.set_size_inches(figure_width(), height)
         row_scale = figure.get_size_inches()[1] / height
         column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
@@ -100,7 +110,12 @@ def plot_ranks(
 
 
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
-    """Return METRIC.SCORE of `score`, see `plot_ranks`. Raises DataError if it is not compared."""
+    """Return the score that `score` of `plot_ranks` means, as METRIC.SCORE.
+
+    - None: the first score that the comparison shows
+    - a metric: its first score that the comparison shows or, otherwise, has
+    - the name of a score: this score; DataError if it was not compared
+    """
     for candidate in (*comparison.shown, *comparison.scores):
         if score in (None, candidate.partition(".")[0]):
             return candidate
@@ -111,7 +126,7 @@ def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | No
 
 
 def _caption(comparison: Comparison | MethodComparison) -> str:
-    """Explain the blobs, crosses and lines of the plot."""
+    """Return the caption, which explains the blobs, crosses and lines of the plot."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
     if isinstance(comparison, MethodComparison):
@@ -127,17 +142,19 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of one comparison, a row per method.
+    """Draw the ranks of the methods of one comparison by METRIC.SCORE `score`, a row per method.
 
-    `row_scale` is the height of a row relative to the height that its text needs.
+    Row k, from the top, is the method at position k of the ranking. `row_scale` is the height of a
+    row divided by _ROW_HEIGHT, so that it is below 1 if a figure of fixed size has many rows.
     """
     ranks = comparison.ranks[score]
     groups = joined(comparison, score)  # (first row, last row) of methods not separated
     n = len(ranks.names)
+    # Blobs of all samples just touch the next row or rank; areas are in square points
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):
-        share_of_rank = {rank: share for rank, share in enumerate(shares, 1) if share}
+        share_of_rank = {rank: share for rank, share in enumerate(shares, 1) if share > 0}
         areas = [max_area * share for share in share_of_rank.values()]
         blobs: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
         ax.scatter(list(share_of_rank), [k] * len(areas), areas, **blobs)
@@ -146,14 +163,14 @@ def _draw_ranks(
     for k, (top_row, bottom_row) in enumerate(groups):
         x = n + 0.7 + 0.4 * k
         ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
-    values = {i.run: i.value for i in comparison.intervals if i.score == score}
+    value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
     letters = int(_MAX_LABEL_WIDTH * figure_width() * 72 / (0.58 * font_size()))
     labels = [
-        textwrap.fill(f"{rank}  {name} {short(values[name])}", letters)
+        textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
     ]
     max_lines = 1 + max(label.count("\n") for label in labels)
-    label_size = font_size() * min(1, 2 * row_scale / max_lines)
+    label_size = font_size() * min(1, 2 * row_scale / max_lines)  # a row has room for two lines
     ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
     ax.set_xticks(range(1, n + 1, 2 if n > 9 else 1))
     groups_width = 0.4 * len(groups)

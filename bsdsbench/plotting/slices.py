@@ -25,22 +25,27 @@ def plot_slices(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw a score of runs in each slice with 95 % intervals.
+    """Draw a score of runs in each slice, with 95 % intervals.
 
-    A dotted line is the score on all images of a run.
+    There is a row per slice. In a row, each run has a dot and a line, its interval. A dotted
+    vertical line is the score on all images of a run.
 
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        Runs whose images have groups, or their folders.
+        Runs whose images have groups, or the folders of such runs.
     by : str
         The column of groups, in the form that `slices_of` takes.
     metric : str, optional
-        The metric whose first score is drawn; default: the first that all runs have.
+        The metric whose first score is drawn, by default the first that all runs have.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
+
+    Returns
+    -------
+    Figure
 
     Raises
     ------
@@ -51,24 +56,22 @@ def plot_slices(
     slices_of_runs = [slices_of(run, by) for run in evaluations]
     drawn_score = score_drawn(evaluations, slices_of_runs, metric)
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
-    row_of = {name: len(names) - k for k, name in enumerate(names)}
+    row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
     n_runs = len(evaluations)
     with style(look, path is not None):
         ax = new_axes(1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs), 1.6)
         ax.set_box_aspect(None)
-        entries = []
         offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
+        entries = []  # the first dot of each run, for the legend
         for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
-            label: str | None = slices.name  # only the first dot of a run is in the legend
+            dots = []
             for name, scored in zip(slices.parts.names, slices.scores[drawn_score], strict=True):
                 y = row_of[name] + offset
                 value, low, high = scored.score
                 ax.plot([low, high], [y, y], "-", color=line.color, linewidth=1.2)
-                (dot,) = ax.plot([value], [y], "o", color=line.color, markersize=4.5)
-                if label is not None:
-                    dot.set_label(label)
-                    entries.append(dot)
-                    label = None
+                dots += ax.plot([value], [y], "o", color=line.color, markersize=4.5)
+            dots[0].set_label(slices.name)
+            entries.append(dots[0])
             ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
         n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))
         tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]
@@ -86,9 +89,11 @@ def plot_slices(
 def score_drawn(
     runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Return METRIC.SCORE of the first usual score of `metric`, by default of any metric.
+    """Return the score to draw over slices, as METRIC.SCORE.
 
-    Raises DataError if no score of it is in all slices.
+    It is the first score that tables of the first run show by default and that all `slices`, one
+    per run, have. With `metric` it is the first such score of this metric. Raises DataError if
+    there is no such score.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in usual_scores(runs[0], shared):

@@ -69,18 +69,21 @@ _LOCATIONS = {
 
 
 class CurveLine(NamedTuple):
-    """Colour (#RRGGBB) and dashes of a curve, as in DASHES. Unpacks as color, dashes."""
+    """The colour of a curve (#RRGGBB), and its dashes as in DASHES."""
 
     color: str
     dashes: tuple[float, ...]
 
 
 class _Sizes(NamedTuple):
-    """The sizes of a look. Font and line are in points.
+    """The sizes of a look, the style for one place, such as a column of a paper.
 
-    width : of the figure in inches, or None if each kind of figure has its own width
-    aspect : width in heights of a figure whose legend is beside the axes, or None
-    letters : characters in a line of the legend
+    width    : width of a figure in inches, or None if each kind of figure has its own width
+    font     : font size in points
+    line     : width of lines in points
+    aspect   : width / height of a figure whose legend is beside the axes, or None
+    n_colors : number of colours before dashes change
+    letters  : characters in a line of the legend
     """
 
     width: float | None
@@ -111,7 +114,7 @@ _RC: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "bsdsbench",
 }
-# Kind of file -> metadata without the time, and the field for signatures
+# Kind of file -> metadata that leaves out the time, and the metadata field for `figure_notes`
 _FILES: dict[str, tuple[dict[str, Any], str]] = {
     "pdf": ({"CreationDate": None}, "Subject"),
     "svg": ({"Date": None}, "Description"),
@@ -129,16 +132,20 @@ class _Style(NamedTuple):
 
 _NO_STYLE = _Style("screen", False, False)
 _STYLE: ContextVar[_Style] = ContextVar("style", default=_NO_STYLE)
-#: Figures of `new_axes`, with their size without a legend beside the axes
+#: Figures of `new_axes`, with their (width, height) in inches without a legend beside the axes
 _own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
-#: Of axes: name and title of each curve, with the title of the axes that they made
+#: Axes -> ((curve name, curve title), title of the axes after it was added), for each curve
 _titles: WeakKeyDictionary[Axes, list[tuple[tuple[str, str], str]]] = WeakKeyDictionary()
-#: A line of text on what each figure shows, which `save` writes into the metadata.
+#: Figure -> text, such as signatures of runs, that `save` writes into the metadata of the file
 figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return a colour and dashes for each of `n_curves` curves."""
+    """Return a colour and dashes for each of `n_curves` curves.
+
+    The first `n_colors` curves are solid and differ in colour. The next ones have the same colours
+    and the next kind of dashes.
+    """
     lines = []
     for k in range(n_curves):
         dashes = DASHES[k // n_colors % len(DASHES)]
@@ -148,46 +155,47 @@ def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
 
 @contextmanager
 def style(look: str | None = None, file: bool = False) -> Iterator[None]:
-    """Apply the package's rc settings, on top of matplotlib's defaults, within a `with` block.
+    """Use the style of this package within a `with` block, in place of the user's rc settings.
 
-    look : "screen", "column", "page" or "slide"; default: the look of the enclosing block, or
-        "screen"
-    file : the figures are for a file, so that they are made without pyplot, which would keep and
-        show them
+    look : "screen", "column" or "page" of a paper, or "slide". By default the look of the enclosing
+        block, or "screen"
+    file : True if the figures are for a file. They are made without pyplot, which would keep them
+        in memory and show them. Blocks inside this block inherit it
 
     Raises DataError if `look` is unknown.
     """
     import matplotlib as mpl
 
     outer = _STYLE.get()
-    look = look or outer.look
-    if look not in _SIZES:
+    inner_look = look or outer.look
+    if inner_look not in _SIZES:
         raise DataError(f"style {look!r}: expected one of {', '.join(_SIZES)}")
-    token = _STYLE.set(_Style(look, file or outer.for_file, True))
-    _, font, line, *_ = _SIZES[look]
-    sizes: dict[Any, Any] = {
-        "font.size": font,
-        "axes.titlesize": font + 1,
-        "legend.fontsize": font - 1,
-        "lines.linewidth": line,
-        "axes.linewidth": line / 2,
+    sizes = _SIZES[inner_look]
+    settings: dict[Any, Any] = {
+        "font.size": sizes.font,
+        "axes.titlesize": sizes.font + 1,
+        "legend.fontsize": sizes.font - 1,
+        "lines.linewidth": sizes.line,
+        "axes.linewidth": sizes.line / 2,
     }
+    token = _STYLE.set(_Style(inner_look, file or outer.for_file, True))
     try:
-        if outer.settings_made and look == outer.look:  # making them takes 5 ms
+        if outer.settings_made and inner_look == outer.look:  # making them again takes 5 ms
             yield
         else:
             with mpl.rc_context():
                 mpl.rcdefaults()
-                mpl.rcParams.update({**_RC, **sizes})
+                mpl.rcParams.update({**_RC, **settings})
                 yield
     finally:
         _STYLE.reset(token)
 
 
 def next_style(ax: Axes) -> dict[str, object]:
-    """Return colour and line style for the next curve on `ax`, as arguments of `Axes.plot`.
+    """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
 
-    Grey lines, single points and dots on a curve are not counted as curves.
+    They depend on the number of curves on `ax`. Grey lines, single points, and dots without a line
+    are not curves.
     """
     from matplotlib.colors import to_hex
 
@@ -203,9 +211,11 @@ def next_style(ax: Axes) -> dict[str, object]:
 
 
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
-    """Return the axes of a new figure that is `height` inches high and `ratio` times as wide.
+    """Make a figure with one axes, and return the axes.
 
-    Looks other than "screen" have a fixed width, and `height` is ignored.
+    height : height of the figure in inches; ignored in looks with a fixed width, all but "screen"
+    ratio  : width / height of the figure; ignored in looks with a fixed aspect. With 1, the axes
+        are square
     """
     sizes = _SIZES[_STYLE.get().look]
     width, aspect = sizes.width, sizes.aspect
@@ -219,7 +229,7 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
 
 
 def new_row(n: int) -> list[Axes]:
-    """Return `n` square axes side by side in a new figure."""
+    """Make a figure with `n` square axes side by side, and return them from left to right."""
     if n == 1:
         return [new_axes()]
     width = _SIZES[_STYLE.get().look].width or n * 4.7
@@ -230,10 +240,10 @@ def new_row(n: int) -> list[Axes]:
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:
-    """Return a figure of this (width, height) in inches.
+    """Make a figure of this (width, height) in inches.
 
-    It is a figure of pyplot, unless it is for a file, is made in another thread than the main one,
-    or there is no display.
+    It belongs to pyplot, which shows it, unless it is for a file (see `style`), is made in a thread
+    other than the main one, or needs a display and there is none.
     """
     from matplotlib.figure import Figure
 
@@ -252,10 +262,9 @@ def draw_figure(
     look: str | None = None,
     note: str = "",
 ) -> Figure:
-    """Return a figure with one axes, which the function `draw` fills.
+    """Make a figure with one axes, call `draw` with the axes, and return the figure.
 
-    `draw` takes its colours from `next_style` and makes its legend with `legend`.
-
+    draw : draws on its argument, in colours of `next_style` or `curve_lines`
     path : also write the figure to this .pdf, .svg or .png file
     look : see `style`
     note : text for the metadata of the file
@@ -269,9 +278,9 @@ def draw_figure(
 
 
 def prepare_layout(ax: Axes) -> None:
-    """Make matplotlib leave room for the labels and legends of subplots.
+    """Give the figure of `ax`, which the user made, a layout with room for labels and legends.
 
-    Figures with a layout engine, and axes that are not subplots, are not changed.
+    The figure is not changed if it has a layout engine, or if `ax` is not a subplot.
     """
     figure = ax.figure.figure
     if figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
@@ -279,19 +288,22 @@ def prepare_layout(ax: Axes) -> None:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add a curve's title to the titles already on `ax`, unless the user has set a title.
+    """Add the title of the curve `name` to the title of `ax`, unless the user has set a title.
 
-    Titles of several curves stand below each other, each after the name of its curve.
+    The title of a single curve stands alone. Titles of several curves are lines "NAME: TITLE".
     """
     titles = _titles.setdefault(ax, [])
     current = ax.get_title()
     if current and (not titles or current != titles[-1][1]):
         return  # the user's title
     curves = [curve for curve, _ in titles] + [(name, title)]
-    lines = [f"{n}: {t}" if n and len(curves) > 1 else t for n, t in curves]
-    letters = ax.get_window_extent().width / ax.figure.figure.dpi * 72 / (0.58 * font_size())
-    wrapped = [textwrap.fill(line, max(int(letters), 16)) for line in lines]
-    ax.set_title("\n".join(wrapped), parse_math=False)
+    if len(curves) == 1:
+        lines = [title]
+    else:
+        lines = [f"{n}: {t}" if n else t for n, t in curves]
+    width_in_points = ax.get_window_extent().width / ax.figure.figure.dpi * 72
+    letters = max(int(width_in_points / (0.58 * font_size())), 16)
+    ax.set_title("\n".join(textwrap.fill(line, letters) for line in lines), parse_math=False)
     titles.append(((name, title), ax.get_title()))
 
 
@@ -316,9 +328,9 @@ def untouched(ax: Axes) -> bool:
 
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
-    """Draw lines of equal F on a precision-recall plot, labelled at the right edge.
+    """Draw the lines F = 0.1 .. 0.9 on axes with recall (x) and precision (y), and label them.
 
-    The x axis is recall. `beta2` is the weight of recall in F = (1 + beta2) P R / (beta2 P + R).
+    The labels stand at the right edge. F = (1 + beta2) P R / (beta2 P + R).
     """
     from matplotlib.collections import LineCollection
 
@@ -339,10 +351,14 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Draw a legend that hides no curve, in place of an earlier legend.
+    """Draw a legend of `handles` that hides no curve, in place of an earlier legend.
 
-    Of handles with equal labels only the last one gets an entry. The legend is inside the axes if
-    there is room, otherwise beside the axes, or below them in the look "column".
+    Of handles with equal labels only the last one gets an entry. Labels that begin with "_" get
+    none. The legend is placed
+
+    1. inside the axes, if it covers no line there; never in the look "page"
+    2. on axes that the user made, to the right of the axes
+    3. on axes of `new_axes`, outside the axes; the figure may grow
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -371,7 +387,9 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 def _draw_legend_of_foreign_axes(ax: Axes, entries: dict[str, Artist]) -> None:
     """Draw a legend to the right of axes that the user made. The figure keeps its size.
 
-    The gap leaves room for the labels of the lines of equal F.
+    entries : label -> artist
+
+    A gap leaves room for the labels of the lines of equal F.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -385,16 +403,23 @@ def _draw_legend_of_foreign_axes(ax: Axes, entries: dict[str, Artist]) -> None:
 def _draw_outside_legend(
     figure: Any, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend beside the axes of a figure of ours, or below them in the look "column".
+    """Draw a legend outside the axes of a figure of `new_axes`.
 
-    In the looks "column" and "screen" the figure grows, from its (width, height) `size` in inches.
-    A legend that is too high beside the axes gets a smaller font.
+    size    : (width, height) of the figure in inches without the legend
+    entries : label -> artist
+
+    - look "column": below the axes; the figure grows in height
+    - look "screen": beside the axes; the figure grows in width
+    - looks "page" and "slide": beside the axes, within the size of the figure
+
+    A legend beside the axes that is higher than the figure gets a smaller font.
     """
     look = _STYLE.get().look
     location = "outside lower left" if look == "column" else "outside right upper"
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
     arguments["loc"] = location
     drawn_legend = _wrap_texts(figure.legend(**arguments))
+    # Height of the legend relative to the room for it
     excess = drawn_legend.get_window_extent().height / (0.96 * size[1] * figure.dpi)
     if look != "column" and excess > 1:
         drawn_legend.remove()
@@ -408,21 +433,24 @@ def _draw_outside_legend(
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
-    """Wrap the texts of a legend in place, turn formulas off, and return the legend.
+    """Wrap the texts of a legend in place, print "$" as it is, and return the legend.
 
-    letters : characters per line, by default those of the look
+    letters : characters per line, or 0 for those of the look
     """
-    letters = letters or _SIZES[_STYLE.get().look].letters
+    line_length = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
-        text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
+        text.set(text=textwrap.fill(text.get_text(), line_length, break_on_hyphens=False))
         text.set_parse_math(False)
     return legend
 
 
 def _free_location(ax: Axes, legend: Legend) -> Any:
-    """Return the first location inside the axes at which the legend covers no line.
+    """Return the first location in _LOCATIONS at which the legend covers no line of `ax`.
 
-    Returns None if there is none, or if the legend takes 95 % of the width or 75 % of the height.
+    legend : a trial legend, drawn anywhere on `ax`, whose size is measured
+
+    Returns None if there is no such location, or if the legend takes more than 95 % of the width or
+    75 % of the height of the axes.
     """
     legend_box = legend.get_window_extent()
     axes_box = ax.get_window_extent()
@@ -436,13 +464,14 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     )
     if size[0] > 0.95 or size[1] > 0.75:
         return None
+    # Points on the lines, (points, 2), in coordinates in which the axes are the unit square
     points = [np.zeros((0, 2))]
-    steps = np.linspace(0, 1, 33)[:, None, None]  # points along a segment of a line
+    weights = np.linspace(0, 1, 33)[:, None, None]  # of 33 points along each segment
     for line in ax.lines:
         path = line.get_transform().transform_path(line.get_path())
         vertices = ax.transAxes.inverted().transform(path.vertices)
         points.append(vertices)
-        points.append((vertices[:-1] * (1 - steps) + vertices[1:] * steps).reshape(-1, 2))
+        points.append((vertices[:-1] * (1 - weights) + vertices[1:] * weights).reshape(-1, 2))
     points_on_lines = np.concatenate(points)
     clearance = 0.02
     for location, free_share in _LOCATIONS.items():
@@ -455,10 +484,10 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:
-    """Write a figure to the .pdf, .svg or .png file `path`, if it is not None. Returns the figure.
+    """Write a figure to the .pdf, .svg or .png file `path`, and return the figure.
 
-    The file is reproducible, and its metadata has the text of `figure_notes`. Raises DataError if
-    the suffix is different or the folder does not exist.
+    If `path` is None, nothing is written. Equal figures give equal files. The metadata has the text
+    of `figure_notes`. Raises DataError if the suffix is unknown or the folder does not exist.
     """
     if path is None:
         return fig
@@ -473,7 +502,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file of this kind: "pdf", "svg" or "png"."""
+    """Return the content of a file of this figure. `kind` is "pdf", "svg" or "png"."""
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}

@@ -41,7 +41,7 @@ def worst_figure(
     Photos are left out if the run has none. Raises DataError if `image_ids` is empty, files of a
     run are missing, or a run cannot be drawn.
     """
-    from bsdsbench.plotting.figures import PictureRow, draw_grid
+    from bsdsbench.plotting.grid import PictureRow, draw_grid
 
     if not image_ids or not all(map(drawn_metric, runs)):
         raise DataError(f"{path}: expected images, and runs whose pixels can be drawn")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.plotting.figures import draw_grid
+from bsdsbench.plotting.grid import draw_grid
 from bsdsbench.report.worst import worst_figure, worst_table
 from bsdsbench.scores.ratios import short
 from tests.helpers.making import make_set
@@ -98,7 +98,7 @@ def test_a_figure_of_pictures_fits_and_its_text_overlaps_nothing(outs, tmp_path,
         grids.append(draw_grid(*call))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bsdsbench.plotting.figures.draw_grid", keep)
+        patch.setattr("bsdsbench.plotting.grid.draw_grid", keep)
         worst_figure(runs, ids, tmp_path / "sup.pdf", look)
     (figure,) = grids
     size = figure.get_size_inches()

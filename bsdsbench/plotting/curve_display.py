@@ -1,0 +1,286 @@
+"""The base class of displays of one curve each, in the manner of scikit-learn.
+
+The constructor of a display takes arrays. `plot(ax=None)` draws the curve and returns the display;
+`from_predictions` and `from_evaluation` draw at once. Drawing sets the attributes in ARTISTS.
+Several displays on the same axes get different colours. Empty axes get limits and labels; other
+axes keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from bsdsbench.arguments import F8
+from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
+from bsdsbench.errors import DataError
+from bsdsbench.plotting.style import (
+    GREY,
+    add_title,
+    legend,
+    marker_scale,
+    new_axes,
+    next_style,
+    prepare_layout,
+    style,
+    untouched,
+)
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.scores.counts import OperatingPoint
+
+_D = TypeVar("_D", bound="CurveDisplay")
+# Axes extend this far beyond 0 and 1, so that a curve along an edge is drawn in full width
+ROOM = 0.01
+_EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
+_DOT = {**_EDGE, "marker": "o", "markersize": 5}
+_STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
+_MAX_DOTS = 40  # a curve of more points is drawn without dots
+
+ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes that `plot` sets
+
+
+class Drawing(NamedTuple):
+    """The content of a plot, in the coordinates of its axes.
+
+    x, y   : the points of the curve, float64 (K,)
+    chance : (x, y) of the line of a random ranking, each a sequence, or None
+    point  : (x, y) of the marked point, or None
+    dots   : (x, y) of the dots on the curve, float64 each, or None for the points of the curve
+    """
+
+    x: F8
+    y: F8
+    chance: tuple[Any, Any] | None
+    point: tuple[float, float] | None
+    dots: tuple[F8, F8] | None = None
+
+
+class CurveDisplay:
+    """Base class of displays. It checks the arrays, draws the curve and makes the legend.
+
+    A subclass is a dataclass whose fields include the two arrays of the curve. It sets `arrays`,
+    `axes` and, for `from_predictions`, `curve_of` and `space`, and defines `_drawing`.
+    """
+
+    #: text in the legend
+    name: str = ""
+    #: best point of a run, marked and shown in the legend by its F
+    best: OperatingPoint | None = None
+    #: title of a figure with this curve only
+    title: str = ""
+    #: False if no line joins the points, because the curve has no order
+    joined: bool = True
+    #: displays with different kinds have different axes, so they cannot share a figure
+    kind: str = ""
+    #: style of the marked point
+    marker_style = _STAR
+    #: names of the two array fields
+    arrays: tuple[str, str]
+    #: labels of the two axes
+    axes: tuple[str, str]
+    #: how far the axes extend beyond 0 and 1
+    room: float = ROOM
+    #: height of a new figure in inches, and its width in heights
+    size = 4.4, 1.0
+    #: space of `bsdsbench.curves` whose rates are the two arrays
+    space: AxesKind
+    #: True if the points are marked by dots
+    dotted: bool = False
+    #: the weight of recall in the lines of equal F
+    beta2: float = 1.0
+    #: (x, y) of the given points if the curve also has interpolated points
+    original_points: tuple[F8, F8] | None = None
+    #: function that computes a curve from labels and scores
+    curve_of: Any
+    #: name of the field whose number is shown in the legend
+    number = ""
+    #: the figure that a constructor such as `from_predictions` made; a later `plot` closes it
+    _first_figure: Any = None
+
+    def __post_init__(self) -> None:
+        """Convert the two arrays to float64 (K,). Raises DataError if their lengths differ."""
+        sizes = []
+        for name in self.arrays:
+            values = np.asarray(getattr(self, name), np.float64).ravel()
+            setattr(self, name, values)
+            sizes.append(str(values.size))
+        if len({*sizes}) > 1:
+            lengths = f"{', '.join(self.arrays)}: {' and '.join(sizes)} values"
+            raise DataError(f"{lengths}, expected as many")
+
+    @classmethod
+    def from_predictions(
+        cls: type[_D],
+        labels: ArrayLike,
+        scores: ArrayLike,
+        name: str = "",
+        *,
+        ax: Axes | None = None,
+        **options: object,
+    ) -> _D:
+        """Draw the curve of labels and scores, (N,) each, and return the display.
+
+        name    : text in the legend
+        ax      : axes to draw on, by default those of a new figure
+        options : fields of the display, and options of the function in `bsdsbench.curves` that
+            computes the curve, such as `pr`
+        """
+        display_keys = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
+        arguments = {key: options.pop(key) for key in display_keys}
+        curve = cls.curve_of(labels, scores, **options)
+        return cls.from_curve(curve, name, **arguments)._draw_now(ax)
+
+    @classmethod
+    def of_run(cls: type[_D], run: Evaluation, name: str | None, metric: str | None) -> _D:
+        """Return the display of a run without drawing it.
+
+        name   : text in the legend, by default the run's name
+        metric : by default the run's first metric with this kind of curve
+
+        Raises DataError if the run has no such curve, or always if runs never have one, as in this
+        base class.
+        """
+        raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
+
+    @classmethod
+    def from_evaluation(
+        cls: type[_D],
+        run: Evaluation,
+        name: str | None = None,
+        metric: str | None = None,
+        *,
+        ax: Axes | None = None,
+        **line: object,
+    ) -> _D:
+        """Draw the curve of a run, and return the display.
+
+        name     : text in the legend, by default the run's name
+        metric   : by default the run's first metric with a curve
+        ax, line : as for `plot`
+
+        Raises DataError if the run or the metric has no curve.
+        """
+        return cls.of_run(run, name, metric)._draw_now(ax, **line)
+
+    def _draw_now(self: _D, ax: Axes | None, **line: Any) -> _D:
+        """Plot the display and return it.
+
+        If this makes a new figure, the figure is closed when `plot` is called again, so that
+        `from_predictions(...).plot()` shows one figure.
+        """
+        self.plot(ax, **line)
+        self._first_figure = self.figure_ if ax is None else None
+        return self
+
+    @classmethod
+    def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: object) -> _D:
+        """Return the display of any curve of the package without drawing it.
+
+        `arguments` set fields of the display. The other fields are taken from the attributes of the
+        curve that have the same name. Points get dots if there are few of them, and no line if they
+        form no curve. Raises DataError if `curve` is not a curve of the package, or if these axes
+        need the totals of the classes and the curve lacks them.
+        """
+        converted = to_space(curve, cls.space)
+        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        shared = {key: getattr(converted, key) for key in names if hasattr(converted, key)}
+        display = cls(**{**shared, "name": name, **arguments})
+        if isinstance(converted, CurvePoints):
+            display.dotted = converted.thresholds.size <= _MAX_DOTS
+            display.joined = converted.is_curve
+        return display
+
+    def _drawing(self) -> Drawing:
+        """Return the points and lines that `plot` draws. Each subclass defines it."""
+        raise NotImplementedError
+
+    def _prepare(self, ax: Axes) -> None:
+        """Set the scales and limits of `ax`, which is empty."""
+        ax.set(xlim=(-self.room, 1 + self.room), ylim=(-self.room, 1 + self.room))
+
+    @property
+    def label(self) -> str:
+        """Return the text in the legend.
+
+        - with a best point: "[F=0.780] NAME"
+        - with a defined number, such as an AP: "NAME (AP 0.833)"
+        - otherwise the name alone
+        """
+        if self.best is not None:
+            return f"[F={self.best.f:.3f}] {self.name}".strip()
+        value = getattr(self, self.number, None)
+        if value is None or np.isnan(value):
+            return self.name
+        text = f"{self.number.upper()} {value:.3f}"
+        return f"{self.name} ({text})" if self.name else text
+
+    def plot(self: _D, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> _D:
+        """Draw the curve and return the display.
+
+        ax     : axes to draw on, by default those of a new figure
+        chance : also draw the line of a random ranking
+        line   : arguments of `Axes.plot` for the curve, which override its style
+
+        Sets the attributes in ARTISTS; `point_` and `chance_` are None if they are not drawn. A
+        figure that a constructor of this display made is closed.
+        """
+        if self._first_figure is not None:
+            import matplotlib.pyplot as plt
+
+            plt.close(self._first_figure)
+            self._first_figure = None
+        with style():
+            self.ax_ = self._set_up_axes(ax)
+            self.figure_ = self.ax_.figure.figure
+            self._draw_artists(self.ax_, chance, line)
+            if self.label:
+                legend(self.ax_, self.ax_.lines)
+        return self
+
+    def _set_up_axes(self, ax: Axes | None) -> Axes:
+        """Return `ax`, or the axes of a new figure if it is None, with labels and a title.
+
+        Limits and scales are set if nothing has been drawn on the axes. Existing labels are kept.
+        """
+        if ax is None:
+            is_empty = True
+            ax = new_axes(*self.size)
+        else:
+            is_empty = untouched(ax)
+            prepare_layout(ax)
+        ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
+        ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
+        if is_empty:
+            self._prepare(ax)
+        if self.title:
+            add_title(ax, self.name, self.title)
+        return ax
+
+    def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
+        """Draw the chance line, the curve, its dots and the marked point, in this order.
+
+        `chance` and `line` are those of `plot`. Sets `chance_`, `line_` and `point_`.
+        """
+        line_style = {**next_style(ax), "label": self.label or None}
+        if not self.joined:
+            line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
+        drawing = self._drawing()
+        self.chance_ = self.point_ = None
+        if chance and drawing.chance:
+            dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
+            (self.chance_,) = ax.plot(*drawing.chance, color=GREY, **dashes)
+        (self.line_,) = ax.plot(drawing.x, drawing.y, **{**line_style, **line})
+        color = self.line_.get_color()
+        if self.dotted and self.joined:
+            dots = drawing.dots or (drawing.x, drawing.y)
+            ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT)
+        if drawing.point:
+            shape = self.marker_style if self.best is None else _DOT
+            marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **shape}
+            marker["markersize"] *= marker_scale()
+            (self.point_,) = ax.plot(*drawing.point, **marker)

@@ -1,0 +1,78 @@
+"""A grid of pictures with captions, for a paper."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from bsdsbench.plotting.style import figure_width, font_size, save, style
+
+_PAGE_HEIGHT = 9.0  # inches of text on a page
+_LETTER_WIDTH = 0.62  # of a letter in font sizes, an upper bound of the mean
+
+
+class PictureRow(NamedTuple):
+    """A row of a grid of pictures.
+
+    label    : the text at the left of the row, such as the image id
+    pictures : (pixels, caption) for each column, with pixels uint8 (H, W, 3)
+    """
+
+    label: str
+    pictures: Sequence[tuple[NDArray[np.uint8], str]]
+
+
+def draw_grid(
+    headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
+) -> Figure:
+    """Draw a grid of pictures, and write it to the file `path`.
+
+    headings : the text above each column
+    rows     : the pictures from top to bottom, one per heading in each row
+    look     : "page" or "column"; the grid fits the page or the column of a paper
+
+    Pixels are not resampled. Raises DataError if the suffix of `path` is unknown or its folder is
+    missing.
+    """
+    with style(look, file=True):
+        # All lengths are in inches, from the lower left corner of the figure
+        width = figure_width()
+        em = font_size() / 72
+        left_margin = 1.6 * em
+        caption_height = 1.5 * em
+        cell_width = (width - left_margin) / len(headings)
+        letters = max(int(cell_width / (_LETTER_WIDTH * em)), 4)
+        wrapped_headings = [textwrap.fill(heading, letters) for heading in headings]
+        n_heading_lines = 1 + max(heading.count("\n") for heading in wrapped_headings)
+        top_margin = n_heading_lines * 1.4 * em
+        max_row_height = (_PAGE_HEIGHT - top_margin) / len(rows)
+        image_height = min(2 / 3 * cell_width, max_row_height - caption_height)
+        row_height = image_height + caption_height
+        height = top_margin + len(rows) * row_height
+        figure = Figure((width, height))
+
+        def write(x: float, y: float, text: str, **arguments: Any) -> None:
+            figure.text(x / width, y / height, text, parse_math=False, ha="center", **arguments)
+
+        centers = [left_margin + (k + 0.5) * cell_width for k in range(len(headings))]
+        for center, heading in zip(centers, wrapped_headings, strict=True):
+            write(center, height - 0.2 * em, heading, va="top")
+        for j, row in enumerate(rows):
+            bottom = height - top_margin - j * row_height - image_height
+            write(0.7 * em, bottom + image_height / 2, row.label, va="center", rotation=90)
+            image_width = cell_width - 0.06
+            for center, (pixels, caption) in zip(centers, row.pictures, strict=True):
+                left = center - image_width / 2
+                ax = figure.add_axes(
+                    (left / width, bottom / height, image_width / width, image_height / height)
+                )
+                ax.imshow(pixels, interpolation="none")
+                ax.set_axis_off()
+                write(center, bottom - 0.15 * em, caption, va="top", fontsize="small")
+        return save(figure, path)
