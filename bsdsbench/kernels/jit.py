@@ -75,10 +75,10 @@ class _OptimisedOnce(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Optimise the complete code at level 2, without unrolling loops.
+        """Optimise the complete code of a kernel at level 2, without unrolling loops.
 
-        Functions that other functions were linked with become internal to the kernel before, so
-        that LLVM may inline or change them.
+        The functions that were linked into the kernel become internal, so that LLVM may inline them
+        and remove their unused arguments.
         """
         module = self._final_module
         for function in module.functions:

@@ -11,10 +11,23 @@ of (C - c) is maximised first, and among equals the sum of the ties is least. Fo
 purposes the optimum is unique, so the order of the search does not matter. bits is 24, or fewer if
 the sums would exceed 2^60.
 
-A side's pixels are numbered by tiles of 8 x 8 pixels, whose 64 bits say which of them are vertices.
-The edges of a pixel are found by laying the disk over the tiles around it, and are kept in an arena
-of bounded size. A full arena is cleared, and its edges are found again when needed. Both directions
-work the same way, so a `Side` serves as either end.
+Words of this module, search.py, matching.py and unmatched.py:
+
+side      One of the two maps, the prediction or the ground truth of an annotator, with all that a
+          search needs of it. Both directions of a search work the same way, so a function takes
+          `side`, whose vertices it treats, and `opposite`, the other map.
+vertex    A pixel of a side that is on, or that is on at any step. Vertices are numbered tile by
+          tile, and row by row in a tile.
+partner   A vertex of the other side within the radius, to which an edge leads.
+mate      The partner that a vertex is matched with.
+tile      8 x 8 pixels in one uint64: bit 8 (row & 7) + (col & 7) stands for a pixel. The edges of a
+          vertex are found by laying the disk of the radius over the tiles around it.
+arena     The edges of a side, in one array of bounded size. A full arena is cleared, and its edges
+          are found again when needed.
+step      A change of the predicted map from one threshold to the next, the highest first unless a
+          function says otherwise. Sets of steps are bits: step s is bit s & 63 of word s >> 6.
+band      A run of 2^18 pixels in raster order, whose vertices fit a cache of the processor.
+free      Without a mate.
 """
 
 from __future__ import annotations
@@ -106,34 +119,48 @@ class Disk(NamedTuple):
 
 
 def outlier_cost(max_dist_px: float) -> int:
-    """Return C, the cost of a missing pair. It is at least 1, so that pixels at the same place are
-    paired at zero tolerance.
+    """Return C, the cost of a missing pair, in the unit of the costs of pairs: 1/100 px.
+
+    It is a hundred times the cost of the farthest pair, and at least 1, so that pixels at the same
+    place are paired at zero tolerance.
     """
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """Build the disk of a tolerance, no larger than an image of `shape` needs. Raises DataError if
-    the table of costs would take more than about 100 MB.
+    """Build the disk of the pixels within a distance, and the costs of pairs.
+
+    max_dist_px: the largest distance of a pair, in pixels.
+    shape: rows and columns of the image. The disk is no larger than its diagonal.
+
+    Raises DataError if the table of costs would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
-    cost, mask = (
-        np.rint(100 * dist).astype(np.int64),
-        tile_mask(dist <= with_tolerance(max_dist_px)),
+    return Disk(
+        half=half_widths(max_dist_px, shape),
+        mask=tile_mask(dist <= with_tolerance(max_dist_px)),
+        cost=np.rint(100 * dist).astype(np.int64),
+        lost=outlier_cost(max_dist_px),
     )
-    return Disk(half_widths(max_dist_px, shape), mask, cost, outlier_cost(max_dist_px))
 
 
 @lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return `Disk.half` alone. Raises DataError as `disk` does."""
+    """Return half the width of each row of the disk of `disk`, int32 (2 R + 1,).
+
+    Row R, the middle row, has 2 half[R] + 1 pixels. Raises DataError as `disk` does.
+    """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return the distances of a square of pixels to its middle. Raises DataError."""
+    """Return the distance of each pixel of a square to its middle, float64 (2 R + 1, 2 R + 1).
+
+    R is `max_dist_px`, or the diagonal of an image of `shape` if that is shorter, rounded down.
+    Raises DataError if R is above _MAX_REACH.
+    """
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
         raise DataError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
@@ -142,24 +169,30 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """Build `Disk.mask` from the allowed offsets. `allowed` is bool (2R+1, 2R+1), with offset 0 in
-    the middle.
+    """Build the tiles of a disk, or another set of offsets, around each pixel of a tile.
+
+    allowed bool (2 R + 1, 2 R + 1): True for the offsets in the set, offset 0 is in the middle.
+
+    Returns uint64 (8, 8, T, T). Element [r, c] is the set around the pixel (r, c) of the middle one
+    of T x T tiles: bit 8 i + j of each tile stands for its pixel (i, j).
     """
     reach = len(allowed) // 2
     tiles_aside = -(-reach // 8)
     size, corner = 8 * (2 * tiles_aside + 1), 8 * tiles_aside - reach + 7
     canvas = np.zeros((size + 7, size + 7), bool)
     canvas[corner : corner + len(allowed), corner : corner + len(allowed)] = allowed
-    # One view of the canvas per position (row & 7, col & 7) of the pixel in its tile
+    # One view of the canvas for each place of the pixel in its tile, (8, 8, 8 T, 8 T)
     views = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))[::-1, ::-1]
+    # A byte is a row of a tile, (8, 8, T, 8, T, 1); the eight bytes of a tile make a word
     tile_bytes = np.packbits(views.reshape(8, 8, -1, 8, size // 8, 8), axis=-1, bitorder="little")
     tiles = np.ascontiguousarray(tile_bytes[..., 0].swapaxes(3, 4))
     return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
 def check_exact(lost: int, n_gt: int) -> None:
-    """Raise DataError if weights of 60 bits leave no bits for ties. `lost` is C, the cost of a
-    missing pair, and `n_gt` the number of ground-truth pixels.
+    """Raise DataError if sums of weights would exceed 60 bits, even without bits for ties.
+
+    `lost` is C, the cost of a missing pair, and `n_gt` the number of ground-truth pixels.
     """
     if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
         raise DataError(
@@ -168,7 +201,13 @@ def check_exact(lost: int, n_gt: int) -> None:
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Build the Geometry of the edges to the `n_gt` pixels of an annotator."""
+    """Return the constants by which edges are found and weighted.
+
+    shape: rows and columns of the image.
+    reach: the disk of the pixels within the radius.
+    n_gt: number of ground-truth pixels; the more, the fewer bits a tie has.
+    annotator: number of the annotator, which the hash of ties depends on.
+    """
     count_bits, (tile_rows, tile_cols) = n_gt.bit_length(), tile_shape(shape)
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     shift = tie_bits + count_bits
@@ -192,7 +231,10 @@ def tile_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def new_arena(n_vertices: int, max_edges: int) -> NDArray[np.void]:
-    """Allocate an arena for the edges of `n_vertices`, each with at most `max_edges` edges."""
+    """Allocate an arena, EDGE_DTYPE, for `n_vertices` vertices with at most `max_edges` edges each.
+
+    It has at most _ARENA_EDGES elements, but room for the edges of one vertex.
+    """
     list_size = max_edges + 1  # with its header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
 
@@ -205,8 +247,16 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a Side for the vertices at the flat indices `pixel`. `words` is the number of 64-bit
-    words for the steps of a vertex. The other arguments are fields of Side.
+    """Allocate a Side.
+
+    pixel int32 (n,): flat index of each vertex in the image.
+    tile TILE_DTYPE: the tiles of the map, row by row.
+    factor: PRED or GT, by which the hash of ties multiplies the pixels of this side.
+    edge EDGE_DTYPE: the arena.
+    words: number of 64-bit words for the steps at which a vertex is matched.
+    value int64 (n,): added to the weights of a vertex's edges; empty if nothing is added.
+
+    The fields of vertices are not initialised; `clear_matching` does that.
     """
     n = pixel.size
     node, used, nearest = np.empty(n, NODE_DTYPE), np.zeros(1, np.int64), np.zeros(n, np.int32)
@@ -225,7 +275,12 @@ def clear_matching(side, dual):
 
 @inner
 def forget_edges(nodes, edges, used):
-    """Empty the arena of a side. Edges are found again when a search needs them."""
+    """Empty the arena of a side. Edges are found again when a search needs them.
+
+    nodes NODE_DTYPE (n,): the vertices; `first_edge` of those with edges becomes EDGES_UNKNOWN.
+    edges EDGE_DTYPE: the arena. A list begins with a header: `weight` is its vertex, `to` its end.
+    used int64 (1,): length of the filled part of the arena; becomes 0.
+    """
     header = np.int64(0)
     while header < used[0]:
         nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
@@ -234,17 +289,21 @@ def forget_edges(nodes, edges, used):
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Return the tiles of (H, W) maps without pixels, TILE_DTYPE (n_maps, tiles + 1)."""
+    """Return the tiles of maps (H, W) without pixels, TILE_DTYPE (n_maps, tiles + 1).
+
+    `shape` is (H, W). The additional last tile counts all vertices in its field `before`.
+    """
     return np.zeros((n_maps, math.prod(tile_shape(shape)) + 1), TILE_DTYPE)
 
 
 @kernel(_nrt=False)
 def write_vertices(bits, cols, tiles, ends, pixel):
-    """Number the pixels of A maps, each map tile by tile.
+    """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    `bits` is uint64 (A, H, words) from `bits.pack`. `tiles`, from `empty_tiles`, is filled. The
-    vertices of map k are ends[k] : ends[k + 1]. `pixel`, int32 (ends[-1],), receives the flat index
-    of each vertex.
+    bits uint64 (A, H, words): the maps, from `bits.pack`. cols: number of columns.
+    tiles TILE_DTYPE (A, tiles + 1): from `empty_tiles`; receive the maps and the numbers.
+    ends int64 (A + 1,): the vertices of map k are ends[k] : ends[k + 1].
+    pixel int32 (ends[-1],): receives the flat index of each vertex.
     """
     tile_cols = (cols + 7) >> 3
     for a in range(len(tiles)):
@@ -262,8 +321,12 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the set pixels in the tiles of a map, and return their count. Sets `before` and `live`
-    of each tile, and `pixel` to the flat index of each vertex.
+    """Number the pixels that are on in a map as vertices, tile by tile, and return their number.
+
+    tile TILE_DTYPE (tiles + 1,): `bits` has the pixels. Of each tile, `before` is set to the number
+        of vertices in earlier tiles, and `live` to `bits`.
+    cols: number of columns of the image.
+    pixel int32: receives the flat index of each vertex.
     """
     tile_cols, n = (cols + 7) >> 3, 0
     for k in range(tile.size):
@@ -281,7 +344,7 @@ def number_pixels(tile, cols, pixel):
 
 @inner
 def row_col(pixel, cols):
-    """Return row and column of a flat index, unsigned, so that numba need not test their signs."""
+    """Return row and column of a flat index as uint64, so that numba need not test their signs."""
     width = np.uint32(cols)
     row = np.uint32(pixel) // width
     return np.uint64(row), np.uint64(np.uint32(pixel) - row * width)
@@ -289,7 +352,10 @@ def row_col(pixel, cols):
 
 @inner
 def tile_and_bit(row, col, cols):
-    """Return the index of the tile of a pixel, and the pixel's bit in the tile."""
+    """Return the index of the tile of a pixel, and a uint64 with the pixel's bit set.
+
+    `row` and `col` are uint64, `cols` is the number of columns of the image.
+    """
     tile_cols = (np.uint64(cols) + _SEVEN) >> _THREE
     bit = ONE << ((row & _SEVEN) << _THREE | col & _SEVEN)
     return (row >> _THREE) * tile_cols + (col >> _THREE), bit
@@ -297,21 +363,29 @@ def tile_and_bit(row, col, cols):
 
 @inner
 def vertex_at(pixel, cols, tile):
-    """Return the vertex at a flat index."""
+    """Return the vertex at a flat index, whose pixel must be on.
+
+    tile TILE_DTYPE (tiles + 1,): the vertices by tile. cols: number of columns of the image.
+    """
     row, col = row_col(pixel, cols)
     k, bit = tile_and_bit(row, col, cols)
     return tile[k].before + ones(tile[k].bits & (bit - ONE))
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
-    """Return a bool map of the pixels that have a pixel of the map `bmap` in the disk around them.
-    `half` is the field of Disk.
+    """Return the pixels that have a pixel of a map in the disk around them, bool (H, W).
+
+    bmap bool (H, W). half int32 (2 R + 1,): half the width of each row of the disk.
     """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
 def bits_within_reach(bits: U8, half: I4) -> U8:
-    """Do `within_reach` for a map in words of bits (`bits.pack`), and return such words."""
+    """Return the pixels that have a pixel of a map in the disk around them, as words.
+
+    bits uint64 (H, words): the map, from `bits.pack`.
+    half int32 (2 R + 1,): half the width of each row of the disk.
+    """
     near, row = np.zeros_like(bits), np.zeros(bits.shape[1] + 1, np.uint64)
     _dilate(bits, half, row, near)
     return near
@@ -319,10 +393,15 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
 @kernel(_nrt=False)
 def _dilate(bits, half, row, near):
-    """Set the bits of `near`, uint64 (H, words), in the disk around each pixel of `bits`.
+    """Set the pixels in the disk around each pixel of a map.
 
-    Each row of pixels is widened step by step to the widths of the disk's rows, the middle row
-    last. `row`, uint64 (words + 1,), is work space, 0 on entry: a row and an empty word.
+    bits uint64 (H, words): the map. Bit 0 of a word is its westernmost pixel.
+    half int32 (2 R + 1,): half the width of each row of the disk.
+    row uint64 (words + 1,): work space, 0 on entry. A row of the map, and an empty word.
+    near uint64 (H, words): 0 on entry; receives the pixels.
+
+    Each row of the map is widened step by step to the widths of the disk's rows, from the narrow
+    ones R rows away to the middle row.
     """
     rows, words = bits.shape
     reach, last_bit = half.size // 2, np.uint64(63)
@@ -353,7 +432,7 @@ def _dilate(bits, half, row, near):
 
 @inner
 def mix(x):
-    """Return a 64-bit hash whose high bits depend on all bits of x (SplitMix64's finaliser)."""
+    """Return a hash of a uint64 whose high bits depend on all bits (SplitMix64's finaliser)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -361,7 +440,14 @@ def mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add both ends' values to the weights of edges begin .. end-1. Returns the largest."""
+    """Add the values of both ends to the weights of a vertex's edges, and return the largest.
+
+    edges EDGE_DTYPE: the arena; the vertex has the edges begin .. end - 1. Changed in place.
+    value: the value of the vertex.
+    opposite_values int64: the values of the vertices of the other side.
+
+    Returns -1 without an edge.
+    """
     best = np.int64(-1)
     for e in range(begin, end):
         edges[e].weight += value + opposite_values[edges[e].to]

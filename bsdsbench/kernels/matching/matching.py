@@ -66,8 +66,14 @@ _ABSENT = UNREACHED  # the dual of a predicted pixel that is not in the map: no 
 _SORTED = 1 << 13  # ground-truth vertices sorted at a time, which fit a cache
 BAND_BITS = 18  # images are processed in bands of 2^18 pixels, whose vertices fit a cache
 
-# The outputs of `order_batches` (`batch_start`, `order`) and its work space
-Order = namedtuple("Order", "bands cost_start batch_start batch_of_event by_cost order")
+# The outputs of `order_batches`, `group_start` and `order`, and its work space.
+# bands           number of bands in the image
+# cost_start      i8 (costs + 1,)  place of the next event with each cost
+# group_start     i8 (2 steps bands + 2,)  start of each group in `order`, see order_batches
+# group_of_event  i8 (events,)
+# by_cost         i4 (events,)  the events by the cost of their vertex
+# order           i4 (events,)  vertices
+Order = namedtuple("Order", "bands cost_start group_start group_of_event by_cost order")
 
 
 class Truth(NamedTuple):
@@ -101,8 +107,12 @@ class MatchedPixels(NamedTuple):
 
 
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
-    """Convert the annotators' maps (A, H, W) to the form in which predictions are matched with
-    them. Raises DataError if the tolerance is too large for exact weights or for memory.
+    """Convert the annotators' maps to the form in which predictions are matched with them.
+
+    gts bool (A, H, W): the map of each annotator.
+    max_dist_px: the largest distance of a pair, in pixels.
+
+    Raises DataError if this distance is too large for exact weights or for memory.
     """
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
     reach = disk(max_dist_px, shape)
@@ -114,8 +124,11 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixels:
-    """Count the matched pixels after each step of the predicted map. `start`, `pixel` and `added`
-    are the fields of `thinning.Events`: the changes from step to step.
+    """Count the matched pixels after each of n steps of the predicted map.
+
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e] to the map, or removes it, e from start[k] to start[k + 1] - 1.
+    truth: the annotators' maps.
     """
     backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
@@ -129,8 +142,11 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixel
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
-    It is if the map at the lowest threshold is thin (few pixels ever left it) and has at least 1.5
-    times as many pixels as an annotator's map. With a wide tolerance neither direction is faster.
+    added bool (changes,): True for the changes that add a pixel, False for those that remove one.
+
+    It is faster if the map at the lowest threshold is thin, since few pixels ever left it, and has
+    1.5 times as many pixels as an annotator's map on average. With a wide tolerance neither
+    direction is faster.
     """
     entering = int(np.count_nonzero(added))
     leaving = added.size - entering
@@ -139,10 +155,15 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
-    """Match a (H, W) bool map with one annotator's map, and return the pairs, int64 (2, K).
+    """Match a predicted map with one annotator's map, and return the pairs, int64 (2, K).
 
-    Row 0 has the flat indices of the predicted pixels, increasing, row 1 those of their partners.
-    `match_steps` counts the same pairs for the annotator with the number `annotator`.
+    bmap, gt bool (H, W): the two maps.
+    max_dist_px: the largest distance of a pair, in pixels.
+    annotator: number of the annotator, by which ties are broken. `match_steps` counts the same
+        pairs for the annotator with this index.
+
+    Row 0 has the flat indices of the matched predicted pixels, in ascending order, and row 1 those
+    of their mates.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     start, truth = np.array([0, pixel.size]), prepare_truth(gt[None], max_dist_px)
@@ -153,8 +174,11 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
-    """Return the flat indices of the matched pixels of `side`, increasing, and of their mates. The
-    result is int64 (2, K). `opposite_pixel` holds the flat index of each vertex of the other side.
+    """Return the flat indices of the matched pixels of a side and of their mates, int64 (2, K).
+
+    opposite_pixel int32: flat index of each vertex of the other side.
+
+    Row 0, the pixels of `side`, is in ascending order.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -165,13 +189,18 @@ def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
 def steps_within_reach(
     start: I8, pixel: I4, added: Bool, truth: Truth, *, gt_enters: bool
 ) -> Steps:
-    """Keep the events (`thinning.Events`) of pixels within reach of the ground truth. With
-    `gt_enters` the steps are in reverse order, from the last map to the first.
+    """Return the changes of the predicted map that can change a pair, with numbers of vertices.
+
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e] to the map, or removes it, e from start[k] to start[k + 1] - 1.
+    truth: the annotators' maps. Only pixels within the radius of one of their pixels are kept.
+    gt_enters: reverse the steps. At the first step all pixels of the last map enter, and then the
+        changes are undone one step after another.
     """
     n_events = int(start[-1])
     if gt_enters:  # the first step's events are not undone; all pixels of the last map enter
         n_events = 2 * int(np.count_nonzero(added)) - int(start[1])
-    kept_start, enters = np.empty(start.size, np.int64), np.empty(n_events, np.bool_)
+    near_start, enters = np.empty(start.size, np.int64), np.empty(n_events, np.bool_)
     vertex, pixel_of_vertex = np.empty((2, n_events), np.int32)
     (tile,) = empty_tiles(truth.shape, 1)
     n_vertices = _keep_near_events(
@@ -181,13 +210,13 @@ def steps_within_reach(
         gt_enters,
         truth.near,
         truth.shape[1],
-        kept_start,
+        near_start,
         vertex,
         enters,
         tile,
         pixel_of_vertex,
     )
-    return Steps(kept_start, vertex, enters, gt_enters, pixel_of_vertex[:n_vertices], tile)
+    return Steps(near_start, vertex, enters, gt_enters, pixel_of_vertex[:n_vertices], tile)
 
 
 def match_all(
@@ -277,15 +306,24 @@ def _new_order(start: I8, truth: Truth) -> Order:
 
 @kernel(_nrt=False)
 def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt):
-    """Match with an annotator: add its matched pixels to `matched_gt` (n,), and set pred's bits.
+    """Match the prediction with one annotator's map at each of n steps.
 
-    `changes` are the first three fields of Steps. With `gt_enters` the ground truth enters at the
-    first step, into the predicted map. `sorts` lets `order_batches` write `ordering`, which is
-    unchanged otherwise. `keeps_gt` sets the bits of the ground truth too. `work` is work space for
-    the search.
+    changes: start (n + 1,), vertex (events,), enters (events,). Step k has the events start[k] to
+        start[k + 1] - 1, at which a predicted vertex enters the map, or leaves it.
+    gt_enters: the predicted map of the first step is there from the start, and the ground truth
+        enters at that step.
+    sorts: order the events; otherwise `ordering` has their order already.
+    pred, gt: both sides, changed in place. The steps at which each vertex is matched are added to
+        the bits of `pred`, and to those of `gt` if `keeps_gt` is True.
+    geometry: how edges are found and weighted. work: work space of the search.
+    ordering: an Order; work space, or the order of the events.
+    matched_gt int64 (n,): the number of pairs at each step is added.
+
+    At each step predicted vertices leave, others enter, and mates that have become free enter again
+    from their side.
     """
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
-    bands, batch_start, order = ordering.bands, ordering.batch_start, ordering.order
+    bands, group_start, order = ordering.bands, ordering.group_start, ordering.order
     n_steps, n_matched, zero = matched_gt.size, 0, np.int64(0)
     clear_matching(pred, zero if gt_enters and n_steps == 1 else np.int64(_ABSENT))
     clear_matching(gt, zero)
@@ -296,8 +334,9 @@ def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, orderi
     if sorts:
         order_batches(changes, pred.pixel, pred.nearest, ordering)
     for step in range(n_steps):
-        begin, middle = batch_start[2 * step * bands], batch_start[(2 * step + 1) * bands]
-        last = batch_start[(2 * step + 2) * bands]
+        # order[begin:middle] leave the map, order[middle:last] enter it
+        begin, middle = group_start[2 * step * bands], group_start[(2 * step + 1) * bands]
+        last = group_start[(2 * step + 2) * bands]
         if begin == last and not (gt_enters and step == 0):
             matched_gt[step] += n_matched
             continue
@@ -307,7 +346,7 @@ def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, orderi
                 row, col = row_col(pred.pixel[order[place]], geometry.cols)
                 k, bit = tile_and_bit(row, col, geometry.cols)
                 tile[k].live ^= bit
-        n_freed = zero
+        n_freed = zero  # ground-truth vertices that lose their mate
         for place in range(begin, middle):
             i = np.int64(order[place])
             mate = nodes[i].mate
@@ -348,17 +387,29 @@ def _keep_near_events(
     backwards,
     near,
     cols,
-    kept_start,
+    near_start,
     vertex,
     enters,
     tile,
     pixel_of_vertex,
 ):
-    """Write the events of pixels with a set bit in `near`, and number these pixels as vertices.
+    """Copy the changes of the pixels in `near`, and number these pixels as vertices.
 
-    `start`, `pixel` and `added` are those of `thinning.Events`. `backwards` writes the events that
-    lead from the last map to the first. `kept_start`, `vertex`, `enters`, `tile` and
-    `pixel_of_vertex` receive the fields of Steps. Returns the number of vertices.
+    Inputs
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e], or removes it, e from start[k] to start[k + 1] - 1.
+    backwards: write the changes that lead from the last map to the first. Then all pixels of the
+        last map enter at the first step.
+    near uint64 (H, words): the pixels whose changes are copied.
+    cols: number of columns of the image.
+
+    Outputs
+    near_start int64 (n + 1,), vertex int32, enters bool: the changes that were copied, in the same
+        form, with numbers of vertices instead of flat indices.
+    tile TILE_DTYPE (tiles + 1,): 0 on entry. The vertices by tile.
+    pixel_of_vertex int32: flat index of each vertex.
+
+    Returns the number of vertices.
     """
     n_steps, n_kept = start.size - 1, 0
     for p in pixel[: start[-1]]:
@@ -367,7 +418,7 @@ def _keep_near_events(
             k, bit = tile_and_bit(row, col, cols)
             tile[k].bits |= bit
             tile[k].live ^= bit  # in the end: is the pixel in the last map?
-    kept_start[0] = 0
+    near_start[0] = 0
     for step in range(n_steps):
         first, last, increment = start[step], start[step + 1], 1
         whole_map_enters = backwards and step == 0
@@ -387,38 +438,47 @@ def _keep_near_events(
                 vertex[n_kept] = pixel[event]
                 enters[n_kept] = added[event] ^ (backwards and step > 0)
                 n_kept += 1
-        kept_start[step + 1] = n_kept
+        near_start[step + 1] = n_kept
     n_vertices = number_pixels(tile, cols, pixel_of_vertex)
-    for event in range(n_kept):
+    for event in range(n_kept):  # so far `vertex` had flat indices
         vertex[event] = vertex_at(vertex[event], cols, tile)
     return n_vertices
 
 
 @inner
 def order_batches(changes, pixel, nearest, ordering):
-    """Sort the vertices of the events `changes` into batches, without vertices that have no edge.
+    """Order the vertices that leave or enter at each step so that the search visits the cheap ones
+    first, and neighbours in memory together. Vertices without an edge are left out.
 
-    `changes` are the first three fields of Steps. Step k removes the vertices order[batch_start[2 k
-    bands] : batch_start[(2 k + 1) bands]] and adds those up to batch_start[(2 k + 2) bands]. Within
-    a batch, vertices go band by band, so that the memory of neighbours stays in the processor's
-    cache. Within a band vertices with a near partner go first, because most of them find a free
-    partner at once. This is a counting sort by the cost of the nearest partner (`nearest`, -1: no
-    edge), then by batch and band.
+    changes: start (steps + 1,), vertex (events,), enters (events,). Step k has the events start[k]
+        to start[k + 1] - 1, at which vertex[e] enters the map if enters[e] is True, or leaves it.
+    pixel (vertices,): flat index of each vertex.
+    nearest (vertices,): cost of the cheapest edge, or -1 without an edge.
+    ordering: an Order. Its `order` and `group_start` are written; the other arrays are work space.
+
+    A step has two batches: the vertices that leave, then those that enter. A batch is sorted by
+    band, and a band by the cost of the cheapest edge, because most vertices with a near partner are
+    matched at once. Group g = (2 k + enters) bands + band of step k is order[group_start[g]] to
+    order[group_start[g + 1] - 1].
+
+    This is a counting sort of the events by cost, then by group.
     """
-    bands, cost_start, batch_start, batch_of_event, by_cost, order = ordering
+    bands, cost_start, group_start, group_of_event, by_cost, order = ordering
     start, vertex, enters = changes
-    for counts in (cost_start, batch_start):
+    for counts in (cost_start, group_start):
         for k in range(counts.size):
             counts[k] = 0
+    # Counted late: after the cumulative sums an element is the place of the next event of a cost,
+    # or of the next vertex of a group, and in the end the end of the group
     for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
             i = vertex[event]
             if nearest[i] >= 0:
                 band = pixel[i] >> BAND_BITS
-                batch_of_event[event] = (2 * step + enters[event]) * bands + band + 1
+                group_of_event[event] = (2 * step + enters[event]) * bands + band
                 cost_start[nearest[i] + 1] += 1
-                batch_start[batch_of_event[event] + 1] += 1
-    for counts in (cost_start, batch_start):
+                group_start[group_of_event[event] + 2] += 1
+    for counts in (cost_start, group_start):
         for k in range(1, counts.size):
             counts[k] += counts[k - 1]
     for event in range(start[start.size - 1]):
@@ -426,18 +486,22 @@ def order_batches(changes, pixel, nearest, ordering):
         if cost >= 0:
             by_cost[cost_start[cost]] = event
             cost_start[cost] += 1
-    for place in range(batch_start[batch_start.size - 1]):
-        event = by_cost[place]
-        order[batch_start[batch_of_event[event]]] = vertex[event]
-        batch_start[batch_of_event[event]] += 1
+    for rank in range(group_start[group_start.size - 1]):
+        event = by_cost[rank]
+        next_place = group_of_event[event] + 1
+        order[group_start[next_place]] = vertex[event]
+        group_start[next_place] += 1
 
 
 @inner
 def _nearest_first(nearest, cost_start, order):
-    """Write the vertices that have an edge into `order`, those with the nearest partner first.
+    """List the vertices that have an edge, those with the cheapest edge first, and return how many.
 
-    This is a counting sort by the cost of the nearest partner (`nearest`, -1: no edge). It sorts
-    _SORTED neighbouring vertices at a time. Returns the number of vertices with an edge.
+    nearest int32 (vertices,): cost of the cheapest edge of each vertex, or -1 without an edge.
+    cost_start int64 (costs + 1,): work space.
+    order int32 (vertices,): receives the vertices.
+
+    This is a counting sort of _SORTED neighbouring vertices at a time.
     """
     n_sorted = 0
     for begin in range(0, nearest.size, _SORTED):
@@ -460,11 +524,13 @@ def _nearest_first(nearest, cost_start, order):
 
 @kernel(_nrt=False)
 def count_set_bits(bits, kind, change, n_set):
-    """Count, for each bit, the rows of each kind in which the bit is set.
+    """Count the rows of each kind in which a bit is set, bit by bit.
 
-    `bits` is uint64 (rows, words), `kind` int64 (rows,). `n_set`, int64 (K, n), receives the number
-    of rows of kind k with bit j. `change` is work space, int64 (K, bits of a row), 0 on entry. Bits
-    are set in long runs, so only the ends of runs are visited.
+    bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
+    kind int64 (rows,): kind of each row, 0 .. K - 1.
+    change int64 (K, 64 words): work space, 0 on entry. The difference of the counts of neighbouring
+        bits. Bits are set in long runs, so only the ends of runs are visited.
+    n_set int64 (K, n): receives the number of rows of kind k in which bit j is set.
     """
     for row in range(bits.shape[0]):
         last_bit = np.uint64(0)  # of the word before

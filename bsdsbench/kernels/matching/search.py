@@ -60,8 +60,15 @@ def new_work(n_vertices: int) -> Work:
 
 @inner
 def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
-    """Match the free vertices entering[begin:end] or leave them free; the matching stays optimal.
-    Returns the number of additional pairs. Vertices that need a search come last.
+    """Insert vertices into an optimal matching one after another, so that it stays optimal.
+
+    entering: the vertices entering[begin:end] of `side`; those that have a mate are skipped.
+    side, opposite: the sides, changed in place: mates, duals and the arena.
+    geometry: how edges are found and weighted. work: work space of `new_work`.
+    step: the step at which the vertices enter, from which new pairs are recorded.
+
+    Returns the number of additional pairs. A vertex is matched, or stays free if no path is worth
+    it. Vertices whose best partner has a mate are searched for after all others.
     """
     nodes, opposite_nodes, waiting = side.node, opposite.node, work.waiting
     new_pairs, n_waiting = 0, 0
@@ -89,11 +96,17 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 
 @inner
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
-    """Match a vertex with its best partner if that partner is free.
+    """Match a free vertex with its best partner if that partner is free too.
 
-    Returns the number of new pairs (0 if no partner is worth it, or 1), or _CONTESTED if the best
-    partner has a mate. The partner's dual rises as far as the vertex's second best partner allows,
-    which shortens later searches.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides, changed in place.
+    edges EDGE_DTYPE: the arena of the vertex's side, which has its edges.
+    step: the step from which the new pair is recorded.
+
+    The best partner has the largest weight minus dual. Three outcomes:
+    - no partner has a weight above its dual: the vertex stays free, returns 0
+    - the best partner has a mate: only the vertex's dual is set, returns _CONTESTED
+    - otherwise the two are matched, returns 1. The partner's dual rises as far as the second best
+      partner allows, which shortens later searches.
     """
     node = nodes[vertex]
     best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
@@ -186,7 +199,14 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
 @inner
 def _remove_from_front(place, front, front_dist, front_place, n_front):
-    """Move the last entry of the front to `place`. Returns the new length of the front."""
+    """Remove the entry `place` of the front by moving the last entry there.
+
+    front: vertices, in no order; front_dist: their distances; front_place: the place of each vertex
+        in the front. All are changed in place.
+    n_front: number of entries.
+
+    Returns the new number of entries.
+    """
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
     front_place[front[place]] = place
@@ -195,7 +215,15 @@ def _remove_from_front(place, front, front_dist, front_place, n_front):
 
 @inner
 def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
-    """Move the duals of all vertices nearer to the root than the end of the path, at `cost`."""
+    """Update the duals after a search, so that the edges of the cheapest path become tight.
+
+    root: the vertex of the search; its dual falls by `cost`.
+    cost: cost of the path.
+    reached: opposite vertices that have a distance from the root, n_reached of them. If the
+        distance is less than `cost`, the dual rises by the difference, and that of the mate falls.
+        All distances become UNREACHED again.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides, changed in place.
+    """
     nodes[root].dual -= cost
     for place in range(n_reached):
         neighbour = opposite_nodes[reached[place]]
@@ -208,7 +236,14 @@ def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
 @inner
 def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
-    Returns the number of new pairs: 1, or 0 if the path ousts a vertex.
+
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed. From
+        `last`, `parent` and `mate` lead back to the vertex that enters.
+    bits uint64 (n, words): steps at which each vertex of the entering side was matched. Those of a
+        vertex that loses its mate are recorded.
+    step: the present step.
+
+    Returns the number of additional pairs: 1 if `last` was free, or 0 if its mate loses it.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
@@ -226,7 +261,11 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 
 @inner
 def record_matched_steps(vertex, nodes, bits, step):
-    """Set the bits of the steps at which a vertex was matched: from `since` to step - 1."""
+    """Record the steps at which a vertex was matched, from its `since` to step - 1.
+
+    nodes NODE_DTYPE (n,): the vertices of the side.
+    bits uint64 (n, words): the bits of these steps are set; step s is bit s & 63 of word s >> 6.
+    """
     first = nodes[vertex].since
     if first < step:
         for word in range(first >> 6, (step + 63) >> 6):

@@ -54,8 +54,12 @@ class _WholeCosts(NamedTuple):
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
-    """Round the parts of the costs to whole units for a matching of at most n pairs. An empty part
-    costs nothing.
+    """Round the parts of the costs to whole units, for a matching of at most n pairs.
+
+    parts: float64 arrays, of which a cost is a sum of one element of each. An empty part costs
+        nothing. The minimum of each part is subtracted.
+
+    The unit is the smallest power of two, from 2^-40 on, with which all weights fit 60 bits.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest = sum(float(part.max(initial=0)) for part in shifted)
@@ -67,11 +71,16 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
-    """Return the cheapest pairs of the pixels of two (H, W) maps: flat indices (2, K).
+    """Pair the pixels of two maps one to one: as many pairs as possible, then the cheapest.
 
-    `cost` (2R+1, 2R+1) is the cost by offset (row, col) from a pixel of `first` to its partner,
-    with offset 0 in the middle. It is infinite if a pair is not allowed. `values` are two arrays
-    (H, W) with the further costs of pixels of `first` and of `second`, or ().
+    first, second bool (H, W): the two maps.
+    cost float64 (2 R + 1, 2 R + 1): cost of a pair by the offset (rows, columns) from its pixel of
+        `first` to its pixel of `second`. Offset 0 is in the middle. Infinite if a pair is not
+        allowed.
+    values: two arrays float64 (H, W), the further costs of pixels of `first` and of `second`, or
+        () without further costs.
+
+    Returns the flat indices of the pairs, int64 (2, K), ascending in row 0, the pixels of `first`.
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters
@@ -114,7 +123,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 
 @kernel(_nrt=False)
 def _find_all_edges(side, opposite, geometry):
-    """Find the edges of all vertices of `side`, and make the vertices of both sides free."""
+    """Make the vertices of both sides free, and find the edges of all vertices of `side`."""
     clear_matching(side, np.int64(0))
     clear_matching(opposite, np.int64(0))
     find_edges(np.int64(0), np.int64(side.pixel.size), side, opposite, geometry)
@@ -122,6 +131,6 @@ def _find_all_edges(side, opposite, geometry):
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Match the vertices of `side` in the given order; see `search.enter_vertices`."""
+    """Insert the vertices `order` of `side` into the matching, as `search.enter_vertices` does."""
     begin = step = np.int64(0)
     return enter_vertices(order, begin, order.size, side, opposite, geometry, work, step)

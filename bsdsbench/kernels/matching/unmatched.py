@@ -64,8 +64,11 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Compute the surroundings of the ground truth for `classify_steps`. Raises DataError if twice
-    the tolerance is too large for memory.
+    """Compute what `classify_steps` needs of the pixels around the ground truth.
+
+    truth: the annotators' maps. max_dist_px: the tolerance, in pixels.
+
+    Raises DataError if twice the tolerance is too large for memory.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half), _agreement(truth))
@@ -82,15 +85,19 @@ def _agreement(truth: Truth) -> I8:
 
 
 def _has_step(bits: U8, step: int) -> Bool:
-    """Return which rows of `bits` have the bit of a step."""
+    """Return True for the rows of `bits`, uint64 (rows, words), that have the bit of a step."""
     return bits[:, step >> 6] >> np.uint64(step & 63) & np.uint64(1) == 1
 
 
 def match_by_pixel(
     start: I8, pixel: I4, added: Bool, truth: Truth, surroundings: Surroundings
 ) -> PixelSteps:
-    """Match at every step, and record for each pixel the steps at which it is on and matched.
-    `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
+    """Match at each of n steps, and record the steps at which each pixel is on, matched or near.
+
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e] to the predicted map, or removes it, e from start[k] to start[k + 1] - 1.
+        Changes of pixels beyond 2 r may be missing.
+    truth: the annotators' maps. surroundings: the pixels around them, by `prepare_surroundings`.
     """
     n_steps = start.size - 1
     backwards = should_start_at_lowest_threshold(added, truth)
@@ -125,18 +132,22 @@ def match_by_pixel(
 def classify_steps(
     start: I8, pixel: I4, added: Bool, size: I8, truth: Truth, surroundings: Surroundings
 ) -> StepErrors:
-    """Count matched, missed and false pixels after each step of the events.
+    """Count the matched, missed and false pixels of each class after each of n steps.
 
-    `start`, `pixel` and `added` are `thinning.Events`. Events of pixels beyond 2r may be missing.
-    `size`, int64 (n,), is the size of the whole map after each step.
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e] to the predicted map, or removes it, e from start[k] to start[k + 1] - 1.
+        Changes of pixels beyond 2 r may be missing.
+    size int64 (n,): number of pixels of the whole predicted map after each step.
+    truth: the annotators' maps. surroundings: the pixels around them, by `prepare_surroundings`.
     """
     steps = match_by_pixel(start, pixel, added, truth, surroundings)
     n_steps = start.size - 1
     is_reached = steps.is_reached
-    # Kinds of vertices: not reached or reached (2), by agreement (4)
+    # Kinds of vertices: not reached or reached, times the four values of agreement
     kind = 4 * is_reached + (surroundings.agreement - NO_CLASS)
     matched_pred = _rows_with_bits(steps.matched, None, 1, n_steps)[0]
     near_false = _rows_with_bits(steps.near_false, None, 1, n_steps)[0]
+    # Matched vertices: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
     by_kind = _rows_with_bits(steps.gt_matched, kind, 8, n_steps).reshape(2, 4, n_steps)
     matched_gt = steps.matched_gt
     if steps.backwards:
@@ -155,7 +166,11 @@ def classify_steps(
 
 
 def _rows_with_bits(bits: U8, kind: I8 | None, n_kinds: int, n_steps: int) -> I8:
-    """Count the rows of each kind in which the bit of a step is set, int64 (n_kinds, n_steps)."""
+    """Count the rows of each kind in which the bit of a step is set, int64 (n_kinds, n_steps).
+
+    bits uint64 (rows, words): step s is bit s & 63 of word s >> 6.
+    kind int64 (rows,): kind of each row, 0 .. n_kinds - 1; None if there is one kind.
+    """
     kind = np.zeros(len(bits), np.int64) if kind is None else kind
     n_set = np.zeros((n_kinds, n_steps), np.int64)
     count_set_bits(bits, kind, np.zeros((n_kinds, 64 * bits.shape[1]), np.int64), n_set)
@@ -164,16 +179,19 @@ def _rows_with_bits(bits: U8, kind: I8 | None, n_kinds: int, n_steps: int) -> I8
 
 @kernel(_nrt=False)
 def _record_active_steps(start, pixel, added, near, backwards, row_of, bits, n_on):
-    """Record the steps after which each pixel is on, in the order of the matching.
+    """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
 
-    Inputs: the events start[s] to start[s + 1] of step s switch pixel[e] on (added[e]) or off.
-    `near` holds two sets of pixels, uint64 (2, H, words). With `backwards` step s is bit n_steps -
-    1 - s.
+    Inputs
+    start int64 (n + 1,), pixel int32, added bool (changes,): step s switches the pixel with the
+        flat index pixel[e] on, or off, e from start[s] to start[s + 1] - 1.
+    near uint64 (2, H, words): two sets of pixels.
+    backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
 
-    Outputs: `row_of`, int32 (H, W), -1 on entry, is the row of `bits` for each pixel that ever
-    changes. `bits`, uint64 (rows, words), 0 on entry, has the bits of the steps after which a pixel
-    is on. `n_on`, int64 (2, n), 0 on entry, counts the pixels of each set that are on after each
-    step.
+    Outputs
+    row_of int32 (H, W): -1 on entry; the row of `bits` for each pixel that ever changes.
+    bits uint64 (rows, words): 0 on entry; the steps after which a pixel is on.
+    n_on int64 (2, n): 0 on entry; the pixels of each set that are on after each step, which are
+        always in the order of the changes.
     """
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
     n_rows = 0
@@ -202,10 +220,15 @@ def _record_near_steps(
 ):
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
-    `gt_bits` and `pred_bits` are the steps at which the pixels at these flat indices are matched.
-    `bits`, by `row_of`, are the steps after which a pixel is on; the steps at which it is matched
-    are removed in place. `near_bits` receives the steps. Pixels that are matched at the step `last`
-    are skipped.
+    gt_pixel int32 (ground-truth vertices,), gt_bits uint64 (vertices, words): flat indices, and the
+        steps at which a vertex is matched.
+    last: vertices that are matched at this step are skipped.
+    pred_pixel int32 (K,), pred_bits uint64 (K, words): the same of the predicted vertices.
+    row_of int32 (H, W): the row of `bits` of each pixel, or -1.
+    bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which it
+        is matched are removed in place, so those at which it is false remain.
+    half int32 (2 R + 1,): half the width of each row of the disk.
+    near_bits uint64 (vertices, words): 0 on entry; receives the steps.
     """
     rows, cols = row_of.shape
     reach, words = half.size // 2, bits.shape[1]
