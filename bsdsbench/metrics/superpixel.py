@@ -29,7 +29,7 @@ from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, name_file_in_errors, pieces_of
-from bsdsbench.metrics.region.counting import Annotators, OverlapTable, canonical
+from bsdsbench.metrics.region.overlaps import Annotators, OverlapTable, number_regions
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -97,7 +97,7 @@ def compactness(labels: ArrayLike) -> float:
     Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
-    flat, area, _ = canonical(maps)
+    flat, area, _ = number_regions(maps)
     padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
     sides = np.zeros(padded.shape, np.int64)
     for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
@@ -119,7 +119,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
     same_shape(pixels.shape[:2], maps.shape, "image")
-    flat, area, _ = canonical(maps)
+    flat, area, _ = number_regions(maps)
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()

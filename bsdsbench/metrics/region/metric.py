@@ -58,58 +58,109 @@ MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *A
 _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
-def _image_curves(c: Stack) -> dict[str, F8]:
-    """Compute the per-image values, (N, T), of every measure that is averaged over images."""
-    curves = {name: c[name] for name in MEANS}
-    curves |= {
-        name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")
-    }
-    curves["van_dongen"] = ratio(c["hamming_gt"] + c["hamming_pred"], 2 * c["total_gt"])
+def _image_curves(counts: Stack) -> dict[str, F8]:
+    """Compute the values of every measure that is averaged over images, name -> float64 (N, T).
+
+    `counts` are those of `region_counts`, (N, T) each. Distances become shares of the pixels.
+    """
+    curves = {name: counts[name] for name in MEANS}
+    for name in ("bgm", "hamming_gt", "hamming_pred"):
+        curves[name] = ratio(counts[name], counts["total_gt"])
+    hamming = counts["hamming_gt"] + counts["hamming_pred"]
+    curves["van_dongen"] = ratio(hamming, 2 * counts["total_gt"])
     # In [0, 1]; 0 for a single pixel. Source: Meila 2007.
-    curves["voi_per_log_area"] = ratio(c["voi"], np.log2(c["n_pixels"])[:, None])
+    curves["voi_per_log_area"] = ratio(counts["voi"], np.log2(counts["n_pixels"])[:, None])
     return curves
 
 
 def _mean_scores(
-    weights: Weights, thresholds: F8, values: F8, highest: bool, by: F8 | None = None
+    weights: Weights, thresholds: F8, values: F8, highest: bool, deciding: F8 | None = None
 ) -> dict[str, F8]:
-    """Average values (N, T) over images at the best threshold of the mean, and of each image.
+    """Average a measure over images, at the best threshold of the mean and at each image's best.
 
-    Thresholds are best by `by` (N, T), by default the values themselves; `highest` says whether the
-    largest or the smallest value is best.
+    weights (S, N): how often each image occurs in each data set.
+    thresholds (T,), values (N, T): the thresholds and each image's values.
+    highest: True if the largest value is best, False if the smallest is.
+    deciding (N, T): values by which the best thresholds are chosen, by default `values`. Of equally
+        good thresholds the first is taken.
+
+    Returns `ods`, `ods_threshold` and `ois` (S,), `curve` (S, T) with the means, and `at_grid_end`
+    bool (S,): whether the first or the last of several thresholds is as good as the best.
     """
     first_best = np.argmax if highest else np.argmin
-    by = values if by is None else by
-    mean, deciding = (weighted_mean(weights, v) for v in (values, by))
-    best_step = np.arange(len(mean)), first_best(deciding, axis=1)
-    top = deciding[best_step]
-    of_images = values[np.arange(len(values)), first_best(by, axis=1)]
-    ends = (top == deciding[:, 0]) | (top == deciding[:, -1])
+    deciding = values if deciding is None else deciding
+    mean, deciding_mean = weighted_mean(weights, values), weighted_mean(weights, deciding)
+    best_step = first_best(deciding_mean, axis=1)  # (S,)
+    samples, images = np.arange(len(mean)), np.arange(len(values))
+    best_value = deciding_mean[samples, best_step]
+    is_at_end = (best_value == deciding_mean[:, 0]) | (best_value == deciding_mean[:, -1])
+    best_of_images = values[images, first_best(deciding, axis=1)]
     return {
-        "ods": mean[best_step],
-        "ods_threshold": thresholds[best_step[1]],
-        "ois": weighted_mean(weights, of_images),
-        "at_grid_end": ends & (thresholds.size > 1),
+        "ods": mean[samples, best_step],
+        "ods_threshold": thresholds[best_step],
+        "ois": weighted_mean(weights, best_of_images),
+        "at_grid_end": is_at_end & (thresholds.size > 1),
         "curve": mean,
     }
 
 
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
-    """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules."""
-    best_f = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
-    at_best = (weighted_mean(weights, share[best_f]) for share in (precision, recall))
-    means = [weighted_mean(weights, share) for share in (precision, recall)]
-    mean = PRCurve(thresholds, means[0], means[1])
-    ods = best(mean, "maximum")
+    """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
+
+    F is always computed from a mean precision and a mean recall over images: for ODS at the best
+    single threshold, for OIS at each image's threshold of largest F (the first of equals). Returns
+    arrays (S,), one value for each row of `weights` (S, N), and the curve of the means.
+    """
+    images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
+    ois_precision = weighted_mean(weights, precision[images, best_step])
+    ois_recall = weighted_mean(weights, recall[images, best_step])
+    curve = PRCurve(thresholds, weighted_mean(weights, precision), weighted_mean(weights, recall))
+    ods = best(curve, "maximum")
     return {
         "ods": np.asarray(ods.f),
-        "ois": f_measure(*at_best),
-        "ap": average_precision(mean),
+        "ois": f_measure(ois_precision, ois_recall),
+        "ap": average_precision(curve),
         "ods_threshold": np.asarray(ods.threshold),
         "ods_recall": np.asarray(ods.recall),
         "ods_precision": np.asarray(ods.precision),
-        "curve": mean,
+        "curve": curve,
     }
+
+
+def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
+    """Compute the official covering scores: ratios of covered and total area, summed over images.
+
+    Returns `ods`, `ods_threshold`, `ois` and `best` (S,), and `curve` (S, T). Of equally good
+    thresholds ODS takes the first, and OIS the last of each image, as the official program.
+    """
+
+    def covered_share(covered: F8, total: Map) -> F8:
+        return ratio(weighted_sum(weights, covered), weighted_sum(weights, total))
+
+    covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
+    curve = covered_share(covered, total)  # (S, T)
+    samples, images = np.arange(len(weights)), np.arange(len(covered))
+    best_step = curve.argmax(axis=1)
+    last_best = thresholds.size - 1 - ratio(covered, total)[:, ::-1].argmax(axis=1)  # (N,)
+    return {
+        "ods": curve[samples, best_step],
+        "ods_threshold": thresholds[best_step],
+        "ois": covered_share(covered[images, last_best], total[:, 0]),
+        "best": covered_share(counts["best_covered_gt"], total[:, 0]),
+        "curve": curve,
+    }
+
+
+def _summed_fop(counts: Stack, weights: Weights) -> F8:
+    """Return the largest F of objects and parts (S,), from counts summed over images."""
+    precision, recall = (
+        ratio(
+            weighted_sum(weights, counts[f"fop_{side}"]),
+            weighted_sum(weights, counts[f"fop_{side}_candidates"]),
+        )
+        for side in ("pred", "gt")
+    )
+    return f_measure(precision, recall).max(axis=1)
 
 
 class RegionMetric(Metric[None]):
@@ -162,14 +213,17 @@ class RegionMetric(Metric[None]):
     cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
+        """Return the counts of `region_counts`."""
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
-        """Count each annotator's segmentation against all others, as a single threshold, 1.
+        """Compare each annotator's segmentation with those of all others (leave-one-out).
 
-        Areas and counts are summed over the left-out annotators, ratios are averaged.
+        Returns the counts of `region_counts` at a single threshold, 1. Ratios (`_RATIOS`) are
+        averaged over the left-out annotators, all other counts are summed; `n_pixels` is that of
+        one map. Raises DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -183,48 +237,37 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        c, t = stack, stack["thresholds"]
-        samples, images = np.arange(len(weights)), np.arange(len(c["pri"]))
+        """Return the scores of S weighted data sets.
 
-        def of_sums(top: F8, bottom: Map) -> F8:
-            return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
-
-        curve = of_sums(c["covered_gt"], c["total_gt"])
-        best_step = curve.argmax(axis=1)
-        share = ratio(c["covered_gt"], c["total_gt"])
-        last_best = t.size - 1 - share[:, ::-1].argmax(axis=1)
-        scores: dict[str, Any] = {
-            "covering": {
-                "ods": curve[samples, best_step],
-                "ods_threshold": t[best_step],
-                "ois": of_sums(c["covered_gt"][images, last_best], c["total_gt"][:, 0]),
-                "best": of_sums(c["best_covered_gt"], c["total_gt"][:, 0]),
-                "curve": curve,
-            }
+        Each measure has a dict: covering from `_covering_scores`, fop and pair_f from `_f_scores`,
+        all others from `_mean_scores`. `similarities` holds such dicts by SEISM's names.
+        """
+        thresholds, curves = stack["thresholds"], _image_curves(stack)
+        scores: dict[str, Any] = {"covering": _covering_scores(stack, weights)}
+        mean_scores = partial(_mean_scores, weights, thresholds)
+        scores["pri"] = mean_scores(curves["pri"], True)
+        scores["voi"] = mean_scores(curves["voi"], False)
+        f_scores = partial(_f_scores, weights, thresholds)
+        scores["fop"] = {
+            **f_scores(stack["fop_precision"], stack["fop_recall"]),
+            "summed": _summed_fop(stack, weights),
         }
-
-        measure = partial(_mean_scores, weights, t)
-        curves = _image_curves(c)
-        scores["pri"] = measure(curves["pri"], True)
-        scores["voi"] = measure(curves["voi"], False)
-        for name, kind in (("fop", "fop"), ("pair_f", "pair")):
-            shares = c[f"{kind}_precision"], c[f"{kind}_recall"]
-            scores[name] = _f_scores(weights, t, *shares)
-        precision = of_sums(c["fop_pred"], c["fop_pred_candidates"])
-        recall = of_sums(c["fop_gt"], c["fop_gt_candidates"])
-        summed = f_measure(precision, recall).max(axis=1)
-        scores["fop"] = {**scores["fop"], "summed": summed}
+        scores["pair_f"] = f_scores(stack["pair_precision"], stack["pair_recall"])
         for name in ERRORS:
-            by = curves["voi"] if name in ("voi_split", "voi_merge") else None
-            scores[name] = measure(curves[name], False, by)
+            deciding = curves["voi"] if name in ("voi_split", "voi_merge") else None
+            scores[name] = mean_scores(curves[name], False, deciding)
         scores["similarities"] = {
-            "nvoi": measure(curves["nvoi"], True),
-            **{seism: measure(1 - curves[error], True) for seism, error in SIMILAR_TO.items()},
+            "nvoi": mean_scores(curves["nvoi"], True),
+            **{seism: mean_scores(1 - curves[error], True) for seism, error in SIMILAR_TO.items()},
         }
         return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Return the errors (0 is best), each followed by SEISM's similarity (1 is best)."""
+        """Return the path to the scores of each measure that has a table of its own.
+
+        These are the errors (0 is best), each followed by SEISM's similarity (1 is best) if it has
+        one.
+        """
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -235,36 +278,38 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield the five official tables, and every measure at each threshold."""
-        cover, pri, voi, t = score.covering, score.pri, score.voi, stack["thresholds"]
-        covering = ratio(stack["covered_gt"], stack["total_gt"])
-        best_step, rows = covering.argmax(axis=1), np.arange(len(ids))
-        covering_pred = ratio(stack["covered_pred"], stack["total_pred"])[rows, best_step]
+        """Yield (name, text) of the five official tables, and of a CSV of all curves."""
+        cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
+        images = np.arange(len(ids))
+        covering = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
+        covering_pred = ratio(stack["covered_pred"], stack["total_pred"])
+        best_step = covering.argmax(axis=1)
         tables = {
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
-            "eval_cover_th.txt": np.column_stack([t, cover.curve]),
+            "eval_cover_th.txt": np.column_stack([thresholds, cover.curve]),
             "eval_cover_img.txt": np.column_stack(
-                [rows + 1, t[best_step], covering[rows, best_step], covering_pred]
+                [
+                    images + 1,
+                    thresholds[best_step],
+                    covering[images, best_step],
+                    covering_pred[images, best_step],
+                ]
             ),
             "eval_RI_VOI.txt": [
                 (pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois)
             ],
-            "eval_RI_VOI_thr.txt": np.column_stack([t, pri.curve, voi.curve]),
+            "eval_RI_VOI_thr.txt": np.column_stack([thresholds, pri.curve, voi.curve]),
         }
         for file, table in tables.items():
             yield file, format_rows(table)
-        curves = {"thresholds": t, "covering": cover.curve, "pri": pri.curve, "voi": voi.curve}
-        for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-            curves |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
-        curves |= {name: score[name].curve for name in ERRORS}
-        rows = np.column_stack([*curves.values()]).tolist()
-        lines = [",".join(curves), *(",".join(map(str, row)) for row in rows), ""]
-        yield "region_curves.csv", "\n".join(lines)
+        yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Parse the region scores that the official program wrote.
 
-        `tables` maps file names to arrays. Returns None if neither file is among them.
+        `tables` maps file names to arrays (rows, columns). Returns `covering`, `pri`, `voi` (those
+        whose file is present) and `n_images`, or None if neither eval_cover.txt nor eval_RI_VOI.txt
+        is present.
         """
         scores = {}
         if "eval_cover.txt" in tables:
@@ -276,7 +321,25 @@ class RegionMetric(Metric[None]):
             _, pri, pri_ois, _, voi, voi_ois = tables["eval_RI_VOI.txt"][0].tolist()
             scores["pri"] = {"ods": pri, "ois": pri_ois}
             scores["voi"] = {"ods": voi, "ois": voi_ois}
-        return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))} if scores else None
+        if not scores:
+            return None
+        return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))}
+
+
+def _curves_csv(score: Score, thresholds: F8) -> str:
+    """Return a CSV of every measure at each threshold: a header, then a row per threshold."""
+    columns = {
+        "thresholds": thresholds,
+        "covering": score.covering.curve,
+        "pri": score.pri.curve,
+        "voi": score.voi.curve,
+    }
+    for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
+        columns |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
+    columns |= {name: score[name].curve for name in ERRORS}
+    rows = np.column_stack([*columns.values()]).tolist()
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
+    return "\n".join(lines)
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
