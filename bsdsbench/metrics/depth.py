@@ -46,7 +46,7 @@ from bsdsbench.metrics.base import (
     image_means,
 )
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
-from bsdsbench.metrics.contour.measures import pixel_distances
+from bsdsbench.metrics.contour.compared import pixel_distances
 from bsdsbench.metrics.depth_maps import (
     NEAREST,
     DepthMaps,

@@ -29,7 +29,8 @@ from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
-from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, iou, values_of
+from bsdsbench.metrics.contour.compared import PIXELS, Compared
+from bsdsbench.metrics.contour.measures import TABLE, davis_radius, iou, label_values
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.contour.sequences import (
@@ -211,12 +212,12 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
     opt = params or ContourOptions()
     pair, class_of = pair_of(pred, gt, opt)
     c = Compared(pair, opt.spacing)
-    table = np.stack([values_of(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
+    table = np.stack([label_values(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
     void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # not even two empty masks
         table[:] = np.nan
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
-    shells = [c.drawn("shells", size) for size in widths]
+    shells = [c.find("shells", size) for size in widths]
     radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
     drawn = c.sites("side", PIXELS) if radii else ()
     near = [
@@ -243,7 +244,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
         pred_numbers, gt_numbers = (np.asarray(labels)[counted] for labels in (pred, gt))
         ids = np.union1d(pred_numbers[pred_numbers > 0], gt_numbers[gt_numbers > 0])
         both_empty = CONVENTIONS[opt.empty][0]
-        absent = [both_empty[TABLE[name][3]] for name, _ in opt.measures().values()]
+        absent = [both_empty[TABLE[name].is_distance] for name, _ in opt.measures().values()]
         objects = object_counts(ids, c.areas, table, absent)
     if class_of is not None:
         for name, row in rows.items():  # one row per label becomes one row per class

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.distances import distances, outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_of
 from bsdsbench.metrics.label_maps import LabelOptions, as_counted, label_maps, name_file_in_errors
@@ -36,16 +37,23 @@ class PartPixels(NamedTuple):
     missed: Bool
 
     def classes(self) -> NDArray[np.uint8]:
-        """Return the code of each pixel, such as MATCHED_PIXEL, or 0; u1 (H, W)."""
+        """Return the class of each pixel as a code of `pixel_steps`, uint8 (H, W).
+
+        Pixels that are both false and missed are OTHER_PIXEL; pixels that are neither right, false
+        nor missed are 0.
+        """
         kinds = MATCHED_PIXEL * self.right + FALSE_PIXEL * self.false + MISSED_PIXEL * self.missed
         return np.where(self.false & self.missed, OTHER_PIXEL, kinds).astype(np.uint8)
+
+
+_Rims = tuple[I8, I4, I4]  # start, rows and cols of the outline pixels, as of `outlines.rims`
 
 
 class RegionPixels(NamedTuple):
     """Both maps of an image with the same numbering of objects.
 
     pred, gt : int32 (H, W), the object at each pixel, or -1
-    class_of : i8 (objects,), the class of each object
+    class_of : int64 (objects,), the class of each object
     names : the names of the classes
     spacing : row and column step, or None if the metric measures no distances
     """
@@ -57,25 +65,34 @@ class RegionPixels(NamedTuple):
     spacing: tuple[float, float] | None = None
 
     def part(self, number: int | None = None) -> PartPixels:
-        """Return the pixels of the class with this number, or of all classes."""
-        sides = [self._within(labels, number) for labels in (self.pred, self.gt)]
-        right = sides[0] & (self.pred == self.gt)
-        return PartPixels(right, sides[0] & ~right, sides[1] & ~right)
+        """Return the pixels of the class with this number, or of all classes if it is None.
+
+        A pixel is right if both maps have the same object of the class, false if only `pred` has an
+        object of the class there, or another object than `gt`, and missed likewise.
+        """
+        in_pred, in_gt = self._is_of_class(self.pred, number), self._is_of_class(self.gt, number)
+        right = in_pred & (self.pred == self.gt)
+        return PartPixels(right, in_pred & ~right, in_gt & ~right)
 
     def parts(self) -> Iterator[tuple[str, int | None]]:
-        """Yield the name and number of each drawn part, first all classes if there are several."""
+        """Yield (name, number) of each class, after ("all classes", None) if there are several."""
         if len(self.names) > 1:
             yield "all classes", None
         yield from ((name, k) for k, name in enumerate(self.names))
 
     def steps(self) -> DrawnSteps:
-        """Return the codes of the pixels in each part, one part for each step."""
+        """Return the class of each pixel (right, false, missed), with one step per part.
+
+        A part is a class, or all classes together (see `parts`). The F of a step is the Dice of the
+        part.
+        """
         errors, parts = self.largest_errors(), dict(self.parts())
         pixels = [self.part(number) for number in parts.values()]
+        # (3, parts)
         right, false, missed = np.array(
             [[np.count_nonzero(kind) for kind in part] for part in pixels]
         ).T
-        classes = np.stack([part.classes().ravel() for part in pixels], axis=1)
+        classes = np.stack([part.classes().ravel() for part in pixels], axis=1)  # (H * W, parts)
         return DrawnSteps(
             np.arange(float(len(parts))),
             np.stack([right, right + missed, right, right + false], axis=-1),
@@ -85,17 +102,19 @@ class RegionPixels(NamedTuple):
             marks=tuple(errors.get(number) for number in parts.values()),
         )
 
-    def _within(self, labels: Map, number: int | None) -> Bool:
-        wanted = np.append(np.ones(self.class_of.size, bool), False)
+    def _is_of_class(self, labels: Map, number: int | None) -> Bool:
+        """Return the pixels of `labels` (H, W) with an object of the class, or of any if None."""
+        # One entry per object, and False at the end for the label -1
+        is_wanted = np.append(np.ones(self.class_of.size, bool), False)
         if number is not None:
-            wanted[:-1] = self.class_of == number
-        return wanted[labels]
+            is_wanted[:-1] = self.class_of == number
+        return is_wanted[labels]
 
     def largest_errors(self) -> dict[int | None, LargestError]:
-        """Find the outline pixels that are farthest apart, for each class and, as None, for all.
+        """Find the largest error of each class and, with the key None, of all classes.
 
-        Their distance is the largest Hausdorff distance of an object of the class. Classes without
-        an object in both maps are left out; the result is {} if the metric measures no distances.
+        The largest error is the Hausdorff distance of an object of the class. Classes without an
+        object in both maps are left out; the result is {} if the metric measures no distances.
         """
         if self.spacing is None:
             return {}
@@ -104,33 +123,45 @@ class RegionPixels(NamedTuple):
             outlines.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), n)
             for labels in (self.pred, self.gt)
         ]
-        for (start, rows, cols), other in (rims, rims[::-1]):
-            squared = distances.nearest(start, rows, cols, *other, *self.spacing)
+        for rim, other in (rims, rims[::-1]):
+            squared = distances.nearest(*rim, *other, *self.spacing)
             for label in range(n):
-                sites = slice(*start[label : label + 2])
-                if not np.isfinite(squared[sites]).any():  # one side has no outline
+                sites = slice(*rim[0][label : label + 2])
+                if not np.isfinite(squared[sites]).any():  # one map has no such object
                     continue
-                site = start[label] + int(squared[sites].argmax())
-                opposite = slice(*other[0][label : label + 2])
-                other_rows, other_cols = other[1][opposite], other[2][opposite]
-                down = (other_rows - rows[site]) * self.spacing[0]
-                right = (other_cols - cols[site]) * self.spacing[1]
-                nearest = int((down**2 + right**2).argmin())
-                error = LargestError(
-                    int(rows[site]),
-                    int(cols[site]),
-                    int(other_rows[nearest]),
-                    int(other_cols[nearest]),
-                    float(np.sqrt(squared[site])),
-                )
+                site = sites.start + int(squared[sites].argmax())
+                error = self._error_at(rim, other, label, site, float(np.sqrt(squared[site])))
                 for number in (None, int(self.class_of[label])):
                     if number not in largest or error.distance > largest[number].distance:
                         largest[number] = error
         return largest
 
+    def _error_at(
+        self, rim: _Rims, other: _Rims, label: int, site: int, distance: float
+    ) -> LargestError:
+        """Return an outline site with the nearest site of the same label in the other map.
+
+        `rim` and `other` are (start, rows, cols) of `outlines.rims`; `site` is an index into rows
+        and cols of `rim`, and `distance` its distance from the outline in `other`.
+        """
+        _, rows, cols = rim
+        start, other_rows, other_cols = other
+        opposite = slice(*start[label : label + 2])
+        row_step, col_step = self.spacing or (1.0, 1.0)
+        down = (other_rows[opposite] - rows[site]) * row_step
+        right = (other_cols[opposite] - cols[site]) * col_step
+        nearest = opposite.start + int((down**2 + right**2).argmin())
+        return LargestError(
+            row=int(rows[site]),
+            col=int(cols[site]),
+            to_row=int(other_rows[nearest]),
+            to_col=int(other_cols[nearest]),
+            distance=distance,
+        )
+
 
 def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> RegionPixels:
-    """Convert two masks (H, W) to regions of one class."""
+    """Convert two bool masks (H, W) to regions of one class, "mask"."""
     pred_labels, gt_labels = (mask.astype(np.int32) - 1 for mask in (pred, gt))
     return RegionPixels(pred_labels, gt_labels, np.zeros(1, np.int64), ("mask",), spacing)
 
@@ -138,9 +169,10 @@ def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None
 def region_pixels(
     pred: Prediction, gt: GroundTruth, opt: LabelOptions, spacing: tuple[float, float] | None = None
 ) -> RegionPixels:
-    """Read both maps of an image as metrics of label maps do.
+    """Read both maps of an image as metrics of label maps do, and pair their objects.
 
-    Raises DataError if a map is no label map, mask or instance map as the options say.
+    `opt` says what the maps hold; with `spacing`, the (row, column) step, the largest errors are
+    measured. Raises DataError if a map is no such label map, mask or instance map.
     """
     opt = as_counted(opt, gt)
     with name_file_in_errors(pred, gt):
