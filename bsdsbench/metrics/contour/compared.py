@@ -174,7 +174,9 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
     lengths = _contour_lengths(steps)
     sites = []
     for (start, rows, cols, *code), other in zip(sides, sides[::-1], strict=True):
-        distance = np.sqrt(distances.nearest(start, rows, cols, *other[:3], *steps))
+        distance = np.sqrt(
+            distances.nearest(start, rows, cols, other[0], other[1], other[2], *steps)
+        )
         length = lengths[code[0]] if code else np.zeros(rows.size)
         sites.append(Sites(start, distance, length))
     return sites[0], sites[1]

@@ -23,15 +23,18 @@ from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, ratio
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return the radius of DAVIS' F in pixels: `bound` if it is 1 or more, else
-    ceil(bound * diagonal) of an image of this (rows, columns) shape.
+    """Return the radius of DAVIS' F in pixels.
+
+    It is `bound` if that is 1 or more, else ceil(bound * diagonal) of an image of this (rows,
+    columns) shape.
     """
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
 def iou(counts: Map, _: float = 0.0, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute intersection over union from numbers of pixels (..., 3): in both maps, in pred, in
-    gt.
+    """Compute intersection over union (...) from numbers of pixels (..., 3).
+
+    The numbers are those of pixels in both maps, in pred and in gt.
 
     `divide` is the function that divides; the default gives 0 for 0/0. The second argument is
     unused: a measure of `TABLE` gets a size.
