@@ -30,7 +30,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_names import named_scores
+from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import add_groups, image_items, image_record, numbered_id
@@ -152,7 +152,7 @@ class BenchmarkMetric(Metric):
         The names are SCORE and CLASS/SCORE, or METRIC/SCORE and METRIC/CLASS/SCORE if there are
         several metrics. Other characters are replaced as in `Evaluation.flat`.
         """
-        numbers = named_scores(self.evaluation(), "", per_class=True, undefined=True)
+        numbers = logged_scores(self.evaluation(), "", per_class=True, undefined=True)
         if len(self.metrics) == 1:
             numbers = {name.partition("/")[2]: value for name, value in numbers.items()}
         return {k: torch.tensor(v, dtype=torch.float64) for k, v in numbers.items()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import combinations
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,13 +40,14 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     a : Evaluation
         A run.
     b : Evaluation or Task
-        Another one, or the task whose published results are to stand beside it.
+        Another run, or the task whose published results are to be shown beside the run.
 
     Returns
     -------
     list of Difference
-        Fields of the protocol and options of metrics by their names; "images", "truth", "pred",
-        "source of metric NAME".
+        `field` is the name of a field of the protocol or of an option of a metric; or "metrics" (no
+        metric in common, then the only difference), "images", "truth" (the annotations),
+        "segmentations", "reading", "pred" or "source of metric NAME".
 
     Examples
     --------
@@ -63,108 +63,140 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     [('max_dist', 'ignored')]
     """
     if isinstance(b, Task):
-        return _of_task(a, b)
+        return _task_differences(a, b)
     shared = [name for name in a.metrics if name in b.metrics]
     if not shared:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
     unused = registry.unused(shared, a.protocol) | registry.unused(shared, b.protocol)
-    left, right = (evolve(run.signature, unused=unused) for run in (a, b))
-    differing = [d for d in left.differences(right) if d.field not in _OF_IMAGES]
-    if a.reference or b.reference:
-        for k, difference in enumerate(differing):
-            if difference.field in OWN_OF_REFERENCES:
-                differing[k] = evolve(difference, severity=Severity.IGNORED)
-    for name in filter(shared.__contains__, changed_sources(a, b)):
-        one, other = (str((run.provenance.sources or {})[name]) for run in (a, b))
-        cost = "its file was changed between the runs, and may count otherwise"
-        field = f"source of metric {name}"
-        differing.append(Difference(field, one, other, Severity.SAID, cost))
-    return [*differing, *_of_reading(a, b), *_of_images(a, b), *_of_truth(a, b, shared)]
+    signatures = [evolve(run.signature, unused=unused) for run in (a, b)]
+    differences = []
+    for difference in signatures[0].differences(signatures[1]):
+        if difference.field in _OF_IMAGES:
+            continue
+        if (a.reference or b.reference) and difference.field in OWN_OF_REFERENCES:
+            difference = evolve(difference, severity=Severity.IGNORED)
+        differences.append(difference)
+    for name in changed_sources(a, b):
+        if name in shared:
+            hash_a, hash_b = (str((run.provenance.sources or {})[name]) for run in (a, b))
+            cost = "its file was changed between the runs, and may count otherwise"
+            field = f"source of metric {name}"
+            differences.append(Difference(field, hash_a, hash_b, Severity.SAID, cost))
+    differences += _reading_differences(a, b)
+    differences += _image_differences(a, b)
+    differences += _truth_differences(a, b, shared)
+    return differences
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
     """Return the metrics of other packages whose source files are known in both runs and differ."""
-    one, other = (run.provenance.sources or {} for run in (a, b))
-    return [name for name in one if one[name] != other.get(name, one[name])]
+    sources_a, sources_b = (run.provenance.sources or {} for run in (a, b))
+    return [name for name, source in sources_a.items() if source != sources_b.get(name, source)]
 
 
-def _of_task(run: Evaluation, task: Task) -> list[Difference]:
-    """Return the differences between a run and a published task.
+def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
+    """Return the differences between a run and a published task. All of them forbid a comparison.
 
-    A known ground truth is compared by its fingerprint. For other runs, such as official files, the
-    protocol and the number of images must be those of the task.
+    - A run that completes the task has none.
+    - The protocol differs if the run states another one. A reference run may have another.
+    - If the ground truth of the run is known, its fingerprint must be that of the task. Otherwise,
+      such as for official files, the number of images must be that of the task.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
-    where, identity, n, differing = task.set, run.identity, len(run.records), []
+    differences = []
     if run.protocol.stated and run.protocol.name != task.protocol and run.reference is None:
-        differing.append(("name", f"protocol {run.protocol.name}", task.protocol))
-    if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
-        differing.append(("truth", run.set_line, where))
-    elif n not in (0, task.images):
-        images = f"{task.images} images" if task.images else "images"
-        differing.append(("images", f"{n} images", f"the {images} of {where}"))
-    return [Difference(*both, Severity.FORBIDS) for both in differing]
+        protocols = f"protocol {run.protocol.name}", task.protocol
+        differences.append(Difference("name", *protocols, Severity.FORBIDS))
+    n_images = len(run.records)
+    if run.identity and run.identity.fingerprint != task.fingerprint:
+        differences.append(Difference("truth", run.set_line, task.set, Severity.FORBIDS))
+    elif n_images not in (0, task.images):
+        expected = f"the {task.images} images" if task.images else "the images"
+        differences.append(
+            Difference(
+                "images", f"{n_images} images", f"{expected} of {task.set}", Severity.FORBIDS
+            )
+        )
+    return differences
 
 
-def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if only one run has gray masks that were thresholded.
+def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
+    """Yield a difference if one run has two-valued masks and the other thresholded gray masks.
 
-    Options of reading are fields of the protocol, and the reading of the ground truth is part of
-    its fingerprint.
+    Nothing is yielded if the content of a file is unknown. Options of reading are not compared
+    here, because they are fields of the protocol; nor is the ground truth, because its reading
+    changes its fingerprint.
     """
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
-    known = all(record.pred.maps for run in (a, b) for record in run.records)
-    if kinds == {Kind.MASK} and known:
-        shown = [reduce(or_, (r.pred for r in run.records), NO_EVIDENCE).values for run in (a, b)]
-        holds = ["gray, cut" if values & Values.GRAY else "two values" for values in shown]
-        if holds[0] != holds[1]:
-            cost = "gray masks were resized or are soft: where they are cut moves their outline"
-            yield Difference("reading", holds[0], holds[1], Severity.SAID, cost)
+    are_known = all(record.pred.maps for run in (a, b) for record in run.records)
+    if kinds != {Kind.MASK} or not are_known:
+        return
+    contents = []
+    for run in (a, b):
+        values = reduce(or_, (record.pred for record in run.records), NO_EVIDENCE).values
+        contents.append("gray, cut" if values & Values.GRAY else "two values")
+    if contents[0] != contents[1]:
+        cost = "gray masks were resized or are soft: where they are cut moves their outline"
+        yield Difference("reading", contents[0], contents[1], Severity.SAID, cost)
 
 
-def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if only one run has some of the images.
+def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
+    """Yield a difference if the runs do not have the same images.
 
-    It does not forbid a comparison if the runs were told to leave these images out.
+    It forbids a comparison, unless there are shared images and both runs were allowed to leave out
+    the images that they lack.
     """
-    ids = [frozenset(run.image_ids) for run in (a, b)]
-    if all(ids) and ids[0] != ids[1]:
-        shared = ids[0] & ids[1]
-        explained = all(run.may_lack(ids[1 - k] - ids[k]) for k, run in enumerate((a, b)))
-        severity = Severity.SAID if explained and shared else Severity.FORBIDS
-        counts = [f"{len(images)}, {len(shared)} of both" for images in ids]
-        yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)
+    ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
+    if not ids_a or not ids_b or ids_a == ids_b:
+        return
+    shared = ids_a & ids_b
+    is_explained = a.may_lack(ids_b - ids_a) and b.may_lack(ids_a - ids_b)
+    severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
+    counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]
+    yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)
 
 
-def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[Difference]:
-    """Yield the first common image whose annotations differ in a part that the metrics read."""
-    other, unknown = {record.image_id: record for record in b.records}, False
-    whole = any(registry.get(name).reads_whole_truth for name in metrics)
-    for ours in a.records:
-        beside = other.get(ours.image_id)
-        if beside is None:
+def _truth_differences(
+    a: Evaluation, b: Evaluation, metrics: Sequence[str]
+) -> Iterator[Difference]:
+    """Yield a difference if the runs have different annotations of an image that both have.
+
+    - "truth" names the first image whose fingerprints differ, and forbids a comparison. If a metric
+      reads more than boundaries, the fingerprints of all annotated parts are compared, as far as
+      both runs know them. If a run has no fingerprint, the numbers of ground-truth pixels are
+      compared.
+    - "segmentations" is said if only one run knows the fingerprint of all annotated parts.
+    """
+    records_b = {record.image_id: record for record in b.records}
+    reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
+    is_unknown = False
+    for record_a in a.records:
+        record_b = records_b.get(record_a.image_id)
+        if record_b is None:
             continue
-        marks = ours.truth, beside.truth
-        if whole and ours.whole_truth and beside.whole_truth:
-            marks = ours.whole_truth, beside.whole_truth
-        elif whole:
-            beyond = {ours.whole_truth, beside.whole_truth} - {"", *marks}
-            unknown = unknown or bool(beyond)
-        if marks[0] != marks[1] if all(marks) else not _same_totals(ours, beside):
-            yield Difference("truth", marks[0], marks[1], Severity.FORBIDS, image=ours.image_id)
+        truths = record_a.truth, record_b.truth
+        if reads_all:
+            whole_truths = record_a.whole_truth, record_b.whole_truth
+            if all(whole_truths):
+                truths = whole_truths
+            elif {*whole_truths} - {"", *truths}:
+                is_unknown = True
+        differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
+        if differ:
+            yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return
-    if unknown:
+    if is_unknown:
         cost = "one run was saved by an earlier version, which did not look at them"
         known = ["known" if run.records[0].whole_truth else "not known" for run in (a, b)]
         yield Difference("segmentations", known[0], known[1], Severity.SAID, cost)
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return False if the counts show that the annotations differ.
+    """Return False if the numbers of ground-truth pixels show that the annotations differ.
 
-    Official files have counts only.
+    Runs of official files have no other property of the annotations.
     """
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
@@ -174,31 +206,37 @@ def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
 
 
 class PairDifference(NamedTuple):
-    """A difference between two of several runs, by their names."""
+    """A difference between two of several runs. `a` and `b` are the names of the runs."""
 
     a: str
     b: str
     difference: Difference
 
     def line(self) -> str:
-        """Return the difference in one line, with the names of the runs."""
+        """Return the difference in one line, after the names of the runs."""
         difference = self.difference
         forbids = difference.severity is Severity.FORBIDS
         return f"{self.a}, {self.b}: {difference.fault() if forbids else difference.line()}"
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List the differences of all pairs of runs. A field of a run is listed for one pair only."""
-    listed, known = list[PairDifference](), set[tuple[int, str]]()
-    for i, k in sorted(combinations(range(len(runs)), 2), key=lambda pair: (pair[1], pair[0])):
-        for difference in comparability(runs[i], runs[k]):
-            if (k, difference.field) not in known:
-                known.add((k, difference.field))
-                listed.append(PairDifference(runs[i].name, runs[k].name, difference))
+    """List the differences of all pairs of runs.
+
+    Each run is compared with the runs before it. If it differs in a field from several of them,
+    only the first pair is listed.
+    """
+    listed = list[PairDifference]()
+    known = set[tuple[int, str]]()  # (number of the run, field)
+    for k, run in enumerate(runs):
+        for earlier in runs[:k]:
+            for difference in comparability(earlier, run):
+                if (k, difference.field) not in known:
+                    known.add((k, difference.field))
+                    listed.append(PairDifference(earlier.name, run.name, difference))
     return listed
 
 
 def forbidden(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each difference that makes the runs not comparable."""
+    """Return a line for each difference that makes two of the runs not comparable."""
     listed = pair_differences(runs)
     return [pair.line() for pair in listed if pair.difference.severity is Severity.FORBIDS]

@@ -520,9 +520,9 @@ class Evaluation(TabularResult):
         >>> round(Evaluation.load("ref:hed").flat(prefix="val/")["val/boundary/ods"], 3)
         0.78
         """
-        from bsdsbench.results.score_names import named_scores
+        from bsdsbench.results.score_names import logged_scores
 
-        return named_scores(self, prefix, per_class)
+        return logged_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:
         """Return the content of result.json as plain values, ready for JSON.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,38 +20,68 @@ def as_runs(
     groups: object = None,
     group_by: str | None = None,
 ) -> list[Evaluation]:
-    """Load runs given as folders, files or `ref:NAME`, and give them distinct names.
+    """Load runs, give them distinct names, and prepare them for a comparison.
 
-    Folders of one name get beside it what their paths do not have in common. Reference runs get the
-    AP and ODS rules of the first other run, and those of the benchmark where their own differ.
-    Their counts allow any, except that combinations of parameters cannot be interpolated. `groups`
-    and `group_by` are those of all their images. Raises DataError that lists every bad folder.
+    - A run that is loaded and has the name of another gets the differing part of its path in
+      brackets.
+    - All runs get the groups of their images, if there are any.
+    - Reference runs get the AP and ODS rules of the other runs, see `with_common_rules`.
+
+    Parameters
+    ----------
+    runs : iterable of Evaluation or path
+        The runs; or their folders, files, URLs or `ref:NAME`, see `Evaluation.load`.
+    names : iterable of str, optional
+        The names of the runs; default: their own.
+    groups, group_by
+        The groups of the images of all runs, as `Evaluation.with_groups` takes them.
+
+    Returns
+    -------
+    list of Evaluation
+        The runs in the given order.
+
+    Raises
+    ------
+    DataError
+        If any runs cannot be loaded, which lists all of them, or if the number of names differs.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
     if len(new_names) != len(given):
         raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
-    loaded, faults, places = [], [], {}
+    loaded: list[Evaluation] = []
+    errors: list[DataError] = []
+    places: dict[int, str] = {}  # number of a run that was loaded -> its URL or absolute path
     for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
         try:
             if isinstance(run, str | Path):
-                places[k] = run if is_address(run) else os.path.abspath(run)
+                places[k] = str(run) if is_address(run) else os.path.abspath(run)
                 run = Evaluation.load(run)
             elif not isinstance(run, Evaluation):
                 raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
             loaded.append(replace(run, name=name) if name else run)
         except DataError as error:
-            faults.append(error)
-    if faults:
-        raise DataError.collect(faults)
-    shown = [run.name for run in loaded]
-    for k, place in places.items():
-        same = [other for i, other in places.items() if shown[i] == shown[k]]
-        if len(same) > 1:
-            differing = place
-            if not any(map(is_address, same)):
-                differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
-            loaded[k] = replace(loaded[k], name=f"{shown[k]} ({differing})")
-    others = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
-    loaded = [run.with_groups(groups, group_by, others) for run in loaded]
+            errors.append(error)
+    if errors:
+        raise DataError.collect(errors)
+    _distinguish_names(loaded, places)
+    image_ids = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
+    loaded = [run.with_groups(groups, group_by, image_ids) for run in loaded]
     return with_common_rules(loaded)
+
+
+def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
+    """Add places to the names of loaded runs that have the same name, in place.
+
+    `places` maps the number of a loaded run to its URL or absolute path. Of paths, the folders that
+    all runs of the name have in common are dropped.
+    """
+    names = [run.name for run in runs]
+    for k, place in places.items():
+        alike = [other for i, other in places.items() if names[i] == names[k]]
+        if len(alike) > 1:
+            suffix = place
+            if not any(map(is_address, alike)):
+                suffix = Path(os.path.relpath(place, os.path.commonpath(alike))).as_posix()
+            runs[k] = replace(runs[k], name=f"{names[k]} ({suffix})")

@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Required, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import reading
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
@@ -51,20 +52,19 @@ SOLVER_MOVES = 0.0003
 PAIRS_LOST = 4
 # What the stored counts of a reference run do not tell.
 NOT_STATED = frozenset(["nms", "nms_params", "operator"])
-_PARTS = ("matched_gt", "unmatched_pred", "total_pred")
 SHIFTS = (0, 8, 16)
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference run: its form, parameters and source."""
+    """A reference run: the form of its maps, its parameters and its source."""
 
     key: str  # what follows `ref:`
     name: str
     year: int | None
     form: str  # "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
-    parameter: str  # the method's own axis, in words
+    parameter: str  # the axis of the counts in words, such as "thresholds"
     paper: str  # where the method is described
     ordered: bool = True  # False if the axis is a list of combinations, not to be interpolated
     note: str = ""  # a remark about the counts
@@ -75,7 +75,7 @@ class Reference:
 
 
 class RunArguments(TypedDict, total=False):
-    """The arguments of an Evaluation that was read from files."""
+    """The arguments of an Evaluation that was read from files. See there for their meaning."""
 
     protocol: Required[Protocol]
     name: Required[str]
@@ -93,9 +93,10 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Return the reference run `ref:NAME` as arguments of an Evaluation.
+    """Return the reference run `ref:NAME` as the arguments of an Evaluation.
 
-    Raises DataError if there is no such reference run.
+    Image sizes are not stored, so they are (0, 0). Raises DataError if there is no such reference
+    run.
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -104,100 +105,141 @@ def reference_run(name: str) -> RunArguments:
             f"{name}: no such reference run, expected {PREFIX} and one of {known}"
             f"{did_you_mean(key, references())}"
         )
-    reference, counts = references()[key], []
+    reference = references()[key]
     data = resources.files("bsdsbench.results").joinpath("references.npz").read_bytes()
     with np.load(BytesIO(data)) as file:
-        parameter, ids, total_gt = file[f"{key}.parameter"], file["ids"].tolist(), file["total_gt"]
-        for part in _PARTS:  # counts (N, T) from the planes of bytes of their steps (3, T, N)
-            planes = zip(SHIFTS, file[f"{key}.{part}"].astype(np.int64), strict=True)
-            folded = sum([plane << k for k, plane in planes])
-            steps = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
-            counts.append(steps.cumsum(axis=0).T)
-    matched_gt, unmatched_pred, total_pred = counts
-    try:
-        thresholds = parameter.astype(np.float64)
-    except ValueError:  # combinations
-        thresholds = np.array([np.inf])
-    if thresholds.min() < 0 or thresholds.max() >= 1:
-        thresholds = np.arange(1.0, parameter.size + 1)
-    thresholds = _even_grid(thresholds)
-    rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
-    protocol = Protocol.preset("bsds500").replace(**rules)
+        ids, total_gt = file["ids"].tolist(), file["total_gt"]
+        parameter = file[f"{key}.parameter"]
+        matched_gt = _decode_counts(file[f"{key}.matched_gt"])
+        unmatched_pred = _decode_counts(file[f"{key}.unmatched_pred"])
+        total_pred = _decode_counts(file[f"{key}.total_pred"])
+    thresholds = _thresholds_of(parameter)
+    protocol = Protocol.preset("bsds500").replace(
+        ods_rule=reference.ods_rule, ap_rule=reference.ap_rule
+    )
     if reference.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
-    truths, records = shipped_sets()[SET], []
+    truths = shipped_sets()[SET]
+    records = []
     for i, image_id in enumerate(ids):
-        truth = np.full(len(parameter), total_gt[i], np.int64)
+        gt_totals = np.full(len(parameter), total_gt[i], np.int64)
         matched_pred = total_pred[i] - unmatched_pred[i]
-        rows = np.column_stack([matched_gt[i], truth, matched_pred, total_pred[i]])
-        named = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, rows)}
+        matches = np.column_stack([matched_gt[i], gt_totals, matched_pred, total_pred[i]])
+        counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, matches)}
         form = _FORMS[reference.form]
-        records.append(ImageRecord(image_id, (0, 0), named, truth=truths[image_id], form=form))
+        records.append(ImageRecord(image_id, (0, 0), counts, truth=truths[image_id], form=form))
     source = f"{reference.source}, matched by {SOLVER}"
-    counted = f"{reference.form}, {len(parameter)} {reference.parameter}; {source}"
-    note = f"{counted}; {reference.note}" if reference.note else counted
-    origin = Provenance(reference=key, source=reference.source, about=note)
+    description = f"{reference.form}, {len(parameter)} {reference.parameter}; {source}"
+    if reference.note:
+        description += f"; {reference.note}"
+    origin = Provenance(reference=key, source=reference.source, about=description)
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
-def official_run(path: Path) -> RunArguments:
-    """Return a run from a folder of official files, as arguments of an Evaluation.
+def _decode_counts(planes: I8) -> I8:
+    """Decode byte planes uint8 (3, T, N) of references.npz to counts int64 (N, T).
 
-    The files do not hold image sizes, which are (0, 0). Raises FileFormatError if there are no
-    official files, if they are damaged, or if their thresholds differ.
+    Plane k has bits SHIFTS[k] and up of the zigzag-encoded differences (0, -1, 1, -2, ... are
+    0, 1, 2, 3, ...) along T.
+    """
+    shifted = [plane << k for k, plane in zip(SHIFTS, planes.astype(np.int64), strict=True)]
+    zigzag = sum(shifted[1:], shifted[0])
+    differences = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
+    return differences.cumsum(axis=0).T
+
+
+def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
+    """Convert the texts of a method's parameter (T,) to thresholds (T,).
+
+    Numbers in [0, 1) are thresholds themselves. Other numbers, and combinations of parameters,
+    which are no numbers, are replaced by 1, 2, ..., T.
+    """
+    numbered = np.arange(1.0, parameter.size + 1)
+    try:
+        numbers = parameter.astype(np.float64)
+    except ValueError:  # combinations
+        return _even_grid(numbered)
+    is_threshold = numbers.min() >= 0 and numbers.max() < 1
+    return _even_grid(numbers if is_threshold else numbered)
+
+
+def official_run(path: Path) -> RunArguments:
+    """Read a folder of official files, and return the arguments of an Evaluation.
+
+    - With ID_ev1.txt files there is a record for each image. Image sizes are not stored, so they
+      are (0, 0).
+    - With eval_*.txt files alone there are no records; `reported` has the scores of each metric
+      that reads these files.
+
+    The protocol is not known, except for the thresholds if they are ascending in [0, 1]. Raises
+    FileFormatError if there are no official files, if they are damaged, or if the thresholds of
+    images differ.
     """
     tables = read_run_folder(path)
-    counts, bare = tables.pop("ev1"), np.zeros((0, 4))
-    first = next(iter(counts.values())).thresholds if counts else None
-    printed = tables.get("eval_bdry_thr.txt", bare)[:, 0] if first is None else first
+    counts = tables.pop("ev1")
+    no_rows = np.zeros((0, 4))
+    if counts:
+        printed = next(iter(counts.values())).thresholds
+    else:
+        printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]
     grid = _even_grid(printed)
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
-    records, reported, origin = [], {}, Provenance(official=str(path))
-    if first is None:
-        if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
+    records: list[ImageRecord] = []
+    reported: dict[str, Score] = {}
+    for image_id, image_counts in counts.items():
+        thresholds = image_counts.thresholds
+        if thresholds.shape != grid.shape or not np.allclose(thresholds, printed):
+            raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
+        by_metric = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, image_counts.matches)}
+        records.append(ImageRecord(image_id, (0, 0), by_metric))
+    if not counts:
+        if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with reading(path, "official tables"):
             for metric in map(registry.get, registry.names()):
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
-    for image_id, of_image in counts.items():
-        thresholds = of_image.thresholds
-        if thresholds.shape != grid.shape or not np.allclose(thresholds, printed):
-            raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-        named = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, of_image.matches)}
-        records.append(ImageRecord(image_id, (0, 0), named))
     return {
         "protocol": protocol,
         "name": path.resolve().name,
         "records": records,
-        "provenance": origin,
+        "provenance": Provenance(official=str(path)),
         "reported": reported,
     }
 
 
 def _even_grid(printed: F8) -> F8:
-    """Return the exact even grid if the thresholds are that grid printed with six digits.
+    """Replace thresholds (T,) that are an even grid printed with six digits by the exact grid.
 
-    Other thresholds are returned unchanged. A row of threshold 0 before the grid stays.
+    Before the grid there may be a threshold 0, which stays. Other thresholds are returned
+    unchanged.
     """
-    zero = int(printed.size > 1 and printed[0] == 0)
-    even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
+    n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
+    even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
     return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
 
 
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
-    """Give reference runs the AP and ODS rules of the first run that is not a reference run.
+    """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
 
-    If all runs are reference runs, they get the rules of bsds500 if their AP rules differ. The runs
-    are returned unchanged if their AP rules agree, or if the first run states no rules.
+    - The rules are those of the first run that is not a reference run. If its protocol is not
+      stated, the runs are returned unchanged.
+    - If all are reference runs and their AP rules differ, the rules are those of bsds500. If the AP
+      rules agree, the runs are returned unchanged.
+
+    A reference run whose parameters have no order keeps the ODS rule "maximum".
     """
-    has_several_rules = len({run.protocol.ap_rule for run in runs}) > 1
-    fallback = Protocol.preset("bsds500") if has_several_rules else None
-    rules = next((run.protocol for run in runs if run.reference is None), fallback)
-    if rules is None or not rules.stated:
+    other_runs = [run for run in runs if run.reference is None]
+    if other_runs:
+        rules = other_runs[0].protocol
+    elif len({run.protocol.ap_rule for run in runs}) > 1:
+        rules = Protocol.preset("bsds500")
+    else:
+        return runs
+    if not rules.stated:
         return runs
     aligned = []
     for run in runs:

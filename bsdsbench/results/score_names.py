@@ -25,7 +25,12 @@ _NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the n
 
 
 class ScoreName(NamedTuple):
-    """The metric of a score, its part ("" for the whole), and its column."""
+    """The parsed name of a score.
+
+    metric : the name of the metric
+    part : the class, or another part of the metric's score; "" for the overall score
+    column : the metric's column of the score
+    """
 
     metric: str
     part: str
@@ -33,7 +38,10 @@ class ScoreName(NamedTuple):
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Parse METRIC.SCORE or METRIC.PART.SCORE. Returns None if no metric has this score.
+    """Parse METRIC.SCORE or METRIC.PART.SCORE.
+
+    Returns None if there is no such metric, or if the metric has no such score. PART may be any
+    text, because the parts of a run are not known here.
 
     Examples
     --------
@@ -41,21 +49,21 @@ def score_name(score: str) -> ScoreName | None:
     >>> named.metric, named.part, named.column.key
     ('contour', 'left lung', 'pooled.iou')
     """
-    name, *pieces = score.split(".")
-    if name not in registry.names():
+    metric_name, *pieces = score.split(".")
+    if metric_name not in registry.names():
         return None
-    metric = registry.get(name)
+    metric = registry.get(metric_name)
     for k in range(len(pieces)):  # keys and names of parts may contain dots, so try every split
         key = ".".join(pieces[k:])
         part_columns = metric.part_columns if k else ()
         for column in (*metric.columns_of([key]), *part_columns, *metric.image_columns):
             if column.key == key:
-                return ScoreName(name, ".".join(pieces[:k]), column)
+                return ScoreName(metric_name, ".".join(pieces[:k]), column)
     return None
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if smaller values of METRIC.SCORE are better."""
+    """Return True if smaller values of METRIC.SCORE are better, False if larger or unknown."""
     named = score_name(score)
     return named is not None and named.column.lower
 
@@ -63,27 +71,30 @@ def lower_is_better(score: str) -> bool:
 def flat_scores(run: Evaluation) -> dict[str, float]:
     """Return the defined scores of a run by name: {"boundary.ods": F, "contour.liver.dice": ...}.
 
-    A point of a PR curve is represented by its F. Thresholds and counts of images are left out. So
-    are classes of errors, because repairing one class raises the shares of the others.
+    A point of a PR curve is represented by its F. Thresholds and numbers of images are left out. So
+    are the shares of error classes, because repairing one class raises the shares of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
-        metric, tree = registry.get(name), run.score(name).to_mapping()
-        protocol = run.protocol if run.records else None
-        for key, column, value in metric.score_columns(tree, protocol):
+        scores = run.score(name).to_mapping()
+        protocol = run.protocol if run.records else None  # official tables have no parts
+        for key, column, value in registry.get(name).score_columns(scores, protocol):
             if value is not None and column not in ERROR_COLUMNS:
                 flat[f"{name}.{key}"] = float(value)
     return flat
 
 
-def named_scores(
+def logged_scores(
     run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
 ) -> dict[str, float]:
-    """Flatten a run's scores to {PREFIX + METRIC/SCORE: value} for an experiment logger.
+    """Return a run's scores for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
     per_class : also include METRIC/CLASS/SCORE
     undefined : keep undefined scores as NaN; classes that occur in no image then get NaN for every
         score
+
+    Characters that MLflow refuses in names become "_". If two names become equal, "_" is appended
+    to the second one.
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
@@ -94,10 +105,10 @@ def named_scores(
                 scores[f"{metric}/{column.key}"] = float(value)
         if per_class:
             scores |= _class_scores(run, metric)
-    if not undefined:
-        scores = {name: value for name, value in scores.items() if math.isfinite(value)}
     logged: dict[str, float] = {}
     for name, value in scores.items():
+        if not undefined and not math.isfinite(value):
+            continue
         steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
         # MLflow also refuses empty steps and steps of dots alone
         loggable_name = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
@@ -110,7 +121,8 @@ def named_scores(
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     """Return the scores of a metric's classes and other parts by METRIC/PART/SCORE.
 
-    Scores that are undefined for all parts are left out. Other undefined scores are NaN.
+    Scores that no part has are left out. A score that a part lacks is NaN. A part that occurs in no
+    image has NaN for every score.
     """
     scorer, score = registry.get(metric), run.score(metric)
     paths = scorer.parts(run.protocol, scorer.options_of(run.protocol))
@@ -133,28 +145,39 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the scores of `known` that tables show by default.
 
-    With `parts`, scores of classes and other parts, which have tables of their own, are included.
+    These are scores of the run's metrics, with the run's options, whose column tables show. With
+    `parts`, the scores of classes and other parts are included, except for those that only the
+    table of a single run shows.
     """
-    shown = []
+    usual = []
     for score in known:
-        if (named := score_name(score)) and named.metric in run.metrics:
-            metric = registry.get(named.metric)
-            usual = metric.usual(metric.options_of(run.protocol))
-            is_usual = usual is None or named.column.key in usual
-            never = ("never", "own") if named.part else ("never",)
-            is_usual = is_usual and (parts or not named.part)
-            shown += [score] * (is_usual and named.column.shown not in never)
-    return shown
+        named = score_name(score)
+        if named is None or named.metric not in run.metrics or (named.part and not parts):
+            continue
+        metric = registry.get(named.metric)
+        usual_keys = metric.usual(metric.options_of(run.protocol))
+        hidden = ("never", "own") if named.part else ("never",)
+        if named.column.shown not in hidden and (
+            usual_keys is None or named.column.key in usual_keys
+        ):
+            usual.append(score)
+    return usual
 
 
 def full_name(
-    score: str, known: Collection[str], named: Callable[[str], ScoreName | None] = score_name
+    score: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
 ) -> str:
-    """Return the known METRIC.SCORE that is meant; `score` itself if none is.
+    """Return the known METRIC.SCORE or METRIC.PART.SCORE that a short name means.
 
-    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
-    several of a kind (hd95) it is the first (hd95-pooled). PART.SCORE is that of a class, and so is
-    per_class.PART.SCORE.
+    The first of these rules that applies decides:
+
+    - a known name means itself, also with the level "per_class" or "by_size" of result.json
+    - a key or heading, SCORE or PART.SCORE, means the known score that has it; if several have it,
+      the score of the default metric
+    - the beginning of a key means the first known score with it: hd95 means hd95-pooled
+
+    If none applies, or several metrics but not the default one have the score, `score` itself is
+    returned, without a level. `parse` splits the known names.
 
     Examples
     --------
@@ -163,66 +186,79 @@ def full_name(
     """
     if score in known:
         return score
-    score = _without_group(score)
+    score = _without_level(score)
     if score in known:
         return score
-    alike, usual = _alike(score, known, named), f"{registry.DEFAULT_METRICS[0]}.{score}"
-    if len(alike) > 1 and usual not in alike:
-        return score
+    of_default_metric = f"{registry.DEFAULT_METRICS[0]}.{score}"
+    alike = _scores_alike(score, known, parse)
+    if of_default_metric in alike:
+        return of_default_metric
     if alike:
-        return usual if usual in alike else alike[0]
-    bare = {name.partition(".")[2]: name for name in known}
-    return bare.get(_key_meant(score, bare), _key_meant(score, known))
+        return alike[0] if len(alike) == 1 else score
+    name_of_key = {name.partition(".")[2]: name for name in known}
+    key = _complete_key(score, name_of_key)
+    return name_of_key.get(key, _complete_key(score, known))
 
 
-def _without_group(word: str) -> str:
+def _without_level(name: str) -> str:
     """Drop the level "per_class" or "by_size", which result.json puts into the name of a score.
 
     Examples
     --------
-    >>> _without_group("contour.per_class.left lung.dice"), _without_group("contour.pooled.iou")
+    >>> _without_level("contour.per_class.left lung.dice"), _without_level("contour.pooled.iou")
     ('contour.left lung.dice', 'contour.pooled.iou')
     """
-    return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", word)
+    return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", name)
 
 
-def _key_meant(word: str, keys: Iterable[str]) -> str:
-    """Return the word, or the first key that begins with it: hd95-pooled for hd95, nsd-area@1 for
-    nsd.
+def _complete_key(start: str, keys: Iterable[str]) -> str:
+    """Return `start` if it is a key, else the first key that continues it with "-" or "@".
+
+    Returns `start` if there is none.
+
+    Examples
+    --------
+    >>> _complete_key("hd95", ["hd95-pooled", "hd95-mean"]), _complete_key("hd", ["hd95-mean"])
+    ('hd95-pooled', 'hd')
     """
-    kinds = [key for key in keys if re.match(rf"{re.escape(word)}(?![^@-])", key)]
-    return word if word in kinds or not kinds else kinds[0]
+    continued = [key for key in keys if re.match(rf"{re.escape(start)}(?![^@-])", key)]
+    return start if start in continued or not continued else continued[0]
 
 
-def _alike(
-    score: str, known: Collection[str], named: Callable[[str], ScoreName | None]
+def _scores_alike(
+    name: str, known: Collection[str], parse: Callable[[str], ScoreName | None]
 ) -> list[str]:
-    """Return the known scores whose key or heading is `score`."""
-    keyed = [name for name in known if name.partition(".")[2] == score]
-    if keyed:
-        return keyed
-    headed = []
-    for name in known:
-        if one := named(name):
-            shown = f"{one.part}." * bool(one.part) + one.column.heading
-            headed += [name] * (shown.casefold() == score.casefold())
-    return headed
+    """Return the known scores that have `name` without their metric.
+
+    If a known score is METRIC.NAME, these are returned. Otherwise they are the scores whose heading
+    (with its part, PART.HEADING) is `name` in upper or lower case.
+    """
+    with_key = [score for score in known if score.partition(".")[2] == name]
+    if with_key:
+        return with_key
+    with_heading = []
+    for score in known:
+        if parsed := parse(score):
+            prefix = f"{parsed.part}." if parsed.part else ""
+            if (prefix + parsed.column.heading).casefold() == name.casefold():
+                with_heading.append(score)
+    return with_heading
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that the words mean. "all" means every score.
+    """Return the known scores that the words mean, see `_scores_meant`. "all" means every score.
 
     Raises DataError if a word means no score.
     """
     if "all" in words:
         return tuple(known)
-    meant = dict[str, None]()
+    chosen = dict[str, None]()
     for word in words:
-        of_word = _scores_meant(word, known)
-        if not of_word:
+        scores = _scores_meant(word, known)
+        if not scores:
             raise unknown_score(word, known)
-        meant |= dict.fromkeys(of_word)
-    return tuple(meant)
+        chosen |= dict.fromkeys(scores)
+    return tuple(chosen)
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
@@ -236,11 +272,14 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 
 
 def _scores_meant(
-    word: str, known: Collection[str], named: Callable[[str], ScoreName | None] = score_name
+    word: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
 ) -> list[str]:
-    """Return the known scores that a word means; SCORE alone includes the scores of all parts.
+    """Return all known scores that a word means, [] if there are none. `parse` splits known names.
 
-    PART.SCORE is that of each metric that has it. `named` splits the known names.
+    - METRIC.SCORE and names of parts mean the one score of `full_name`.
+    - SCORE alone means this score, and the score of the same metric for every part.
+    - SCORE or PART.SCORE of several metrics means the scores of all of them.
+    - If nothing else fits, a key or heading means all parts that have it.
 
     Examples
     --------
@@ -250,62 +289,98 @@ def _scores_meant(
     >>> _scores_meant("dice", ["contour.liver.dice", "contour.lung.dice"])
     ['contour.liver.dice', 'contour.lung.dice']
     """
-    word = _without_group(word)
-    score = full_name(word, known, named)
-    meant = [score] if score in known else _alike(word, known, named)
-    unknown = not meant
-    whole, folded = named(score), word.casefold()
-    if whole and (whole.part or word.startswith(f"{whole.metric}.")):
-        return meant
-    for name in known:
-        one = named(name)
-        if one is None:
-            continue
-        if whole:
-            is_part = (one.metric, one.column.key) == (whole.metric, whole.column.key)
-        else:  # of parts alone, or the heading behind the metric
-            heading, metric = one.column.heading, f"{one.metric}."
-            of_part = [one.column.key, heading, metric + f"{one.part}." * bool(one.part) + heading]
-            is_part = unknown and folded in map(str.casefold, of_part)
-        meant += [name] * (is_part and name not in meant)
-    return meant
+    word = _without_level(word)
+    score = full_name(word, known, parse)
+    scores = [score] if score in known else _scores_alike(word, known, parse)
+    meant = parse(score)
+    parsed = {name: named for name in known if (named := parse(name))}
+    if meant is not None:
+        if meant.part or word.startswith(f"{meant.metric}."):
+            return scores
+        for name, named in parsed.items():
+            if (named.metric, named.column.key) == (meant.metric, meant.column.key):
+                scores.append(name)
+        return list(dict.fromkeys(scores))
+    if scores:
+        return scores
+    return [name for name, named in parsed.items() if word.casefold() in _spellings(named)]
+
+
+def _spellings(named: ScoreName) -> list[str]:
+    """Return key, heading and METRIC.PART.HEADING of a score, in the case of `str.casefold`."""
+    heading = named.column.heading
+    full_heading = ".".join(filter(None, (named.metric, named.part, heading)))
+    return [text.casefold() for text in (named.column.key, heading, full_heading)]
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
-    """Return the tables with their columns of text and the wanted columns of numbers.
+    """Restrict tables of scores to wanted columns. Tables without a wanted column are dropped.
 
     A word is a key or heading of a score. "contour.liver.dice" and "liver.dice" also choose the
-    rows of a part. Raises DataError if a word means no score in any table.
+    rows of a part. Columns of text are kept. Raises DataError if a word means no score of any
+    table.
     """
     selected: list[Table] = []
-    met, every = set[str](), dict[str, None]()
+    known = dict[str, None]()
+    matched = set[str]()
     for table in tables:
-        metric = table.key.removesuffix("-parts")
-        texts = [k for k, c in enumerate(table.columns) if not c.format]
-        label = next((k for k, c in enumerate(table.columns) if c.key == "part"), None)
-        part_of_row = ["" if label is None else str(row[label] or "") for row in table.rows]
-        names, places = dict[str, ScoreName](), dict[str, int]()
-        for k, field in enumerate(table.columns):
-            for part in dict.fromkeys(part_of_row or [""]) if field.format else ():
-                name = ".".join(filter(None, (metric, part, field.key)))
-                names[name] = ScoreName(metric, part, Column(field.key, field.heading))
-                places[name] = k
-        every |= dict.fromkeys(names)
+        columns = _score_columns(table)
+        parsed = {name: column.name for name, column in columns.items()}
+        known |= dict.fromkeys(columns)
         chosen = dict[str, None]()
         for word in wanted:
             # Keys of parts of a score may be written with a point
-            written = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
-            meant = next(filter(None, (_scores_meant(w, names, names.get) for w in written)), [])
-            met |= {word} if meant else set()
-            chosen |= dict.fromkeys(meant)
+            spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
+            for spelling in spellings:
+                if names := _scores_meant(spelling, parsed, parsed.get):
+                    matched.add(word)
+                    chosen |= dict.fromkeys(names)
+                    break
         if chosen:
-            parts = {names[name].part for name in chosen}
-            of_parts = [part in parts for part in part_of_row]
-            rows = list(compress(table.rows, of_parts))
-            row_notes = list(compress(table.row_notes, of_parts))
-            kept = replace(table, rows=rows, row_notes=row_notes, asked=True)
-            selected.append(kept.only([*texts, *dict.fromkeys(places[name] for name in chosen)]))
+            selected.append(_restrict(table, [columns[name] for name in chosen]))
     for word in wanted:
-        if word not in met:
-            raise unknown_score(word, every)
+        if word not in matched:
+            raise unknown_score(word, known)
     return selected
+
+
+class _ScoreColumn(NamedTuple):
+    """A score of a table: its parsed name, and the number of its column."""
+
+    name: ScoreName
+    column: int
+
+
+def _parts_of_rows(table: Table) -> list[str]:
+    """Return the part in each row of a table, or "" if the row or the table has no part."""
+    label = next((k for k, field in enumerate(table.columns) if field.key == "part"), None)
+    return ["" if label is None else str(row[label] or "") for row in table.rows]
+
+
+def _score_columns(table: Table) -> dict[str, _ScoreColumn]:
+    """Return the scores of a table by METRIC.KEY or, in a table of parts, METRIC.PART.KEY.
+
+    Keys are those of the table, with "_" for a ".". Columns of text are no scores.
+    """
+    metric = table.key.removesuffix("-parts")
+    parts = dict.fromkeys(_parts_of_rows(table) or [""])
+    columns = {}
+    for k, field in enumerate(table.columns):
+        if field.format:
+            for part in parts:
+                name = ".".join(filter(None, (metric, part, field.key)))
+                parsed = ScoreName(metric, part, Column(field.key, field.heading))
+                columns[name] = _ScoreColumn(parsed, k)
+    return columns
+
+
+def _restrict(table: Table, chosen: Sequence[_ScoreColumn]) -> Table:
+    """Restrict a table to its columns of text, the chosen columns, and the rows of their parts."""
+    chosen_parts = {score.name.part for score in chosen}
+    is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]
+    rows = list(compress(table.rows, is_chosen))
+    row_notes = list(compress(table.row_notes, is_chosen))
+    texts = [k for k, field in enumerate(table.columns) if not field.format]
+    numbers = dict.fromkeys(score.column for score in chosen)
+    restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
+    return restricted.only([*texts, *numbers])
