@@ -36,9 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(name="assert_scores")
 def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Return the function `comparison.gate.assert_scores(run, baseline, tolerance=0.002, ...)`.
+    """Provide the function assert_scores(run, baseline, tolerance=0.002, ...) to tests.
 
-    A relative path of the baseline is resolved against the folder of the test's file.
+    The function compares a run with a stored baseline. A relative path of the baseline is resolved
+    against the folder of the test's file. With the flag --bsdsbench-update the baseline is written
+    instead, and nothing is compared. Arguments and errors are those of
+    `comparison.gate.assert_scores`.
     """
     from bsdsbench.comparison import gate
 

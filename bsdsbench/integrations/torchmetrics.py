@@ -85,18 +85,24 @@ class BenchmarkMetric(Metric):
         image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
+        """Add one image or a batch.
 
-        An image that is added again with the same id counts once; without ids every image counts.
-        Raises DataError if an id was used for a different image.
+        The arguments are those of `StreamingEvaluator.update`. An image that is added again with
+        the same id counts once; without ids every image counts.
+
+        The state `counts` gets a uint8 tensor per image: the number of bytes of the record, in 8
+        bytes, and the packed record. The record of an image without an id has the id "".
+
+        Raises DataError if an id was used for a different image; nothing is added then.
         """
         items = image_items(pred, gts, image_id, 0)
         counted = add_groups([image_record(*item, self.plan) for item in items], groups)
         records = [record for record in counted if record is not None]
         seen = dict(self._seen)
-        for record in records if image_id is not None else ():
-            if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:
-                raise _second_image(record.image_id)
+        if image_id is not None:
+            for record in records:
+                if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:
+                    raise _second_image(record.image_id)
         self._seen = seen
         for record in records:
             data = pack_record(replace(record, image_id="") if image_id is None else record)
@@ -105,10 +111,15 @@ class BenchmarkMetric(Metric):
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """Return the evaluation of all images so far.
+        """Return the evaluation of all images so far, of all ranks if states were gathered.
 
-        Raises DataError if there are no images, or if two different images have the same id.
+        Images without ids get numbers as ids. `name` is the name of the run. Warnings about the set
+        are dropped, as they would disturb the training.
+
+        Raises DataError if there are no images, if two different images have the same id, or if the
+        values of the images have no single meaning.
         """
+        # After a reduction over ranks torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
         if not states:
             raise DataError("no images yet, expected an update before compute")
@@ -125,7 +136,7 @@ class BenchmarkMetric(Metric):
             start = end
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
-        run.verdict()  # marks the warnings as given, which would disturb the training
+        run.verdict()  # marks the warnings as given
         return run
 
     def forward(self, *args: object, **kwargs: object) -> object:
@@ -147,10 +158,11 @@ class BenchmarkMetric(Metric):
         return f"BenchmarkMetric({self.protocol.name}, {', '.join(self.metrics)})"
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return the scores as float64 tensors by name, NaN if undefined.
+        """Return the scores as float64 tensors of no axes, by name; NaN if undefined.
 
-        The names are SCORE and CLASS/SCORE, or METRIC/SCORE and METRIC/CLASS/SCORE if there are
-        several metrics. Other characters are replaced as in `Evaluation.flat`.
+        With one metric the names are SCORE and CLASS/SCORE, with several METRIC/SCORE and
+        METRIC/CLASS/SCORE. Other characters are replaced as in `Evaluation.flat`. Raises DataError
+        as `evaluation` does.
         """
         numbers = logged_scores(self.evaluation(), "", per_class=True, undefined=True)
         if len(self.metrics) == 1:

@@ -29,7 +29,6 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from glob import glob
 from itertools import chain, product
-from operator import attrgetter, getitem
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,8 +43,10 @@ SEVERAL = (
     "several files for: {}; expected one, or all of them annotators as ID_1, ID_2 .., ID/NAME or "
     "ANNOTATOR/ID.seg (frames, and ground truth alone: with a split file)"
 )
+# Endings of file names after an image id, such as ID_1, and ID_gt1 or ID_gt_1
 _NUMBER = re.compile(r"(?<=.)[_.-]\d+$")
 _WORD_AND_NUMBER = re.compile(r"(?<=.)[_.-][A-Za-z]+[_.-]?\d+$")
+# Numbers with zeros before them
 _FRAME_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
 _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 
@@ -59,13 +60,21 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file, from the names of its folders and its file name."""
+        """Return the image id of a file. `parts` are its folders, outermost first, and its name.
+
+        - FOLDERS: the innermost folder, if there is one
+        - ONE: the name
+        - WORDED, NUMBERED: the name without its ending, such as "_gt1" or "_1", if it has one
+
+        A name is given without its suffix. FOLDERS without a folder is treated like NUMBERED.
+        """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
+        name = parts[-1]
         if self is Arrangement.ONE:
-            return parts[-1]
-        marks = _WORD_AND_NUMBER if self is Arrangement.WORDED else _NUMBER
-        return marks.sub("", parts[-1])
+            return name
+        ending = _WORD_AND_NUMBER if self is Arrangement.WORDED else _NUMBER
+        return ending.sub("", name)
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,12 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Derive the layout from each image's files. Ids with a slash are SEQUENCE/FRAME."""
+        """Derive the layout from the files of each image, image id -> paths.
+
+        `first` and `last` are the first and last file of the image with most files, in which ID
+        stands for the image id: "ID_1", "ID/NAME" or "ANNOTATOR/ID". Both are "" if every image has
+        one file. Images without files are ignored. An id with a slash is SEQUENCE/FRAME.
+        """
         n_files = [len(paths) for paths in files.values() if paths]
         sequences = {i.rpartition("/")[0] for i, paths in files.items() if paths and "/" in i}
         if max(n_files, default=1) == 1:
@@ -119,7 +133,10 @@ class Layout:
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Rebuild a layout from `dataclasses.asdict`, or return None for any other value."""
+        """Rebuild a layout from the dict of `dataclasses.asdict`, as stored in JSON.
+
+        Returns None for a value that is no mapping, or has a field of a wrong type or lacks one.
+        """
         if not isinstance(values, Mapping):
             return None
         numbers = [values.get(name) for name in ("least", "most", "sequences")]
@@ -132,9 +149,11 @@ class Layout:
 
 
 class FilesOfSide(NamedTuple):
-    """The files of predictions, or of ground truth, by image id.
+    """The files of the predictions, or of the ground truth.
 
-    `doubled` are the ids of several files that have no common arrangement.
+    - files: image id -> paths, in natural order
+    - doubled: ids of several files that cannot be told to be one image, or may lack a file
+    - layout: how the files form images
     """
 
     files: Files
@@ -143,7 +162,11 @@ class FilesOfSide(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """The files of both sides, and the wanted ids: None if all ids are wanted."""
+    """The files of both sides by image id.
+
+    - wanted: the ids that a split names, or None if all ids are wanted
+    - pred, gt: the files of either side, only those of wanted ids
+    """
 
     wanted: set[str] | None
     pred: FilesOfSide
@@ -164,14 +187,17 @@ class Pair:
 
 
 class _File(NamedTuple):
-    """A file below one of its side's folders. `parts` are the folders' names, then its own."""
+    """A file of a side.
+
+    - path: the file
+    - root: the folder of the side (or of a class) below which it was found
+    - parts: the names of the folders between root and file, outermost first, then the file's name
+      without its suffix. For frames of sequences there is one part, SEQUENCE/FRAME.
+    """
 
     path: Path
     root: Path
     parts: tuple[str, ...]
-
-
-_PARTS, _PATH, _ROOT = map(attrgetter, ("parts", "path", "root"))
 
 
 def pair(
@@ -181,23 +207,33 @@ def pair(
     missing: str = "error",
     **kinds: Any,
 ) -> list[Pair]:
-    """Pair every image's prediction with its ground truth, sorted by id.
+    """Pair each image's prediction with its ground truth. The pairs are sorted by id.
 
-    A ground truth without prediction is an error, gives a pair without `pred_paths`
-    (missing="zero"), or is left out (missing="skip"). `kinds` are pred_kind, gt_kind, classes and
-    sequences of `group_files`. Raises PairingError that lists every missing, extra and doubled id.
+    Parameters
+    ----------
+    pred_dir, gt_dir, split
+        As in `group_files`.
+    missing : {"error", "zero", "skip"}
+        What to do with a ground truth that has no prediction: raise an error, return a pair without
+        `pred_paths`, or leave it out. If no image has a prediction, "zero" and "skip" raise too.
+    **kinds
+        pred_kind, gt_kind, classes and sequences of `group_files`.
+
+    Raises
+    ------
+    PairingError
+        With one line for each kind of problem: ids of several files, missing predictions, and
+        missing ground truth (of the ids of the split or, without a split, of predictions).
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
-    needs_all = pred_dir and (missing == "error" or not shared)
+    faults = [(pred_dir, SEVERAL, pred.doubled), (gt_dir, SEVERAL, gt.doubled)]
+    if pred_dir and (missing == "error" or not shared):
+        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared))
+    faults.append((gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()))
     problems = []
-    for folder, fault, ids in (
-        (pred_dir, SEVERAL, pred.doubled),
-        (gt_dir, SEVERAL, gt.doubled),
-        (pred_dir, "no prediction for: {}", gts.keys() - shared if needs_all else ()),
-        (gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()),
-    ):
+    for folder, fault, ids in faults:
         if ids:
             examples = f"{listed(sorted(ids))} ({len(ids)} in all)"
             problems.append(f"{show(folder)}: {fault.format(examples)}")
@@ -223,13 +259,16 @@ def group_files(
 ) -> Grouping:
     """Group the files of both sides by image.
 
+    The id of an image is SEQUENCE/FRAME if the files are frames of sequences. Otherwise it is the
+    part of the path that the arrangement of the side says, and the arrangements are chosen so that
+    most ids are known to both sides or to the split.
+
     Parameters
     ----------
     pred_dir, gt_dir : path
         The folders. `pred_dir` is None for the ground truth alone.
     split : path, collection of str or None
-        Ids of the wanted images, or a file that lists them. None: every ground truth needs a
-        prediction and every prediction a ground truth.
+        Ids of the wanted images, or a file that lists them. None: all images are wanted.
     pred_kind : str
         "soft", "labels" (several files may belong to one image) or "classes" (each class may have
         a folder of its name, or class_001, class_002 ..).
@@ -239,27 +278,32 @@ def group_files(
         Names of the classes.
     sequences : bool
         Treat folders as sequences even if no file name repeats.
+
+    Raises
+    ------
+    PairingError
+        If a folder has no files, a split file lists no image, or sequences cannot be told from
+        several files of an image.
     """
-    roots = _prediction_folders(pred_dir, pred_kind, classes), [Path(gt_dir)]
-    sides = [list(chain(*map(_files_below, side))) for side in roots]
-    is_file = isinstance(split, str | os.PathLike)
-    lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
+    pred_roots = _prediction_folders(pred_dir, pred_kind, classes)
+    sides = [list(chain(*map(_files_below, pred_roots))), _files_below(Path(gt_dir))]
     several = pred_kind == "labels", gt_kind == "annotators"
+    is_path = isinstance(split, str | os.PathLike)
+    lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
     depth = _find_depth(sides, lines, several, sequences)
     if depth > 1:  # the id is the path SEQUENCE/FRAME, and each frame has one file
         several = False, False
-        sides = [[f._replace(parts=("/".join(f.parts[-depth:]),)) for f in s] for s in sides]
+        sides = [[f._replace(parts=("/".join(f.parts[-depth:]),)) for f in side] for side in sides]
     ids: list[dict[Arrangement, set[str]]] = []  # of each side: arrangement -> its ids
     for side, may_be_several in zip(sides, several, strict=True):
-        fitting = Arrangement if may_be_several else (Arrangement.ONE,)
-        parts = list(map(_PARTS, side))
-        ids.append({a: set(map(a.id_in, parts)) for a in fitting})
-    names = [side_ids[Arrangement.ONE] for side_ids in ids]
+        arrangements = Arrangement if may_be_several else (Arrangement.ONE,)
+        ids.append({a: {a.id_in(file.parts) for file in side} for a in arrangements})
+    names = [ids_of_side[Arrangement.ONE] for ids_of_side in ids]
     wanted = None
     if lines is not None and depth > 1:
         wanted = _resolve_split(lines, names[0] | names[1])
     elif lines is not None:
-        wanted = {id_of(line) if is_file else line for line in lines}
+        wanted = {id_of(line) if is_path else line for line in lines}
     chosen = _best_arrangements(ids, wanted)
     grouped = []
     for k, side in enumerate(sides):
@@ -273,19 +317,30 @@ def group_files(
 def _prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
-    """Return the prediction folder, or the folders of the classes if each class has a folder."""
-    # As SBD's programs name the folders of classes
-    numbered = list(map("class_{:03d}".format, range(1, len(classes) + 1)))
-    folders = [] if pred_dir is None else [Path(pred_dir)]
-    for names in (numbered, classes) if pred_kind == "classes" else ():
-        class_folders = [Path(pred_dir or "", name) for name in names]
-        if class_folders and all(map(Path.is_dir, class_folders)):
-            folders = class_folders
-    return folders
+    """Return the folders that hold the predictions, in the order of the classes.
+
+    - [] without predictions
+    - for pred_kind "classes", the folders pred_dir/CLASS of all classes, or else
+      pred_dir/class_001, class_002 .. (as SBD's programs name them), if all of them exist
+    - otherwise [pred_dir]
+    """
+    if pred_dir is None:
+        return []
+    folder = Path(pred_dir)
+    if pred_kind == "classes" and classes:
+        numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
+        for names in (classes, numbered):
+            class_folders = [folder / name for name in names]
+            if all(map(Path.is_dir, class_folders)):
+                return class_folders
+    return [folder]
 
 
 def _files_below(root: Path) -> list[_File]:
-    """List the files of a folder. Raises PairingError if there are none."""
+    """List the files of known formats below a folder, in natural order of their paths.
+
+    Raises PairingError if there are none, or no such folder.
+    """
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
@@ -299,19 +354,28 @@ def _find_depth(
     several: tuple[bool, bool],
     sequences: bool,
 ) -> int:
-    """Return how many parts at the end of a path form the id: more than one for sequences.
+    """Return how many parts at the end of a path form the id: 1, or more for frames of sequences.
 
-    `lines` are the lines of a split, `several` tells for each side whether an image may have
-    several files. Raises PairingError if frames of sequences may also be several files of an image.
+    Files are frames if file names repeat in the folders of a side, or if `sequences` says so, and
+    if the ends of their paths are unique on each side and occur on both sides (or in the split, if
+    there are no predictions). The smallest such depth is returned.
+
+    - sides: the files of the predictions and of the ground truth
+    - lines: the lines of a split, or None
+    - several: for each side, whether an image may have several files
+    - sequences: the option that treats folders as sequences
+
+    Raises PairingError if the files may be frames as well as several files of an image, which only
+    a split can tell, and if `sequences` finds no frames that occur on both sides.
     """
     pred, gt = sides
-    deepest = max(map(len, map(_PARTS, chain(*sides))))
+    deepest = max(len(file.parts) for side in sides for file in side)
     names_repeat = any(len({(f.root, f.parts[-1]) for f in side}) < len(side) for side in sides)
     for depth in range(2, deepest + 1) if names_repeat or sequences else ():
-        paths = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
-        if [*map(len, paths)] != [*map(len, sides)]:
-            continue
-        pred_frames, gt_frames = ({path for _, path in side if "/" in path} for side in paths)
+        ends = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
+        if any(len(end) < len(side) for end, side in zip(ends, sides, strict=True)):
+            continue  # not unique: try longer ends
+        pred_frames, gt_frames = ({end for _, end in side if "/" in end} for side in ends)
         split_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
         shared = pred_frames & gt_frames if pred else split_frames
         if shared and (split_frames or not all(several)):
@@ -332,10 +396,14 @@ def _find_depth(
 
 
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
-    """Return the ids SEQUENCE/FRAME that the lines of a split name, and the lines that name none. A
-    line is an id with any folders before it or, with `of_folders`, a sequence.
+    """Return the ids SEQUENCE/FRAME that the lines of a split name.
+
+    A line is an id, the end of an id after a slash, or a longer path that ends with one of these;
+    a suffix of the frame is ignored. With `of_folders` a line may also name a sequence, and then
+    means all its frames. A line that names no id is returned as it is, so that it is reported as
+    missing.
     """
-    ids_of_path: dict[str, set[str]] = {}
+    ids_of_path: dict[str, set[str]] = {}  # end of an id (or of its sequence) -> its ids
     for image_id in ids:
         parts = image_id.split("/")
         for k in range(len(parts) - 1):
@@ -346,8 +414,8 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     for line in lines:
         *folders, name = line.replace("\\", "/").rstrip("/").split("/")
         parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
-        tails = ("/".join(parts[k:]) for k in range(len(parts)))
-        matches = (ids_of_path[tail] for tail in tails if tail in ids_of_path)
+        ends = ("/".join(parts[k:]) for k in range(len(parts)))  # the longest first
+        matches = (ids_of_path[end] for end in ends if end in ids_of_path)
         wanted |= next(matches, {"/".join(parts)})
     return wanted
 
@@ -355,28 +423,42 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 def _best_arrangements(
     ids: Sequence[dict[Arrangement, set[str]]], wanted: set[str] | None
 ) -> tuple[Arrangement, ...]:
-    """Return both sides' arrangements, chosen so that most ids are wanted or shared."""
+    """Choose the arrangement of either side so that most ids are known.
 
-    def n_known(arrangements: tuple[Arrangement, ...]) -> int:
-        pred, gt = map(getitem, ids, arrangements)
+    Known ids are those in `wanted` or, if that is None, those that both sides have. `ids` holds for
+    the predictions and for the ground truth: arrangement -> the ids that it gives. Returns the
+    arrangement of the predictions and of the ground truth; of equals the first in the Enum.
+    """
+    pred_ids, gt_ids = ids
+
+    def count_known(arrangements: tuple[Arrangement, ...]) -> int:
+        pred, gt = pred_ids[arrangements[0]], gt_ids[arrangements[1]]
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
-    return max(product(*ids), key=n_known)
+    return max(product(pred_ids, gt_ids), key=count_known)
 
 
 def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
 ) -> set[str]:
-    """Return the known ids that may lack a file, because an unused file may belong to them.
-    `other_names` are the file names of the other side, which are images of their own.
+    """Return the known ids that may lack a file.
+
+    Under the arrangement of the side some files belong to no known id. If such a file would belong
+    to a known id under another arrangement, it may be one more annotator of that image. The same
+    holds for ID_bob beside ID_1.
+
+    - files, arrangement: those of one side
+    - known: the ids of the other side, or of the split
+    - other_names: the file names of the other side; a file so named is an image of its own
     """
     ids = set[str]()
     for file in files:
         name = file.parts[-1]
-        if arrangement.id_in(file.parts) not in known and name not in other_names:
-            ids |= {a.id_in(file.parts) for a in Arrangement}
-            if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):  # ID_1 and ID_bob
-                ids |= {name[: mark.start()] for mark in re.finditer("[_.-]", name)}
+        if arrangement.id_in(file.parts) in known or name in other_names:
+            continue
+        ids |= {a.id_in(file.parts) for a in Arrangement}
+        if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
+            ids |= {name[: separator.start()] for separator in re.finditer("[_.-]", name)}
     return ids & known
 
 
@@ -387,74 +469,102 @@ def _group_by_id(
     doubtful: set[str],
     is_truth: bool,
 ) -> FilesOfSide:
-    """Group the files of a side by image id. Ids whose files belong to different images are
-    doubled, and so are `doubtful` ids.
+    """Group the files of a side by image id, and find the ids whose files may not be one image.
+
+    Doubled are the `doubtful` ids, and ids with several files (more than one for each class) if
+
+    - the files differ in folder, format or the word in their name (`_is_one_image`), or
+    - they may be frames of a video: they are ground truth without a split, and are numbered with
+      leading zeros, or all numbers of the side start above 1.
+
+    `wanted` are the ids to keep, or None for all. `is_truth` is False for predictions.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:
         image_id = arrangement.id_in(file.parts)
         if wanted is None or image_id in wanted:
             groups.setdefault(image_id, []).append(file)
-    roots = [*dict.fromkeys(map(_ROOT, files))]
-    marks_by_id = {}  # of the ids that have not just one file, or one file for each class
+    roots = [*dict.fromkeys(file.root for file in files)]  # more than one if classes have folders
+    endings_by_id = {}
     for image_id, group in groups.items():
-        if [*map(_ROOT, group)] != roots:
-            marks_by_id[image_id] = [_parse_mark(image_id, file, arrangement) for file in group]
-    all_marks = chain.from_iterable(marks_by_id.values())
-    numbers = [int(mark.number) for mark in all_marks if len(mark.word) == 1]
+        if [file.root for file in group] != roots:
+            endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
+    all_endings = chain.from_iterable(endings_by_id.values())
+    numbers = [int(ending.number) for ending in all_endings if len(ending.word) == 1]
     may_be_frames = is_truth and wanted is None
     start_above_1 = min(numbers, default=0) > 1
     doubled = set()
-    for image_id, marks in marks_by_id.items():
-        paths = list(map(_PATH, groups[image_id]))
-        are_frames = may_be_frames and (start_above_1 or any(mark.is_frame for mark in marks))
-        if are_frames or not _is_one_image(paths, marks, arrangement):
+    for image_id, endings in endings_by_id.items():
+        paths = [file.path for file in groups[image_id]]
+        are_frames = may_be_frames and (start_above_1 or any(e.is_frame for e in endings))
+        if are_frames or not _is_one_image(paths, endings, arrangement):
             doubled.add(image_id)
-    by_id = {image_id: list(map(_PATH, group)) for image_id, group in groups.items()}
+    by_id = {image_id: [file.path for file in group] for image_id, group in groups.items()}
     return FilesOfSide(by_id, doubled | doubtful & by_id.keys(), Layout.of_files(by_id))
 
 
-def _is_one_image(paths: Sequence[Path], marks: Sequence[_Mark], arrangement: Arrangement) -> bool:
-    """Return True if the files share folder, format and word, as the files of one image do."""
+def _is_one_image(
+    paths: Sequence[Path], endings: Sequence[_Ending], arrangement: Arrangement
+) -> bool:
+    """Return True if files with the same id belong together, as annotators of an image do.
+
+    They must share their folder, their format, and the word in the ending of their name. Under ONE
+    they all have the same name, so they must be ANNOTATOR/ID.seg, whose folders share a folder.
+    """
     formats = {path.suffix.lower() for path in paths}
     folders = {path.parent for path in paths}
-    if arrangement is Arrangement.ONE:  # ANNOTATOR/ID.seg
+    if arrangement is Arrangement.ONE:
         if formats != {".seg"}:
             return False
         folders = {folder.parent for folder in folders}
-    return len(folders) == len(formats) == len({mark.word for mark in marks}) == 1
+    return len(folders) == len(formats) == len({ending.word for ending in endings}) == 1
 
 
-class _Mark(NamedTuple):
-    """The end of a file name after the id, such as "_gt" and "1"; empty in a folder ID."""
+class _Ending(NamedTuple):
+    """The ending of a file name after the image id, such as "_gt1".
+
+    - word: the ending without the number, "_gt"; one character, "_", if there is no word
+    - number: the digits at the end, "1"
+    - is_frame: True if the number has zeros before it, as numbers of video frames have
+
+    Word and number are "" if the id is the folder.
+    """
 
     word: str
     number: str
     is_frame: bool
 
 
-def _parse_mark(image_id: str, file: _File, arrangement: Arrangement) -> _Mark:
-    """Parse the end of a file name after the image id."""
+def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
+    """Parse the ending of a file name after the image id.
+
+    In a folder ID any number that starts with 0 is that of a frame; beside other images only one
+    that starts with 0 and has at least three digits, as annotators may be ID_0 and ID_01.
+    """
     name = file.parts[-1]
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
-        return _Mark("", "", _FRAME_IN_FOLDER.search(name) is not None)
+        return _Ending("", "", _FRAME_IN_FOLDER.search(name) is not None)
     ending = name.removeprefix(image_id)
     word = ending.rstrip("0123456789")
-    return _Mark(word, ending[len(word) :], _FRAME_BESIDE.search(ending) is not None)
+    return _Ending(word, ending[len(word) :], _FRAME_BESIDE.search(ending) is not None)
 
 
 def read_split(path: PathLike) -> list[str]:
-    """Return the image ids of a split file, in its order and without repetition. Raises DataError.
+    """Return the image ids in a split file, in the order of the file and without repetition.
 
     The file has one id or file name per line. Empty lines and lines that start with # are ignored.
+    Raises FileFormatError if the file cannot be read, and PairingError if it lists no image.
     """
     return list(dict.fromkeys(map(id_of, _read_lines(path))))
 
 
 def _read_lines(path: PathLike) -> list[str]:
-    """Return the lines of a split file that name images or sequences. Raises DataError."""
+    """Return the lines of a split file, stripped and without empty lines and # comments.
+
+    Raises FileFormatError if the file cannot be read, and PairingError if no line is left.
+    """
     with reading(path, "one id per line"):
-        lines = map(str.strip, read_bytes(path).decode("utf-8-sig").splitlines())
+        lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
     if not entries:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")
@@ -462,9 +572,10 @@ def _read_lines(path: PathLike) -> list[str]:
 
 
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
-    """List the files below `folder` with one of `suffixes` (any case), in natural order.
+    """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
-    Hidden files are ignored, links are followed.
+    Suffixes begin with a dot and are compared in lower case. Hidden files and folders are ignored,
+    and links are followed. Returns [] if there is no such folder.
     """
     names = glob("**/*", root_dir=folder, recursive=True)
     matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]

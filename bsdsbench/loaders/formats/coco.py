@@ -38,9 +38,24 @@ _Size = tuple[int, int]  # rows and columns
 
 
 class CocoItems:
-    """The images of two COCO files for `bb.evaluate_items`. Label maps are made when asked for.
+    """The images of two COCO files, for `bb.evaluate_items`.
 
-    `pred` is an annotation file, a list of results, or panoptic; `gt` is the ground truth.
+    Iterating yields (image name, predicted label map, annotated label map); the maps are drawn when
+    they are asked for. The module describes the values of a label map.
+
+    Parameters
+    ----------
+    pred : path
+        The predictions: a COCO annotation file, a list of results, or a panoptic JSON.
+    gt : path
+        The ground truth: an annotation file or a panoptic JSON, with images and categories.
+
+    Attributes
+    ----------
+    images : dict
+        Image id -> its name and (rows, columns), as the ground truth lists them.
+    categories : dict
+        Category id -> name, sorted by id.
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
@@ -51,10 +66,14 @@ class CocoItems:
         self.pred, _ = self._read_side(self.paths[0], is_truth=False, is_panoptic=is_panoptic)
 
     def _read_side(self, path: Path, is_truth: bool, is_panoptic: bool = False) -> _Side:
-        """Read the annotations of a file by image id. Raises FileFormatError.
+        """Read the annotations of a file and group them by image id.
 
-        The ground truth also lists the images and categories. A file of predictions without any
-        annotation is panoptic if the ground truth is (`is_panoptic`).
+        From the ground truth, which is read first, `images` and `categories` are filled too. A file
+        is panoptic if an annotation has segments_info. A file without any annotation shows nothing;
+        it is panoptic if the other file is (`is_panoptic`), unless it is a list of results.
+
+        Raises FileFormatError for a file that is not COCO's, an annotation of an image that is not
+        listed, and a panoptic file without exactly one entry for each image.
         """
         by_image: dict[int, list[Entry]] = {}
         with reading(path, "a COCO file"):
@@ -78,7 +97,11 @@ class CocoItems:
         return _Side(by_image, is_panoptic)
 
     def _add_images(self, images: list[Entry]) -> None:
-        """Add the listed images by id: name without suffix, and size. Raises FaultError."""
+        """Add the listed images to `self.images`, by id: the name without suffix, and the size.
+
+        An image without a file name is named by its id. Raises FaultError for an id that is listed
+        twice, and for a size below 1 pixel or above MAX_PIXELS.
+        """
         for image in images:
             rows, cols = image["height"], image["width"]
             if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
@@ -94,35 +117,60 @@ class CocoItems:
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image."""
+        pred_path, gt_path = self.paths
         for key, (name, shape) in self.images.items():
-            maps = []
-            annotated = list[_Segment]()
-            for path, side in zip(self.paths[::-1], (self.gt, self.pred), strict=True):
-                entries = side.get(key, [])
-                is_truth = side is self.gt
-                with reading(path, "a COCO file"):
-                    if entries and "segments_info" in entries[0]:
-                        maps.append(self._panoptic(entries[0], shape, path, is_truth))
-                        continue
-                    segments = self._segments(entries, shape, is_truth)
-                    segments = _reorder_exact(annotated, segments)
-                label_map = np.zeros(shape, np.int32)
-                for segment in segments:
-                    label_map[segment.mask] = segment.value
-                annotated = segments
-                maps.append(label_map)
-            yield name, maps[1], maps[0]
+            gt_map, gt_segments = self._draw(gt_path, self.gt.get(key, []), shape, True, [])
+            pred_map, _ = self._draw(pred_path, self.pred.get(key, []), shape, False, gt_segments)
+            yield name, pred_map, gt_map
+
+    def _draw(
+        self,
+        path: Path,
+        entries: list[Entry],
+        shape: _Size,
+        is_truth: bool,
+        annotated: list[_Segment],
+    ) -> _Drawing:
+        """Draw the label map of one side of an image, from the annotations of a file.
+
+        Predicted segments that equal `annotated` segments are drawn in the order of these. Raises
+        FileFormatError for annotations that cannot be read.
+        """
+        with reading(path, "a COCO file"):
+            if entries and "segments_info" in entries[0]:
+                return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
+            segments = _reorder_exact(annotated, self._segments(entries, shape, is_truth))
+        label_map = np.zeros(shape, np.int32)
+        for segment in segments:
+            label_map[segment.mask] = segment.value
+        return _Drawing(label_map, segments)
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
-        """Return the protocol of the maps, in which the metrics have the categories as classes."""
+        """Return a protocol for these label maps, with the categories as classes.
+
+        Parameters
+        ----------
+        metrics : sequence of str
+            Names of the metrics whose options are set: classes, first, ignore, unit and divisor.
+        base : Protocol or None
+            The protocol whose other fields are kept; default: the preset "masks".
+        """
         names = list(self.categories.values())
-        options = {"classes": names, "first": 1, "ignore": len(names) + 1, "unit": "instance"}
-        options["divisor"] = DIVISOR
+        options = {
+            "classes": names,
+            "first": 1,
+            "ignore": len(names) + 1,
+            "unit": "instance",
+            "divisor": DIVISOR,
+        }
         protocol = base or Protocol.preset("masks")
         return protocol.replace(options=dict.fromkeys(metrics, options))
 
     def _check_entries(self, panoptic: dict[int, list[Entry]]) -> None:
-        """Raise FaultError if an image does not have exactly one entry with segments."""
+        """Raise FaultError unless each listed image has exactly one entry with segments_info.
+
+        `panoptic` maps image ids to the entries of a panoptic file.
+        """
         for image_id, (name, _) in self.images.items():
             entries = panoptic.get(image_id, [])
             if len(entries) != 1:
@@ -131,24 +179,31 @@ class CocoItems:
             _field(entries[0], "segments_info")
 
     def _segments(self, annotations: list[Entry], shape: _Size, is_truth: bool) -> list[_Segment]:
-        """Return the segments of an image in drawing order, the lowest first."""
+        """Return the segments of an image in drawing order, the one to be drawn first first.
+
+        Crowds come first, then lower scores, then larger segments, then segments that begin higher
+        up. All segments of the ground truth have the score 1, as have predictions without a score.
+        """
         segments = []
         for number, annotation in enumerate(annotations, 1):
-            mask = _mask(annotation, shape)
+            mask = _decode_mask(annotation, shape)
             score = 1.0 if is_truth else float(annotation.get("score", 1.0))
-            # Smaller segments are drawn later; of equal sizes the one that begins lower
-            height = (
-                not annotation.get("iscrowd", 0),
-                score,
-                -int(mask.sum()),
-                int(mask.argmax()),
-            )
+            is_crowd = bool(annotation.get("iscrowd", 0))
+            height = (not is_crowd, score, -int(mask.sum()), int(mask.argmax()))
             value = self._value(annotation, number, is_truth)
             segments.append(_Segment(height, annotation["category_id"], value, mask))
         return sorted(segments, key=attrgetter("height"))
 
-    def _panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
-        """Return the label map of an entry's PNG, which lies in the folder with the JSON's name."""
+    def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
+        """Read the PNG of an image in a panoptic file as a label map, int32 (rows, columns).
+
+        The PNG lies in the folder named like the JSON file `path` without its suffix. A pixel's
+        segment id is red + 256 green + 65536 blue. Pixels without a segment are void in the ground
+        truth and background (0) in predictions.
+
+        Raises FileFormatError for a file that is not an RGB PNG of this `shape`, and for segments
+        that `entry` does not list exactly once.
+        """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
         with reading(png, "a panoptic PNG"):
@@ -159,30 +214,30 @@ class CocoItems:
             rgb = pixels_of(data, header, "RGB").astype(np.int64)
             if rgb.shape != (*shape, 3):
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
-            numbers = rgb @ np.array([1, 256, 65536])
+            ids = rgb @ np.array([1, 256, 65536])
             listed_ids = [_field(segment, "id") for segment in entry["segments_info"]]
-            drawn_ids = np.unique(numbers).tolist()
-            for number in {*drawn_ids, *listed_ids} - {0}:
-                if number not in drawn_ids or listed_ids.count(number) != 1:
-                    times = listed_ids.count(number)
-                    listing = f"{times} times" if times else "not"
-                    has = (
-                        f"segment {number} is {'' if number in drawn_ids else 'not '}in the picture"
-                    )
-                    raise FaultError(
-                        f"{has} and {listing} in {show(path)}, expected it once in both"
-                    )
+            _check_segments(np.unique(ids).tolist(), listed_ids, path)
         void = (len(self.categories) + 1) * DIVISOR if is_truth else 0
         label_map = np.full(shape, void, np.int32)
-        for k, segment in enumerate(entry["segments_info"], 1):
-            value = self._value(segment, k, is_truth)
-            if value > void > 0:  # panopticapi uses the last crowd of a category
+        for number, segment in enumerate(entry["segments_info"], 1):
+            value = self._value(segment, number, is_truth)
+            if value > void > 0:
+                # panopticapi knows one crowd per category, the last; an earlier one becomes an
+                # ordinary instance of the ignored class
                 label_map[label_map == value] -= len(self.categories)
-            label_map[numbers == segment["id"]] = value
+            label_map[ids == segment["id"]] = value
         return label_map
 
     def _value(self, annotation: Entry, number: int, is_truth: bool) -> int:
-        """Return the value of a segment in a label map. Raises FaultError."""
+        """Return the value of a segment in a label map.
+
+        - the k-th category, k from 1: k * DIVISOR + number
+        - a crowd of the k-th category in the ground truth: n is the number of categories, and the
+          value (n + 1) * DIVISOR + DIVISOR - k, the instance DIVISOR - k of the ignored class
+
+        `number` counts the annotations of the image from 1. Raises FaultError for an unknown
+        category, and for DIVISOR annotations or more.
+        """
         category = _field(annotation, "category_id")
         if category not in self.categories:
             raise FaultError(f"category_id {category}, expected one of the categories")
@@ -201,8 +256,22 @@ class _Side(NamedTuple):
     is_panoptic: bool
 
 
+class _Drawing(NamedTuple):
+    """A label map, and its segments in drawing order (none of a panoptic PNG)."""
+
+    label_map: LabelMap
+    segments: list[_Segment]
+
+
 class _Segment(NamedTuple):
-    """A segment of an image: its sort key, its category, its value in the map and its pixels."""
+    """A segment of an image.
+
+    - height: the key by which segments are sorted for drawing: not a crowd, score, minus the number
+      of pixels, index of the first pixel
+    - category: the category id
+    - value: its value in the label map
+    - mask: its pixels, bool (rows, columns)
+    """
 
     height: tuple[bool, float, int, int]
     category: int
@@ -210,22 +279,45 @@ class _Segment(NamedTuple):
     mask: Bool
 
     def content(self) -> tuple[int, bytes]:
-        """Return the category and the pixels, which are equal for equal segments."""
+        """Return the category and the packed pixels, by which equal segments are recognised."""
         return self.category, np.packbits(self.mask).tobytes()
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Return the predicted segments. Segments that are annotated too exchange their places, so that
-    they are in the annotated order.
+    """Return the predicted segments with exact hits in the order of the ground truth.
+
+    Both lists are in drawing order. Predicted segments with the category and the pixels of an
+    annotated segment are exchanged among their positions, so that they come in the annotated order;
+    all others keep their positions. A perfect prediction thus gives the annotated map.
     """
-    places = {segment.content(): k for k, segment in enumerate(annotated)}
-    contents = [segment.content() for segment in predicted] if places else []
-    exact_indices = [k for k, content in enumerate(contents) if content in places]
-    ordered = list(predicted)
-    sources = sorted(exact_indices, key=lambda i: places[contents[i]])
-    for k, source in zip(exact_indices, sources, strict=True):
-        ordered[k] = predicted[source]
-    return ordered
+    if not annotated:
+        return predicted
+    order = {segment.content(): k for k, segment in enumerate(annotated)}
+    contents = [segment.content() for segment in predicted]
+    positions = [k for k, content in enumerate(contents) if content in order]
+    sources = sorted(positions, key=lambda k: order[contents[k]])
+    reordered = list(predicted)
+    for position, source in zip(positions, sources, strict=True):
+        reordered[position] = predicted[source]
+    return reordered
+
+
+def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
+    """Raise FaultError unless the PNG and the JSON `path` have the same segments, each listed once.
+
+    `drawn_ids` are the distinct ids in the PNG, `listed_ids` those in the JSON; 0 is void.
+    """
+    for number in {*drawn_ids, *listed_ids} - {0}:
+        n_listed = listed_ids.count(number)
+        is_drawn = number in drawn_ids
+        if is_drawn and n_listed == 1:
+            continue
+        presence = "is" if is_drawn else "is not"
+        listing = f"{n_listed} times" if n_listed else "not"
+        raise FaultError(
+            f"segment {number} {presence} in the picture and {listing} in {show(path)}, expected "
+            "it once in both"
+        )
 
 
 def _field(entry: Entry, name: str) -> Any:
@@ -236,8 +328,13 @@ def _field(entry: Entry, name: str) -> Any:
     return entry[name]
 
 
-def _mask(annotation: Entry, shape: _Size) -> Bool:
-    """Convert a segmentation, polygons or run lengths, to a mask. Raises FaultError."""
+def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
+    """Decode the segmentation of an annotation to a mask, bool (rows, columns).
+
+    A segmentation is a list of polygons, run lengths as numbers, or run lengths as COCO's text; []
+    is an empty mask. Raises FaultError for an annotation with a box only, a segmentation that
+    cannot be read, or one of another size, and DataError if pycocotools is not installed.
+    """
     try:
         from pycocotools import mask as coder
     except ImportError:
@@ -250,7 +347,7 @@ def _mask(annotation: Entry, shape: _Size) -> Bool:
     if outline == []:
         return np.zeros(shape, bool)
     try:
-        if isinstance(outline, list):
+        if isinstance(outline, list):  # polygons
             code = coder.merge(coder.frPyObjects(outline, *shape))
         elif isinstance(outline["counts"], list):
             code = coder.frPyObjects(outline, *shape)

@@ -41,43 +41,70 @@ _DPT_MARK = 202021.25  # the first number of a .dpt file
 
 
 def predicted_depth(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
-    """Return the depth map of a file, as a part of a prediction. `shape` is not used."""
+    """Return {"depth": (H, W)}, the depth map of a file, as arguments of Prediction.
+
+    `arrays` are the variables of the file by name. `shape` is not used; other readers of
+    predictions need it. Raises FaultError if no depth map is found.
+    """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
 
 def annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return the depth, edges, valid pixels and matte of a file, as parts of a ground truth."""
-    inner = arrays.get("data")
-    arrays = inner if isinstance(inner, dict) else arrays
-    names = [name for name in (*_VALID_NAMES, "edges", "matte") if name in arrays]
-    maps = {name: plane(arrays[name], name) for name in names}
-    valid = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
+    """Return the maps of an annotated depth file as arguments of GroundTruth.
+
+    - boundaries: the pixels of `edges` that are not 0, as one annotator's map, or () without edges
+    - depth: the depth map; None if the file has edges or a matte instead
+    - valid: the pixels that are not 0 in any map of _VALID_NAMES, or None without such a map
+    - mask: the pixels at which `matte` is above a tenth, or None without a matte
+
+    `arrays` are the variables of the file by name; in iBims-1's files they are the fields of the
+    struct `data`. `path` is not used; other readers of ground truth need it. Raises FaultError if
+    there is neither depth nor edges nor matte.
+    """
+    struct = arrays.get("data")
+    variables = struct if isinstance(struct, dict) else arrays
+    names = [name for name in (*_VALID_NAMES, "edges", "matte") if name in variables]
+    maps = {name: plane(variables[name], name) for name in names}
+    valid_maps = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
     return {
         "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
-        "depth": _find_depth_map(arrays, needed=not maps.keys() & {"edges", "matte"}),
-        "valid": np.logical_and.reduce(valid) if valid else None,
+        "depth": _find_depth_map(variables, needed=not maps.keys() & {"edges", "matte"}),
+        "valid": np.logical_and.reduce(valid_maps) if valid_maps else None,
         "mask": matte_mask(maps["matte"]) if "matte" in maps else None,
     }
 
 
 def matte_mask(matte: NDArray[Any]) -> Bool:
-    """Return the pixels at which a matte is above a tenth of white. Raises DataError."""
+    """Return the object of a matte (H, W): bool (H, W), True above a tenth of white.
+
+    Raises DataError if the values are no gray map.
+    """
     return binarise(matte, _MATTE, "matte")
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
-    """Return the only array, or the array with a name of depth, or None if there is none. Raises
-    FaultError if the depth is `needed` and absent.
+    """Return the depth map (H, W) among the variables of a file.
+
+    This is the only array, if the depth is `needed`, or else the first array named in _DEPTH_NAMES.
+    Without such an array, returns None, or raises FaultError if the depth is needed.
     """
-    arrays = {k: a for k, a in variables.items() if isinstance(a, np.ndarray)}
-    names = [*arrays] if len(arrays) == 1 and needed else [k for k in _DEPTH_NAMES if k in arrays]
-    if needed and not names:
+    arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
+    if needed and len(arrays) == 1:
+        return plane(next(iter(arrays.values())), "depth")
+    for name in _DEPTH_NAMES:
+        if name in arrays:
+            return plane(arrays[name], "depth")
+    if needed:
         raise FaultError(f"has {listed(sorted(arrays))}, expected one array, or one named depth")
-    return plane(arrays[names[0]], "depth") if names else None
+    return None
 
 
 def read_dpt(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.float32]:
-    """Return the map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 by row."""
+    """Read a .dpt file (MPI Sintel) as float32 (rows, columns).
+
+    The file holds, little-endian: the float32 202021.25, columns and rows as int32, then the values
+    as float32, row by row. Raises FileFormatError for any other file.
+    """
     data = read(path)
     with reading(path, "a depth map .dpt"):
         head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]

@@ -27,17 +27,21 @@ SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def _attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
-    """Return an attribute of an item, bytes as text, or "" if it is absent."""
+    """Return an attribute of an item. Bytes are decoded as text, and an absent attribute is ""."""
     value = item.attrs.get(name, "")
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def read_hdf5(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of an HDF5 file, of MATLAB's files as `read_mat` does.
+    """Return the variables in the bytes of an HDF5 file by name.
 
-    MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
-    files begin with a header, and each of its arrays has an attribute. Other arrays are returned
-    unchanged. External and virtual storage are never followed. Raises FaultError.
+    MATLAB's files give the values of `read_mat`. MATLAB writes column by column, so the axes of its
+    arrays are reversed in the file; they are reversed back in files with MATLAB's header, and in
+    arrays with the attribute MATLAB_class. Other arrays keep their axes. Names that begin with "#"
+    are MATLAB's own and are left out. Links, and data in other files, are never followed.
+
+    Raises FaultError if the file is damaged, too large, nested deeper than MAX_DEPTH or needs such
+    data, or if h5py is not installed.
     """
     try:
         import h5py
@@ -49,19 +53,22 @@ def read_hdf5(data: bytes) -> dict[str, object]:
     budget = Budget()
     has_reversed_axes = data.startswith(MATLAB_HEADER)
 
-    def linked(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-        """Return the target of a hard link. Raises FaultError for other links."""
+    def follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
+        """Return an item of a group. Raises FaultError for a soft or external link."""
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
 
-    def struct(group: h5py.Group, depth: int) -> object:
-        """Return a struct as a dict, a struct array as a list of dicts, or an object as None."""
+    def convert_group(group: h5py.Group, depth: int) -> object:
+        """Convert a struct to a dict, a struct array to a list of dicts, an object to None.
+
+        A struct array is a group all of whose fields are cells of the same length, without the
+        class "cell" that a field of cells would have.
+        """
         if _attribute(group, CLASS) not in ("", "struct"):
             return None
         budget.spend(len(group) * _ITEM_COST)
-        fields = {k: value(linked(group, k), depth + 1) for k in group}
-        # a struct array is a group of cells without the class "cell"
+        fields = {k: convert(follow_hard_link(group, k), depth + 1) for k in group}
         lists = [
             v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
         ]
@@ -69,12 +76,16 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             return fields
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
-    def value(item: h5py.Dataset | h5py.Group, depth: int) -> object:
-        """Return a data set or a group as `read_mat` returns the value."""
+    def convert(item: h5py.Dataset | h5py.Group, depth: int) -> object:
+        """Convert an item: a group by `convert_group`, a cell to a list, numbers to an array.
+
+        Text, function handles and objects become None, an empty cell [], any other empty item an
+        array (0, 0). `depth` is the level of nesting, from 0 on.
+        """
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         if isinstance(item, h5py.Group):
-            return struct(item, depth)
+            return convert_group(item, depth)
         kind = str(_attribute(item, CLASS))
         if kind in SKIPPED:
             return None
@@ -91,18 +102,24 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         budget.spend(math.prod(item.shape) * (_ITEM_COST if is_cell else item.dtype.itemsize))
         array = np.asarray(item[()])
         if is_cell:  # reversed axes in C order are MATLAB's column order
-            return [value(file[ref], depth + 1) for ref in array.ravel()]
+            return [convert(file[ref], depth + 1) for ref in array.ravel()]
         array = array.T if has_reversed_axes or CLASS in item.attrs else array
         target = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
         return array.astype(target, copy=False)
 
     with h5py.File(io.BytesIO(data), "r") as file:
         budget.spend(len(file) * _ITEM_COST)
-        return {k: value(linked(file, k), 0) for k in file if not k.startswith("#")}
+        names = [name for name in file if not name.startswith("#")]
+        return {name: convert(follow_hard_link(file, name), 0) for name in names}
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
-    """Raise FaultError if a compressed chunk does not decode to its declared size."""
+    """Raise FaultError if a data set is not safe to read.
+
+    Refused are filters other than gzip with or without shuffle, chunks that are too large or too
+    many, and a compressed chunk that does not decode to the size of a chunk. To find the latter,
+    all chunks are decoded here; a data set without chunks needs no check.
+    """
     plan = item.id.get_create_plist()
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
     if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):
@@ -115,15 +132,22 @@ def _check_chunks(item: h5py.Dataset) -> None:
     count = item.id.get_num_chunks()
     if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
         raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
-    for k in range(count if filters else 0):
+    if not filters:
+        return
+    for k in range(count):
         offset = item.id.get_chunk_info(k).chunk_offset
         skipped_filters, raw = item.id.read_direct_chunk(offset)
-        if not skipped_filters and len(zlib.decompressobj().decompress(raw, size + 1)) != size:
+        if skipped_filters:  # stored as it is
+            continue
+        if len(zlib.decompressobj().decompress(raw, size + 1)) != size:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
 def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
-    """Return the arrays of a .h5 file by name. Raises FileFormatError."""
+    """Return the arrays of a .h5 file by name. Variables that are not arrays are left out.
+
+    `read` returns the bytes of the file. Raises FileFormatError unless it is a sound HDF5 file.
+    """
     data = read(path)
     with reading(path, "an HDF5 file"):
         return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return a numeric array by name. Raises FaultError if there is none."""
+    """Return the numeric array of a name. Raises FaultError if there is none."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -40,9 +40,16 @@ def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 
 
 def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return lines (N, 4) or junctions (M, 2) as float64. Raises FaultError."""
+    """Return the coordinates in the array of a name, float64 (N, width).
+
+    - width 4, lines: from (N, 4), or from (N, 2, 2) or (N, 2, 3) with a kind beside each end
+    - width 2, junctions: from (N, 2), or from (N, 3) with a kind or score beside
+
+    Raises FaultError for another shape, and for coordinates that are NaN or beyond FAR.
+    """
     array = _numbers(arrays, name)
-    places = array[..., :2] if array.ndim == 3 or width == 2 else array  # kinds and scores beside
+    # What lies beside the two coordinates of a place is cut off
+    places = array[..., :2] if array.ndim == 3 or width == 2 else array
     if places.size % width or (places.size and places[0].size != width):
         raise FaultError(f"{name} of shape {array.shape}, expected (N, {width})")
     if places.size and not np.abs(places).max() < FAR:
@@ -51,7 +58,10 @@ def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
 
 
 def _scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the score of each place, float64. Raises FaultError for another number of scores."""
+    """Return the scores in the array of a name, float64 (N,), one for each of N places.
+
+    Raises FaultError if their number differs from that of the places.
+    """
     scores = _numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -59,7 +69,10 @@ def _scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the size (rows, columns) of a name, or None if it is absent. Raises FaultError."""
+    """Return the size (rows, columns) in the first two values of an array, or None if it is absent.
+
+    Raises FaultError if a value is not whole or below 1.
+    """
     if name not in arrays:
         return None
     rows, columns = _numbers(arrays, name).ravel()[:2].tolist()
@@ -69,23 +82,33 @@ def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
 
 
 def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
-    """Return predicted lines and the soft map of them, as parts of a prediction."""
-    lines = _places(arrays, "lines", 4)
-    junctions = None
-    scores = _scores(arrays, "score", lines)
+    """Return the predicted lines of a file as arguments of Prediction.
+
+    - lines: the ends and scores of the lines on the file's grid, and the junctions with their
+      scores if the file has them
+    - soft: float64 (H, W), the lines drawn at the size of the image
+
+    `arrays` are the variables of the file by name, see the module. `shape` (H, W) is that of the
+    image. Raises FaultError for missing or malformed arrays, and for scores of lines beyond [0, 1].
+    """
+    ends = _places(arrays, "lines", 4)
+    scores = _scores(arrays, "score", ends)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
+    junctions = None
     if "juncs" in arrays:
         places = _places(arrays, "juncs", 2)
         junctions = np.column_stack([places, _scores(arrays, "juncs_score", places)])
-    given = Lines(lines, scores, junctions, _size(arrays, "grid"))
-    return {"soft": drawn_lines(given, shape, given.grid or GRID), "lines": given}
+    lines = Lines(ends, scores, junctions, _size(arrays, "grid"))
+    return {"soft": drawn_lines(lines, shape, lines.grid or GRID), "lines": lines}
 
 
 def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> F8:
-    """Draw predicted lines of a grid as a soft map (H, W).
+    """Draw predicted lines as a soft map, float64 (H, W), with the best score at each pixel.
 
-    The networks' output repeats from the first score on; repeated lines are not drawn.
+    The networks fill their output by repeating it from the start: lines are drawn up to the next
+    one with the score of the first. `shape` is the size of the map, `grid` (rows, columns) the size
+    in which the ends of the lines are measured.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     end = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -93,30 +116,45 @@ def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> 
 
 
 def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return annotated lines on the grid and the map of them, as parts of a ground truth."""
+    """Return the annotated lines of a file as arguments of GroundTruth.
+
+    - boundaries: one map, bool (rows, columns), with the lines drawn at the size of the image
+    - lines: the ends of the lines on a grid, from `lpos` or, without it, computed from `lines`;
+      all scores are 0. Junctions, if the file has `junc`, get the score 0 too.
+
+    `arrays` are the variables of the file by name, see the module. Without `size` the size is read
+    from the image beside `path`. Raises FaultError for missing or malformed arrays, or if all
+    coordinates lie in 0 .. 1, and DataError for a line that leaves the image.
+    """
     size = _size(arrays, "size") or _image_size(path)
-    junctions = None
     check_size(size, 1)
-    lines = _places(arrays, "lines", 4)[:, [1, 0, 3, 2]]
-    if lines.any() and lines.max() <= 1:
+    pixels = _places(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column row column
+    if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
-        raise FaultError(f"all coordinates of lines lie within 0 .. {lines.max():.4g}, {expected}")
-    ends = _places(arrays, "lpos", 4) if "lpos" in arrays else _to_grid(lines, size)
+        raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
+    ends = _places(arrays, "lpos", 4) if "lpos" in arrays else _to_grid(pixels, size)
+    junctions = None
     if "junc" in arrays:
-        junctions = np.pad(_places(arrays, "junc", 2), ((0, 0), (0, 1)))
+        junctions = np.pad(_places(arrays, "junc", 2), ((0, 0), (0, 1)))  # score 0 beside
     on_grid = Lines(ends, np.zeros(len(ends)), junctions, _size(arrays, "grid") or GRID)
-    return {"boundaries": (_draw_annotated_lines(lines, size),), "lines": on_grid}
+    return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
 
 
 def _to_grid(lines: F8, size: tuple[int, int]) -> F8:
-    """Move annotated lines, in pixels counted from 1, to the grid as L-CNN's data set does."""
+    """Scale annotated lines from an image to GRID, as L-CNN's data set does.
+
+    lines (N, 4): row column row column, in pixels counted from 1. `size` is (rows, columns) of the
+    image. Returns float64 (N, 4) in 0 .. 128, just below 128 at most.
+    """
     grid = np.array([*GRID] * 2)
     return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
 def _image_size(path: Path) -> _Size:
-    """Return (rows, columns) of the image with the stem of `path` in the sibling folder `images`.
-    Raises FaultError if there is none.
+    """Return (rows, columns) of the image that belongs to an annotation.
+
+    The image is ../images/ID with a suffix of IMAGE_SUFFIXES, seen from the folder of `path`, where
+    ID is the stem of `path`. Raises FaultError if there is none.
     """
     from PIL import Image
 
@@ -130,26 +168,43 @@ def _image_size(path: Path) -> _Size:
 
 
 def predicted_edges(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
-    """Return edges with an angle at each pixel, as parts of a prediction."""
+    """Return predicted oriented edges as arguments of Prediction.
+
+    These are "soft" (H, W), the strength, and "angles" (H, W) in radians. They are the variables
+    edge and ori of the file, or the fields of its struct edge_ori. `shape` is not used; other
+    readers of predictions need it. Raises FaultError if an array is missing or an angle is not
+    finite.
+    """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _numbers(struct, "edge"), "angles": _angles(struct, "ori")}
 
 
 def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return every annotator's edges with an angle at each pixel, as parts of a ground truth."""
+    """Return annotated oriented edges as arguments of GroundTruth.
+
+    These are "boundaries", bool (H, W) per annotator, and "angles", radians (H, W) per annotator.
+    `arrays` are the variables of the file by name:
+
+    - bndinfo_pascal (PIOD): one annotator, with edges as fragments and angles in OrientMap
+    - gtStruct (BSDS ownership): per annotator a cell (H, W, 2) of edge and angle
+    - edge and ori: (H, W) of one annotator, or (A, H, W)
+
+    `path` is not used; other readers of ground truth need it. Raises FaultError if an array is
+    missing, an angle is not finite, or there is no annotator.
+    """
     edges: Any
     angles: Any
     struct: Any
-    if "bndinfo_pascal" in arrays:  # PIOD
+    if "bndinfo_pascal" in arrays:
         struct = arrays["bndinfo_pascal"]
         angles = [_angles(struct, "OrientMap")]
         edges = [_draw_fragments(struct.get("edges"), angles[0].shape)]
-    elif "gtStruct" in arrays:  # BSDS ownership: a cell of (H, W, 2) per annotator
+    elif "gtStruct" in arrays:
         struct = arrays["gtStruct"]
-        cells = struct["gt_theta"]
-        per_annotator = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
-        edges = [cell[..., 0] for cell in per_annotator]
-        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in per_annotator]
+        theta = struct["gt_theta"]
+        cells = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]
+        edges = [cell[..., 0] for cell in cells]
+        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in cells]
     else:
         edges = _numbers(arrays, "edge")
         angles = _angles(arrays, "ori")
@@ -161,13 +216,18 @@ def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, objec
 
 
 def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
-    """Draw PIOD's edge fragments, whose pixels are numbered from 1, column by column."""
-    pieces = edges.get("indices") if isinstance(edges, dict) else edges
+    """Draw PIOD's edge fragments as a map, bool (H, W).
+
+    `edges` is the struct whose field indices has one array of pixels per fragment, or a list of
+    such arrays, or a single one. Pixels are numbered from 1, column by column. `shape` is (H, W).
+    Raises FaultError for anything else, and for pixels outside the map.
+    """
+    fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
-    for piece in pieces if isinstance(pieces, list) else [pieces]:
-        if not is_numeric(piece) or piece.dtype.kind == "b":
+    for fragment in fragments if isinstance(fragments, list) else [fragments]:
+        if not is_numeric(fragment) or fragment.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
-        pixels = piece.astype(np.int64).ravel() - 1
+        pixels = fragment.astype(np.int64).ravel() - 1
         if pixels.size and not (pixels.min() >= 0 and pixels.max() < is_edge.size):
             raise FaultError("edges.indices outside OrientMap, expected pixels of it")
         is_edge[pixels] = True
@@ -175,7 +235,10 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return an array of angles as float64. Raises FaultError if an angle is not finite."""
+    """Return the array of angles (radians) of a name as float64, in its shape.
+
+    Raises FaultError if there is none, or if an angle is not finite.
+    """
     angles = _numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
@@ -193,7 +256,10 @@ def _angles(arrays: Mapping[str, object], name: str) -> F8:
 
 
 def _samples(start: F8, end: F8) -> F8:
-    """Return the samples (n, 2) of the line between two places (row, column).
+    """Return evenly spaced points of the line between two places (row, column), float64 (n, 2).
+
+    n is the length, rounded up. The points include both ends; if n is 1 only `end`, and a line of
+    no length has none.
 
     >>> _samples(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -202,14 +268,15 @@ def _samples(start: F8, end: F8) -> F8:
     if n < 2:
         return np.array([end])[:n]
     places: F8 = start + np.arange(n)[:, None] * (end - start) / (n - 1)
-    places[-1] = end
+    places[-1] = end  # exactly, without the rounding of the sum
     return places
 
 
 def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
-    """Draw annotated lines (N, 4) of row, column, row, column, in pixels counted from 1.
+    """Draw annotated lines as a map, bool (H, W).
 
-    Raises DataError if a line leaves the image.
+    lines (N, 4): row column row column, in pixels counted from 1. Coordinates below 1 are drawn at
+    1. Raises DataError if a line leaves the image of `shape` on the other side.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
@@ -230,7 +297,11 @@ def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
 def _draw_predicted_lines(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
-    """Draw predicted lines (N, 4) of a grid. Each pixel gets the best score of its lines.
+    """Draw predicted lines as a map, float64 (H, W). Each pixel gets the best score of its lines.
+
+    - lines (N, 4): row column row column, measured in the grid (rows, columns)
+    - scores (N,): 0 .. 1; pixels without a line get 0
+    - shape: (H, W) of the map. Points outside are drawn at its rim.
 
     >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
@@ -239,12 +310,13 @@ def _draw_predicted_lines(
     size, last = np.array([*shape] * 2), np.array(shape)
     scaled = np.asarray(lines, np.float64).reshape(-1, 4) * size / np.array([*grid] * 2)
     for line, score in zip(scaled, np.asarray(scores, np.float64), strict=True):
+        # Rounded to pixels counted from 1, and converted to indices
         pixels = np.clip(_rounded(_samples(line[:2], line[2:]) - 0.5), 1, last) - 1
         best[pixels[:, 0], pixels[:, 1]] = np.maximum(best[pixels[:, 0], pixels[:, 1]], score)
     return best
 
 
 def _rounded(values: F8) -> I8:
-    """Round half away from zero. Callers clip negative values."""
+    """Round to whole numbers, halves upward. Callers clip negative values."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

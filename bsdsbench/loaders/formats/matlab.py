@@ -40,10 +40,11 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
-    """Return the variables of a .mat file by name.
+    """Return the variables of a .mat file by name; {} if it has none.
 
-    Raises FileFormatError for anything that is not a sound MATLAB 5, 7 or 7.3 file, and for an
-    empty file. A file without variables gives {}.
+    Numeric arrays become arrays of at least two axes, cells lists, structs dicts, struct arrays
+    lists of dicts, and anything else None; the module has the details. `read` returns the bytes of
+    the file. Raises FileFormatError unless it is a sound file of MATLAB 5, 7 or 7.3.
     """
     data = read(path)
     is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
@@ -52,7 +53,12 @@ def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
 
 
 def _read_v5(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of a MATLAB 5 or 7 file. Raises FaultError."""
+    """Return the variables in the bytes of a MATLAB 5 or 7 file by name.
+
+    The file is a header of 128 bytes, whose last two give the byte order, and elements. Elements
+    other than arrays, and an incomplete tag at the end, are ignored. Raises FaultError if the file
+    has no header or is damaged.
+    """
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     file = _Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
@@ -68,46 +74,69 @@ def _read_v5(data: bytes) -> dict[str, object]:
 
 
 class _Element(NamedTuple):
-    """The type and the bytes of an element."""
+    """An element of a file: its "mi" type, such as MATRIX or a key of STORAGE, and its data."""
 
     kind: int
     body: memoryview
 
 
 class _Variable(NamedTuple):
-    """An array, a cell or a struct with its name."""
+    """A variable: its name, "" inside a cell or struct, and its value as `read_mat` returns it."""
 
     name: str
     value: object
 
 
 class _Reader:
-    """A reading position that cannot pass the end of its bytes, and a budget for decoded bytes."""
+    """A cursor over the bytes of a file or of an element, which cannot pass their end.
+
+    - data: the bytes
+    - order: the byte order for struct and numpy, "<" or ">"
+    - budget: the decoded bytes, counted for the whole file
+    - position: the index of the next element in `data`
+    """
 
     def __init__(self, data: memoryview, order: str, budget: Budget, position: int = 0) -> None:
-        self.data, self.order, self.budget, self.position = data, order, budget, position
+        self.data = data
+        self.order = order
+        self.budget = budget
+        self.position = position
 
     def read_element(self) -> _Element:
-        """Return the next element, and skip the padding to 8 bytes."""
+        """Return the next element and advance to the one after it.
+
+        A tag is two 32-bit words, the type and the size of the data, which follow and are padded to
+        8 bytes unless compressed. In the small form, the upper 16 bits of the first word are the
+        size, and the data, at most 4 bytes, take the place of the second word.
+
+        Raises FaultError if the data pass the end of the bytes.
+        """
         position = self.position
-        most = len(self.data)
-        if most - position < 8:
+        n_bytes = len(self.data)
+        if n_bytes - position < TAG_BYTES:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack_from(self.order + "II", self.data, position)
-        if kind >> 16:  # small form: size and type in one word, data in the other
-            kind, size, start, end = kind & 0xFFFF, kind >> 16, position + 4, position + 8
+        is_small = kind >> 16 != 0
+        if is_small:
+            kind, size = kind & 0xFFFF, kind >> 16
+            start = position + 4
+            end = position + TAG_BYTES
         else:
-            start = position + 8
-            end = start + size + (-size % 8 if kind != COMPRESSED else 0)
-        if start == position + 4 and size > 4:
+            start = position + TAG_BYTES
+            padding = 0 if kind == COMPRESSED else -size % 8
+            end = start + size + padding
+        if is_small and size > 4:
             raise FaultError(f"damaged element, {EXPECTED_INTACT}")
-        if start + size > most:
+        if start + size > n_bytes:
             raise FaultError(TOO_SHORT)
-        self.position = min(end, most)
+        self.position = min(end, n_bytes)
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Return the next element as a 1-D array in its storage type."""
+        """Return the numbers of the next element as (n,), in their storage type.
+
+        Raises FaultError if the element has no numeric type, or a size that does not suit the type.
+        """
         kind, body = self.read_element()
         code = STORAGE.get(kind)
         if code is None or len(body) % int(code[1]):
@@ -115,34 +144,39 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflate(self, body: memoryview) -> _Element:
-        """Return the element inside a compressed element, decoding no more bytes than it declares.
+        """Decompress the data of a compressed element to the element inside.
 
-        zlib-ng, if installed, is five times as fast as Python's zlib.
+        The inner tag is decompressed first; then no more bytes are decoded than it declares. Raises
+        FaultError if the data hold more or fewer bytes, or more than the budget allows.
         """
         try:
-            from zlib_ng.zlib_ng import decompressobj
+            from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
         except ImportError:
             from zlib import decompressobj  # type: ignore[assignment]
 
-        tag = decompressobj().decompress(body[:1024], 8)
-        if len(tag) < 8:
+        tag = decompressobj().decompress(body[:1024], TAG_BYTES)
+        if len(tag) < TAG_BYTES:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack(self.order + "II", tag)
-        self.budget.spend(size + 8)
+        self.budget.spend(size + TAG_BYTES)
         stream = decompressobj()
-        raw = stream.decompress(body, size + 9)
-        if len(raw) != size + 8 or not stream.eof:
+        raw = stream.decompress(body, size + TAG_BYTES + 1)  # one byte more, to see if it goes on
+        if len(raw) != size + TAG_BYTES or not stream.eof:
             raise FaultError(f"a damaged compressed block, {EXPECTED_INTACT}")
-        return _Element(kind, memoryview(raw)[8:])
+        return _Element(kind, memoryview(raw)[TAG_BYTES:])
 
     def read_variable(self, depth: int) -> _Variable:
-        """Return the next array, cell or struct with its name.
+        """Read an array, cell or struct, whose elements follow from the current position.
 
-        `depth` is the nesting level, limited to MAX_DEPTH. Other classes, such as function handles,
-        give None. Raises FaultError for damaged or complex data.
+        These are the flags (the class in the lower 8 bits of the first word, LOGICAL and COMPLEX in
+        the next 8), the dimensions, the name, and the values. Classes other than those of numbers,
+        cells and structs, such as function handles, give None.
+
+        `depth` is the level of nesting, from 0 on. Raises FaultError for a damaged header, complex
+        numbers, or more than MAX_DEPTH levels.
         """
         flags_words, dims = self.read_numbers(), self.read_numbers()
-        name = bytes(self.read_element()[1]).decode("latin-1")
+        name = bytes(self.read_element().body).decode("latin-1")
         if flags_words.size != 2 or flags_words.dtype.kind != "u" or dims.dtype.kind != "i":
             raise FaultError(f"a damaged array header, {EXPECTED_INTACT}")
         shape = tuple(dims.tolist())
@@ -151,13 +185,14 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         kind, flags = int(flags_words[0]) & 0xFF, int(flags_words[0]) >> 8
+        is_logical = bool(flags & LOGICAL)
         value: Any = None
         if flags & COMPLEX and kind in (SPARSE, *CLASSES):
             raise FaultError(f"variable {show(name)!r} is complex, expected real numbers")
         if kind in CLASSES:
-            value = self.read_dense(shape, np.dtype("?" if flags & LOGICAL else CLASSES[kind]))
+            value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[kind]))
         elif kind == SPARSE:
-            value = self.read_sparse(shape, np.dtype("?" if flags & LOGICAL else "f8"))
+            value = self.read_sparse(shape, np.dtype("?" if is_logical else "f8"))
         elif kind == CELL:
             value = self.read_items(math.prod(shape), depth)
         elif kind == STRUCT:
@@ -165,7 +200,11 @@ class _Reader:
         return _Variable(name, value)
 
     def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return a dense array of `shape`, converted to `dtype`. Raises FaultError."""
+        """Return the next element as an array of `shape`, which is stored column by column.
+
+        MATLAB stores numbers in the smallest type that holds them; they are converted to `dtype`.
+        Raises FaultError if the number of values does not fit the shape.
+        """
         check_size(shape, dtype.itemsize)
         stored = self.read_numbers()
         if stored.size != math.prod(shape):
@@ -179,7 +218,11 @@ class _Reader:
         return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return a dense array from MATLAB's compressed columns. Raises FaultError."""
+        """Return a sparse matrix as a dense array of `shape`.
+
+        The next three elements are those of the CSC format: the row of each value, the index of the
+        first value of each column, and the values. Raises FaultError if they do not fit together.
+        """
         from scipy.sparse import csc_array
 
         check_size(shape, 8)
@@ -197,7 +240,11 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the next `count` items of a cell or struct at a nesting level."""
+        """Return the values of the next `count` elements, the items of a cell or of a struct.
+
+        An item without data is an array (0, 0). `depth` is the level of the cell or struct. Raises
+        FaultError if an element is no array, or if fewer bytes are left than items need.
+        """
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")
@@ -212,17 +259,27 @@ class _Reader:
         return values
 
     def read_struct(self, count: int, depth: int) -> object:
-        """Return a struct as a dict, or a struct array of `count` elements as a list of dicts."""
-        width = self.read_numbers()
-        text = bytes(self.read_element()[1])
-        if width.size != 1 or width.dtype.kind not in "iu" or not 0 < int(width[0]) <= 64:
+        """Read a struct array of `count` structs: a dict if `count` is 1, else a list of dicts.
+
+        The elements are the length of a name, all names of fields, padded with zero bytes to this
+        length, and the fields of one struct after the other. A single struct without fields gives
+        [], too. `depth` is the level of the struct. Raises FaultError for a length of names that is
+        not 1 to 64.
+        """
+        name_length = self.read_numbers()
+        text = bytes(self.read_element().body)
+        is_length = name_length.size == 1 and name_length.dtype.kind in "iu"
+        if not is_length or not 0 < int(name_length[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
-        starts = range(0, len(text), step := int(width[0]))
+        step = int(name_length[0])
         self.budget.spend(len(text) // step * _ITEM_COST)
-        names, rows = [], []
-        for start in starts:
-            names.append(text[start : start + step].split(b"\0")[0].decode("latin-1"))
+        names = [
+            text[start : start + step].split(b"\0")[0].decode("latin-1")
+            for start in range(0, len(text), step)
+        ]
         values = self.read_items(count * len(names), depth)
-        for k in range(0, len(values), len(names) or 1):
-            rows.append(dict(zip(names, values[k : k + len(names)], strict=True)))
-        return rows[0] if count == len(rows) == 1 else rows
+        structs = [
+            dict(zip(names, values[k : k + len(names)], strict=True))
+            for k in range(0, len(values), len(names) or 1)
+        ]
+        return structs[0] if count == len(structs) == 1 else structs

@@ -51,7 +51,10 @@ MAX_TEXT_BYTES = 16 << 20
 
 
 def format_rows(rows: object) -> str:
-    """Format rows of numbers as official text: `%10g` each, separated by one space."""
+    """Format a row (k,) or rows (n, k) of numbers as official text.
+
+    Each number is written as `%10g`, separated by one space, and each row ends with a line feed.
+    """
     table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
     return line * len(table) % tuple(table.ravel().tolist())
@@ -60,8 +63,9 @@ def format_rows(rows: object) -> str:
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     """Read the first `columns` numbers of every row of a text file, float64 (N, columns).
 
-    A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
-    with # or % are ignored. Commas count as spaces. Raises FileFormatError.
+    Rows may have more numbers, or as few as `least` (default: `columns`); missing numbers are NaN.
+    Empty lines and lines that start with # or % are ignored, and commas count as spaces. Raises
+    FileFormatError for a shorter row, text that is no number, and a file without rows.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -86,12 +90,15 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _ascending(rows: F8) -> F8:
-    """Sort rows by their first column."""
+    """Sort rows (N, columns) by their first column, the threshold."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Return the counts of an ID_ev1.txt, by ascending threshold. Raises FileFormatError."""
+    """Read the counts of an image, ID_ev1.txt, by ascending threshold.
+
+    Raises FileFormatError unless all numbers are finite and the counts whole, from 0 to 2**53.
+    """
     rows = _ascending(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
@@ -104,23 +111,30 @@ def _read_ev1(path: PathLike) -> MatchCounts:
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
-    Returns file name -> float64 (N, columns) for every eval_*.txt, with tables over thresholds in
-    ascending order. "ev1" maps image ids to the MatchCounts of the files ID_ev1.txt in the folder
-    or in its per_image/ or nms-eval/ (edges toolbox). Raises FileFormatError if there is no such
-    file.
+    Returns
+    -------
+    dict
+        File name -> float64 (N, columns) for each table in COLUMNS that is there. Tables over
+        thresholds are in ascending order; a number that a program did not write is NaN.
+        eval_bdry.txt has 8 columns, or 9 if SBD's programs wrote it. "ev1" -> {image id:
+        MatchCounts}, from the files ID_ev1.txt in the folder, in its per_image/, or in its
+        nms-eval/ (edges toolbox); of equal ids the last counts.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no such file, or one cannot be read.
     """
     root = Path(folder)
     tables = {}
-    for name, columns in COLUMNS.items():
-        if (root / name).is_file():
-            may_be_sbd = name == "eval_bdry.txt"
-            n_columns = SBD_COLUMNS if may_be_sbd else columns
+    for name, n_columns in COLUMNS.items():
+        if not (root / name).is_file():
+            continue
+        if name == "eval_bdry.txt":
+            rows = _read_boundary_scores(root / name)
+        else:
             rows = _read_rows(root / name, n_columns, AT_LEAST.get(name))
-            if may_be_sbd and np.isnan(rows[:, columns:]).all():
-                rows = rows[:, :columns]
-            if may_be_sbd and np.isnan(rows[:, 6]).all():
-                rows[:, 4:] = np.nan  # a fifth and a sixth number differ between programs
-            tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
+        tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
         for path in sorted(root.glob(f"{place}*{EV1}")):
@@ -131,46 +145,77 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     return {**tables, "ev1": ev1}
 
 
+def _read_boundary_scores(path: Path) -> F8:
+    """Read eval_bdry.txt as float64 (N, 8), or (N, 9) if SBD's programs wrote it.
+
+    Numbers that the program did not write are NaN. In rows of four to six numbers only the first
+    four are kept, because a fifth and a sixth differ between programs.
+    """
+    n_columns = COLUMNS["eval_bdry.txt"]
+    rows = _read_rows(path, SBD_COLUMNS, AT_LEAST["eval_bdry.txt"])
+    if np.isnan(rows[:, n_columns:]).all():
+        rows = rows[:, :n_columns]
+    if np.isnan(rows[:, 6]).all():
+        rows[:, 4:] = np.nan
+    return rows
+
+
 def boundary_files(
     score: BoundaryScore, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of the boundary tables, and of every image's ID_ev1.txt.
+    """Yield the official boundary tables of a run as (file name, text).
 
-    `matches` int64 (N, T, 4) are the counts of the images `ids`. `rule` is the rule of their ODS.
+    These are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for
+    every image.
+
+    - score: the scores of the run: its curve, ods, ois and ap
+    - ids: the N image ids
+    - thresholds (T,)
+    - matches (N, T, 4): the counts in the order of `MatchCounts.matches`
+    - rule: the name of the rule by which an image's best threshold is found, as for ODS
     """
     curve: PRCurve = score["curve"]
-    images = np.zeros((len(matches), 5))
+    images = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
     images[:, 0] = np.arange(1, len(matches) + 1)
     for k in range(0, len(matches), BLOCK):
         points = best(PRCurve.of_counts(thresholds, matches[k : k + BLOCK]), rule)
         images[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
-    _, *ois = score["ois"].values()
+    _, *ois = score["ois"].values()  # without the threshold
     table = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
     best_points = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]
     yield "eval_bdry.txt", format_rows([best_points])
     yield "eval_bdry_thr.txt", format_rows(table)
     yield "eval_bdry_img.txt", format_rows(images)
     for k in range(0, len(matches), BLOCK):
-        block = matches[k : k + BLOCK]
-        top = int(block.max(initial=0)) + 1
-        if top < block.size:  # format each number once
-            texts = np.array([b" %10g" % number for number in range(top)])[block]
-        else:
-            texts = np.char.mod(b" %10g", block)
-        # A text has 11 or 12 letters; numpy pads with zero bytes
-        row_type = [("t", "S10"), ("counts", texts.dtype, texts.shape[2:]), ("end", "S1")]
-        rows = np.empty(block.shape[:2], row_type)
-        rows["counts"], rows["end"] = texts, b"\n"
-        rows["t"] = [f"{t:10g}" for t in thresholds]
-        for image_id, image_row in zip(ids[k : k + BLOCK], rows, strict=True):
-            text = image_row.tobytes().replace(b"\0", b"").decode()
+        texts = _format_ev1(thresholds, matches[k : k + BLOCK])
+        for image_id, text in zip(ids[k : k + BLOCK], texts, strict=True):
             yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
 
 
-def safe_name(image_id: str) -> str:
-    """Escape an id so that it can be part of a file name on every system.
+def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
+    """Yield the text of ID_ev1.txt for each image of a block.
 
-    Separators and the like become %XX, and long names are cut. Different ids give different names.
+    thresholds (T,), matches (N, T, 4). A line is the threshold and four counts, `%10g` each.
+    """
+    top = int(matches.max(initial=0)) + 1
+    if top < matches.size:  # format each number once
+        texts = np.array([b" %10g" % number for number in range(top)])[matches]
+    else:
+        texts = np.char.mod(b" %10g", matches)
+    # A text has 11 or 12 letters; numpy pads with zero bytes
+    row_type = [("t", "S10"), ("counts", texts.dtype, texts.shape[2:]), ("end", "S1")]
+    rows = np.empty(matches.shape[:2], row_type)  # (N, T)
+    rows["counts"], rows["end"] = texts, b"\n"
+    rows["t"] = [f"{t:10g}" for t in thresholds]
+    for image_rows in rows:
+        yield image_rows.tobytes().replace(b"\0", b"").decode()
+
+
+def safe_name(image_id: str) -> str:
+    """Escape an image id so that it can be part of a file name on every system.
+
+    Separators, reserved and control characters become %XX. A name of more than 200 bytes is cut to
+    150 and a hash, so that different ids still give different names.
     """
     name = re.sub(r'[%<>:"/\\|?*\x00-\x1f\x7f]', lambda m: f"%{ord(m[0]):02X}", image_id)
     encoded = name.encode("utf-8", "backslashreplace")

@@ -17,9 +17,10 @@ from bsdsbench.text import show
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Return the file of each image's photo, for the given ids or for all.
+    """Find the photo of each image in a folder: image id -> file.
 
-    Raises PairingError if an image has two photos.
+    The id is the file's name without suffix. `ids` are the images to look for, or None for all; an
+    image without photo is absent in the result. Raises PairingError if an image has two photos.
     """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
@@ -33,16 +34,23 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 
 
 def photos_beside(gt_dir: PathLike) -> Path | None:
-    """Return the folder .../images/test beside .../groundTruth/test (BSDS layout), or None."""
-    parts = [re.sub(r"(?i)^ground_?truth$", "images", p) for p in Path(gt_dir).absolute().parts]
+    """Return the folder of the photos that belong to a folder of ground truth, or None.
+
+    In the BSDS layout this is .../images/test for .../groundTruth/test: every folder in the path
+    that is called groundTruth or ground_truth is replaced by images. Returns None if there is no
+    such folder.
+    """
+    gt_path = Path(gt_dir).absolute()
+    parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
     folder = Path(*parts)
-    return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None
+    return folder if folder.is_dir() and folder != gt_path else None
 
 
 def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8]:
-    """Read an image as (H, W, 3) uint8, converted from any colours, of several pages the first.
+    """Read an image file as (H, W, 3) uint8 RGB, whatever its colour mode.
 
-    Raises FileFormatError.
+    Of several pages the first is read. `read` returns the bytes of the file. Raises FileFormatError
+    unless it is a sound image.
     """
     from bsdsbench.loaders.formats.pictures import header_of, pixels_of
 

@@ -70,10 +70,17 @@ MAX_DEPTH = 8
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Return the arrays in a file of any format by name. A single array has the name "".
+    """Read a file of any known format, and return its variables by name.
 
-    With `indices` a palette image gives its indices instead of its colours. `what` is the expected
-    content in errors. `read` reads the bytes of the file.
+    The suffix decides the format. A file that holds a single array without a name, such as an image
+    or .npy, gives {"": array}. Images are gray, (H, W). Cells and structs of MATLAB give lists and
+    dicts.
+
+    - indices: read the indices of a palette image instead of its colours, as label maps need
+    - what: the expected content, for errors
+    - read: returns the bytes of a file
+
+    Raises FileFormatError for an unknown suffix and for a file that is not sound.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -81,8 +88,10 @@ def read_arrays(
         raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
     module, function = FORMATS[suffix].split(":")
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
-    options = {"indices": indices} if suffix in IMAGE_SUFFIXES else {}
-    content = decode(path, read=read, **options)
+    if suffix in IMAGE_SUFFIXES:
+        content = decode(path, read=read, indices=indices)
+    else:
+        content = decode(path, read=read)
     return content if isinstance(content, dict) else {"": content}
 
 
@@ -106,11 +115,16 @@ def _read_npz(path: PathLike, read: ReadBytes) -> dict[str, Map]:
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
-    """Return the arrays in the bytes of a .npz by name. With `text` they may also hold strings.
+    """Return the arrays in the bytes of a .npz by name. Members other than .npy are ignored.
 
-    `limit` is the number of bytes that all arrays together may have; arrays may have any size. None
-    applies the limits of images. The sizes of all members are checked before the first array is
-    made.
+    The sizes that the archive declares are checked before anything is decoded.
+
+    - text: arrays of strings are accepted too
+    - limit: the number of bytes to which all arrays together may decode. None is
+      MAX_DECODED_BYTES, and then each array must also have the size of an image (`check_size`).
+
+    Raises FaultError for too many or too large arrays, and for members that are no plain arrays.
+    Raises BadZipFile or the like for a damaged archive.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -125,12 +139,21 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
             with archive.open(m) as file:
                 kinds = TEXT if text else NUMBERS
-                arrays[m.filename[:-4]] = _array(file, m.file_size, kinds, limit is None)
+                name = m.filename.removesuffix(".npy")
+                arrays[name] = _array(file, m.file_size, kinds, is_image=limit is None)
     return arrays
 
 
-def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
-    """Return the array of a .npy of `size` bytes, after a check that the header fits the size."""
+def _array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
+    """Read the array of a .npy file of `size` bytes, in the byte order of this machine.
+
+    The header is checked before anything is allocated. `kinds` are the accepted kinds of dtypes,
+    NUMBERS or TEXT. With `is_image` the array must also pass `check_size`. Bool is True for any
+    byte but 0.
+
+    Raises FaultError for a header that is no .npy header of versions 1 or 2, another dtype (Python
+    objects are never loaded), or a shape that does not fit the size.
+    """
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
     try:  # (3, 0) is for names of fields
@@ -140,14 +163,15 @@ def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
     if dtype.kind not in kinds or not dtype.itemsize:
         what = "Python objects, which are never loaded" if dtype.hasobject else f"{dtype.str!r}"
         raise FaultError(f"holds {show(what)}, expected numbers")
-    if picture:
+    if is_image:
         check_size(shape, dtype.itemsize)
-    n_expected, n_present = math.prod(shape) * dtype.itemsize, size - file.tell()
+    n_expected = math.prod(shape) * dtype.itemsize
+    n_present = size - file.tell()
     if n_expected != n_present:
         raise FaultError(f"{n_present} bytes for {shape} {dtype}, expected {n_expected}")
     file.seek(0)
     array = form.read_array(file, allow_pickle=False)
-    if dtype.kind == "b":  # any byte but 0 is true
+    if dtype.kind == "b":
         return np.asarray(array.view(np.uint8) != 0)
     return array.astype(dtype.newbyteorder("="), copy=False)
 
@@ -164,26 +188,23 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
-    """Return a gray image as (H, W) uint8, uint16, int32 or float32.
+    """Read an image file as gray (H, W).
 
-    A 1-bit image gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette image
-    gives its indices instead of its colours.
+    - 1 bit: uint8, 0 and 255; with `indices` 0 and 1
+    - 8 bits: uint8
+    - 16 bits: uint16
+    - TIFF and PFM of 32 bits: int32 or float32
+    - palette: its colours, uint8, which must be gray; with `indices` its indices, as in label maps
+    - RGB, with or without alpha: one channel, uint8, if all three are equal and all is opaque
+
+    `read` returns the bytes of the file. Raises FileFormatError for anything else, several pages,
+    and PNM files that Pillow would rescale.
     """
     data = read(path)
     with reading(path, "a whole picture"):
         header = header_of(data)
+        _check_mode(header)
         mode, kind = header.mode, header.format
-        if (n_pages := getattr(header, "n_frames", 1)) > 1:
-            raise FaultError(f"has {n_pages} pages, expected one")
-        for tile in header.tile:
-            if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
-                maxval = int(tile[3][1])  # Pillow would rescale other values
-                if maxval != (65535 if mode == "I" else 255):
-                    raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
-            elif not mode.startswith("I") and "16" in str(tile[3]):
-                raise FaultError("is 16-bit colour, expected gray: save one channel")
-        if mode in ("CMYK", "YCbCr", "LAB"):
-            raise FaultError(f"has colour mode {mode}, expected gray")
         target = mode if mode in ("P", "I") else None
         if mode == "P" and not indices:
             target = "RGBA" if "transparency" in header.info else "RGB"
@@ -195,15 +216,41 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
             return array.astype(np.uint16)
         if array.ndim == 2:
             return array.astype(array.dtype.newbyteorder("="), copy=False)
-        if array.shape[2] in (2, 4) and (array[:, :, -1] != 255).any():
+        n_channels = array.shape[2]
+        if n_channels in (2, 4) and (array[:, :, -1] != 255).any():
             raise FaultError("has transparent pixels, expected an opaque gray picture")
-        if array.shape[2] > 2 and (array[:, :, :3] != array[:, :, :1]).any():
+        if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
             raise FaultError("is a colour picture (its RGB channels differ), expected gray")
         return np.ascontiguousarray(array[:, :, 0])
 
 
+def _check_mode(header: ImageFile.ImageFile) -> None:
+    """Raise FaultError for an image whose gray values Pillow would not return as they are stored.
+
+    These are images of several pages, PNM files with a largest value other than 255 or 65535,
+    colour in 16 bits, and the colour modes CMYK, YCbCr and LAB.
+    """
+    mode = header.mode
+    if (n_pages := getattr(header, "n_frames", 1)) > 1:
+        raise FaultError(f"has {n_pages} pages, expected one")
+    for tile in header.tile:  # (decoder, box, offset, arguments of the decoder)
+        decoder, arguments = tile[0], tile[3]
+        if decoder.startswith("ppm") and isinstance(arguments, tuple):
+            maxval = int(arguments[1])  # Pillow would rescale other values
+            if maxval != (65535 if mode == "I" else 255):
+                raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
+        elif not mode.startswith("I") and "16" in str(arguments):
+            raise FaultError("is 16-bit colour, expected gray: save one channel")
+    if mode in ("CMYK", "YCbCr", "LAB"):
+        raise FaultError(f"has colour mode {mode}, expected gray")
+
+
 def header_of(data: bytes) -> ImageFile.ImageFile:
-    """Read only the header of an image, and check the size. Raises FaultError."""
+    """Open an image without decoding its pixels.
+
+    Only the formats in PICTURES are tried. Raises FaultError if the data are in no such format, or
+    if the image is larger than `check_size` allows.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -219,7 +266,12 @@ def header_of(data: bytes) -> ImageFile.ImageFile:
 
 
 def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
-    """Return the pixels as (H, W) or (H, W, channels), converted to `mode` unless it is None."""
+    """Decode the first page of an image: (H, W), or (H, W, channels) if it has colour or alpha.
+
+    `header` comes from `header_of`; that of a PNG cannot be used afterwards. `mode` is Pillow's
+    mode, such as "RGB", to which the pixels are converted, or None. Raises FaultError for a PNG
+    that is cut short; a damaged file makes Pillow raise its own errors.
+    """
     import imageio.v3 as iio
 
     if header.format == "PNG":
@@ -236,14 +288,17 @@ def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map
 
 
 def maps_of(variables: dict[str, object]) -> dict[str, object]:
-    """Return the variables that may be maps: a single variable, or arrays of at least two axes.
+    """Return those variables of a file that may be maps, by name. The first rule that fits applies:
 
-    Of HoVer-Net's files only inst_map is returned; its types and centroids are no maps.
+    - a single variable, whatever it is
+    - inst_map, in a file of HoVer-Net, whose other arrays (types, centroids) are no maps
+    - all numeric arrays of two axes, both longer than 1, or of more axes
     """
     if len(variables) == 1:
         return variables
-    if is_numeric(variables.get("inst_map")):
-        return {"inst_map": variables["inst_map"]}
+    instances = variables.get("inst_map")
+    if is_numeric(instances):
+        return {"inst_map": instances}
     arrays = {name: value for name, value in variables.items() if is_numeric(value)}
     return {
         name: a for name, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)
@@ -256,7 +311,11 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def plane(array: object, what: str) -> Map:
-    """Return a numeric array as (H, W), without further axes of length 1. Raises FaultError."""
+    """Return a numeric array as a map (H, W), in its dtype. `what` names the array in errors.
+
+    Of an array with more than two axes, those of length 1 are dropped. Raises FaultError for other
+    values, an array without values, and one that does not have two axes then.
+    """
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
@@ -268,12 +327,19 @@ def plane(array: object, what: str) -> Map:
 
 
 def label_map(array: object) -> Map:
-    """Return (H, W) labels with the values of the file. Raises FaultError or DataError."""
+    """Return an array as labels (H, W) of an integer dtype, with the values of the file.
+
+    Raises FaultError unless it is a map, and DataError for floats that are not whole numbers.
+    """
     return whole_labels(plane(array, "a label map"), "label map")
 
 
 def only_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the array of a file that holds just one map. Raises DataError."""
+    """Return the one array among the variables of a file; (H, W, 1) becomes (H, W).
+
+    `maps_of` says which variables count. Raises DataError, which names `path`, if there are several
+    or none, or if the variable is no array.
+    """
     maps = maps_of(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
@@ -283,11 +349,15 @@ def only_array(arrays: dict[str, object], path: Path) -> Map:
 
 
 def crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the mask in the file of a crack set such as CFD, or None for other files.
+    """Return the object in a file of a crack set such as CFD, bool (H, W), or None for other files.
 
-    In such a file groundTruth is one struct, while BSDS has a cell of structs. Its Segmentation is
-    1, and 2 on the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is
-    accepted if the outline lies inside the crack, which is not so for a BSDS segmentation.
+    Such a file has a variable groundTruth that is one struct, where BSDS has a cell of structs. Its
+    Segmentation is 1 and 2 on the crack, or 0 and 1; its Boundaries are the outline of the crack.
+
+    A cell of one such struct is accepted too, but only if the outline lies inside the crack, which
+    tells a crack from a BSDS segmentation with two regions.
+
+    `variables` are those of the file by name.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -299,10 +369,12 @@ def crack_mask(variables: Mapping[str, object]) -> Bool | None:
     low, high = labels.min(), labels.max()
     crack_label = 1 if low < 1 and high <= 1 else 2
     mask = labels == crack_label
-    if not (mask | (labels == low)).all() or high > 2 or low < 0:
+    has_two_values = (mask | (labels == low)).all() and low >= 0 and high <= 2
+    if not has_two_values:
         return None
-    outline = struct.get("Boundaries")
-    has_outline = isinstance(outline, np.ndarray) and outline.shape == mask.shape
-    if is_cell and not (has_outline and not outline[~mask].any()):
-        return None
+    if is_cell:
+        outline = struct.get("Boundaries")
+        has_outline = isinstance(outline, np.ndarray) and outline.shape == mask.shape
+        if not has_outline or outline[~mask].any():
+            return None
     return np.ascontiguousarray(mask)

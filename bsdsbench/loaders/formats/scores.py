@@ -27,7 +27,13 @@ _NAMES = (
 
 
 class LabelsAndScores(NamedTuple):
-    """Label, score, number of instances and cluster of each sample, (n,) each."""
+    """The samples of a table of labels and scores.
+
+    - labels: float64 (n,)
+    - scores: float64 (n,)
+    - counts: float64 (n,), the number of instances that a sample stands for; None without a column
+    - clusters: n names of groups of samples; None without a column
+    """
 
     labels: F8
     scores: F8
@@ -38,13 +44,18 @@ class LabelsAndScores(NamedTuple):
 def read_scores(
     path: str | Path, count: str | None = None, cluster: str | None = None
 ) -> LabelsAndScores:
-    """Read labels and scores from a CSV file. "-" reads standard input. Raises FileFormatError.
+    """Read labels and scores from a text file with columns. "-" reads standard input.
 
-    Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
-    named label and score (or y_true, y_score, target, confidence ...) may then be in any order
-    among others. Without a header there are two columns, the label first. The words true and false
-    are the labels 1 and 0. `count` is the name of a column with numbers of instances, `cluster` of
-    a column with the group of each sample.
+    Columns are separated by comma, semicolon, tab or blanks. If no cell of the first row is a
+    number, it is a header: a column named label (or y_true, target ...) and one named score (or
+    y_score, confidence ...) may then be anywhere among others. Without a header there are two
+    columns, the label first. The words true and false are the labels 1 and 0.
+
+    - count: the name of the column with numbers of instances, or None
+    - cluster: the name of the column with the group of each sample, or None
+
+    Raises FileFormatError if the file cannot be read, a column is missing, or a row has another
+    number of cells, a cell that is no number, or NaN.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -55,13 +66,17 @@ def read_scores(
         if len(data) > _MAX_BYTES:
             raise FaultError(f"more than {_MAX_BYTES} bytes, expected fewer")
         try:
-            return _parse(data, count, cluster)
+            return _parse_table(data, count, cluster)
         except UnicodeDecodeError:
             raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
 
 
-def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse the text row by row: a list of all rows would take many times the size of the text."""
+def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
+    """Parse a table of labels and scores in UTF-8, as `read_scores` describes it.
+
+    Numbers go from each row straight to an array: a list of all rows would take many times the
+    memory of the text. Raises FaultError for a malformed table, and UnicodeDecodeError.
+    """
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first_line = next((line for line in text if line.strip()), "")
     delimiter = next((mark for mark in ",;\t" if mark in first_line), " ")
@@ -71,11 +86,11 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
     names = [name.strip() for name in next(rows, ())]
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
-    columns: Sequence[int] = (0, 1)
+    columns: Sequence[int] = (0, 1)  # of the label, the score and, if asked for, the count
     if not any(_is_number(name) for name in names):
         columns = _find_columns(names)
     elif len(names) == 2:
-        rows = chain([names], rows)
+        rows = chain([names], rows)  # no header: the first row holds numbers
     else:
         raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     for name in filter(None, (count, cluster)):
@@ -106,15 +121,20 @@ def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScor
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if n_nan := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{n_nan} rows with NaN, {_EXPECTED}")
-    labels, scores, *counts = (column.copy() for column in table.T)
-    n_instances = counts[0] if counts else None
-    return LabelsAndScores(labels, scores, n_instances, tuple(clusters) or None)
+    return LabelsAndScores(
+        labels=table[:, 0].copy(),
+        scores=table[:, 1].copy(),
+        counts=None if count is None else table[:, 2].copy(),
+        clusters=tuple(clusters) or None,
+    )
 
 
 def _find_columns(names: Sequence[str]) -> Sequence[int]:
-    """Return the indices of the label and the score column of a header. Raises FaultError.
+    """Return the indices of the label column and of the score column in a header.
 
-    Two columns without a known name are label and score, in that order.
+    Names are compared in lower case with those in _NAMES. If neither column has a known name, a
+    header of two columns is label and score, in this order. Raises FaultError if columns are
+    missing or ambiguous.
     """
     matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
     if [len(indices) for indices in matches] == [1, 1]:

@@ -13,11 +13,13 @@ MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 
 
 def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.int32]:
-    """Return the (H, W) label map of an annotator. Labels are the segment numbers plus one.
+    """Read the label map of an annotator, int32 (H, W). Labels are the segment numbers plus one.
 
-    The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
-    four integers: segment, row, first column, last column. Every pixel lies in exactly one run.
-    Raises FileFormatError.
+    The file has `key value` lines (width, height, segments ...), the line `data`, and then lines of
+    four integers, all counted from 0: segment, row, first column, last column. Every pixel must lie
+    in exactly one of these runs. `read` returns the bytes of the file.
+
+    Raises FileFormatError for any other file.
     """
     data = read(path, MAX_SEG_BYTES)
     with reading(path, "a BSDS300 .seg file"):
@@ -32,13 +34,14 @@ def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.int32]:
         numbers = np.array([int(n) for n in body.split()], np.int64)
         if numbers.size % 4 or not numbers.size:
             raise FaultError("a run is not four numbers (truncated?), expected them")
-        runs = numbers.reshape(-1, 4)
+        runs = numbers.reshape(-1, 4)  # segment, row, first column, last column
         is_outside = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
         if is_outside.any() or (runs[:, 2] > runs[:, 3]).any():
             raise FaultError(f"a run lies outside the {rows} x {columns} picture")
         labels = np.zeros((rows, columns), np.int32)
         for segment, row, first, last in runs.tolist():
             labels[row, first : last + 1] = segment + 1
+        # Runs of as many pixels as the image, which leave none at 0, do not overlap
         if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
             raise FaultError("the runs do not cover the picture exactly once (truncated?)")
         return labels

@@ -52,7 +52,10 @@ class Identity:
 
     @property
     def name(self) -> str | None:
-        """The name of the known set of which this is an unaltered part or the whole, or None."""
+        """The name of the known set that contains all images, with the same annotations, or None.
+
+        Images of the known set may be missing.
+        """
         return None if self.altered or self.extra else self.like or None
 
     @property
@@ -61,7 +64,11 @@ class Identity:
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """Describe the set in words, such as "bsds500-val, 100 of 100 images"."""
+        """Describe the set in words.
+
+        - the whole or a part of a known set: "a part of bsds500-val, 50 of 100 images"
+        - any other set: "a set without a name, 50 images", and the known set most like it
+        """
         if self.name:
             part = "" if self.whole else "a part of "
             return f"{part}{self.name}, {self.n_images} of {self.total} images"
@@ -70,7 +77,11 @@ class Identity:
         return f"a set without a name, {self.n_images} images{like}"
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON."""
+        """Return the identity as values for JSON.
+
+        The keys are set (the name or None), n_images, of (the number of images in the known set, or
+        None) and fingerprint.
+        """
         return {
             "set": self.name,
             "n_images": self.n_images,
@@ -80,7 +91,7 @@ class Identity:
 
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
-    """Return the fingerprint of a set from the fingerprints of its images by id, in any order."""
+    """Return the fingerprint of a set, 16 hex digits, from {image id: fingerprint} in any order."""
     lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
@@ -91,9 +102,13 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, str]:
-    """Return the fingerprint of every ground truth in a folder by image id, sorted.
+    """Return {image id: fingerprint}, version 1, of all ground truths in a folder, sorted by id.
 
-    Raises one DataError that lists all unreadable files.
+    - protocol: the options by which the files are read
+    - split_file: a file with the ids of the images, or None for all
+    - progress: called with (images done, all images, image id), or None
+
+    Raises DataError that lists all files that cannot be read.
     """
     fingerprints = {}
     faults = []
@@ -113,23 +128,30 @@ def folder_fingerprints(
 
 @cache
 def shipped_sets() -> Mapping[str, Mapping[str, str]]:
-    """Return the fingerprints of the known sets ("bsds500-val" ...) by image id."""
+    """Return the known sets: name, such as "bsds500-val" -> {image id: fingerprint}."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("known_sets.json").read_bytes()
     return {name: entry["images"] for name, entry in json.loads(text)["sets"].items()}
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Identify the set of images (id -> fingerprint) among the shipped sets.
+    """Find the known set to which a set of images, {id: fingerprint}, belongs or is most similar.
 
-    The known set that shares most images is used; of equals the set with fewer missing images.
+    This is the set that shares most images, with equal id and fingerprint; of equals the one with
+    fewer images. If no set shares an image, the identity has no `like`.
     """
     sets = shipped_sets()
-    images_here = images.items()
-    like = max(sets, key=lambda name: (len(images_here & sets[name].items()), -len(sets[name])))
-    listed_images = sets[like]
-    mark = set_fingerprint(images)
-    if not images_here & listed_images.items():
-        return Identity(mark, len(images))
-    missing, extra = sorted(listed_images.keys() - images), sorted(images.keys() - listed_images)
-    altered = sorted(dict(listed_images.items() - images_here).keys() & images)
-    return Identity(mark, len(images), like, len(listed_images), missing, altered, extra)
+    here = images.items()
+    like = max(sets, key=lambda name: (len(here & sets[name].items()), -len(sets[name])))
+    known = sets[like]
+    fingerprint = set_fingerprint(images)
+    if not here & known.items():
+        return Identity(fingerprint, len(images))
+    return Identity(
+        fingerprint,
+        n_images=len(images),
+        like=like,
+        total=len(known),
+        missing=sorted(known.keys() - images.keys()),
+        altered=sorted(i for i in known.keys() & images.keys() if known[i] != images[i]),
+        extra=sorted(images.keys() - known.keys()),
+    )

@@ -75,7 +75,7 @@ class PublicSet:
 
 @cache
 def public_sets() -> dict[str, PublicSet]:
-    """Return the public sets by name."""
+    """Return the public sets by name, as public_sets.toml lists them."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("public_sets.toml").read_bytes()
     return {name: PublicSet(name, **entry) for name, entry in parse_toml(text).items()}
 
@@ -89,27 +89,32 @@ def public_set(name: str) -> PublicSet:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloaded sets in the user's cache, which XDG_CACHE_HOME may set."""
+    """Return the folder of downloaded sets in the user's cache.
+
+    The environment variable XDG_CACHE_HOME may set the cache.
+    """
     import pooch
 
     return Path(pooch.os_cache("bsdsbench")) / "data"
 
 
 def set_folder(split: str, kind: str = "splits") -> Path:
-    """Return the folder of a downloaded set's ground truth or, with kind "images", of its images.
+    """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
 
-    `split` is a name such as "bsds500-test". Raises DataError that tells how to download the set.
+    `split` is the name of a set of ground truths, such as "bsds500-test". Raises DataError if the
+    set is not in the cache; the error says how to download it, or that this is impossible.
     """
-    where = "--gt FOLDER" if kind == "splits" else "the folder of images"
+    expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
-        if split in getattr(public, kind):
-            folder = cache_folder() / public.name / getattr(public, kind)[split]
+        folders: dict[str, str] = getattr(public, kind)
+        if split in folders:
+            folder = cache_folder() / public.name / folders[split]
             if folder.is_dir():
                 return folder
             if public.url:
                 command = f"`bsdsbench data get {public.name}`"
-                raise DataError(f"{split}: not here, expected {where} or {command} before")
-    raise DataError(f"{split}: cannot be downloaded by name, expected {where}")
+                raise DataError(f"{split}: not here, expected {expected} or {command} before")
+    raise DataError(f"{split}: cannot be downloaded by name, expected {expected}")
 
 
 def download(
@@ -134,6 +139,11 @@ def download(
     progress : callable, optional
         Called with (done, total, name) for bytes, then for checked images.
 
+    Returns
+    -------
+    Path
+        The folder of the set.
+
     Raises
     ------
     DataError
@@ -149,25 +159,26 @@ def download(
     target = Path(to) if to else cache_folder() / name
     if to and target.exists():
         raise DataError(f"{target}: is there already, expected a new folder")
-    if target.is_dir() and all((target / where).is_dir() for where in public.splits.values()):
+    if target.is_dir() and all((target / folder).is_dir() for folder in public.splits.values()):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    mark = hashlib.sha256(source.encode()).hexdigest()[:8]
-    archive = target.parent / f".{name}-{mark}"
+    url_hash = hashlib.sha256(source.encode()).hexdigest()[:8]
+    archive = target.parent / f".{name}-{url_hash}"
     lock = FileLock(f"{archive}.lock", timeout=0)
     try:
-        with lock, tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as made:
-            local = Path(source).is_file()
-            if not local:
+        with lock, tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
+            is_local = Path(source).is_file()
+            unpacked = Path(scratch, "set")
+            if not is_local:
                 _download(source, archive, progress)
             try:
-                _unpack(Path(source) if local else archive, source, public, Path(made, "set"))
-                _check(Path(made, "set"), source, public, progress)
+                _unpack(Path(source) if is_local else archive, source, public, unpacked)
+                _check(unpacked, source, public, progress)
             finally:
                 archive.unlink(missing_ok=True)
             if target.exists():  # an earlier copy had fewer splits
-                os.replace(target, Path(made, "old"))
-            os.replace(Path(made, "set"), target)
+                os.replace(target, Path(scratch, "old"))
+            os.replace(unpacked, target)
     except Timeout:
         raise DataError(f"{target}: another process is downloading {name}") from None
     Path(lock.lock_file).unlink(missing_ok=True)
@@ -175,44 +186,55 @@ def download(
 
 
 def _download(url: str, archive: Path, progress: Report | None) -> None:
-    """Write the content of `url` to `archive`, resuming from ARCHIVE.part if it exists."""
+    """Download a URL to the file `archive`, unless this exists.
+
+    Bytes are written to ARCHIVE.part, which is kept if the download fails and is continued by the
+    next call, if the server can send a part of a file. `progress` is called with (bytes done, all
+    bytes, url).
+
+    Raises DataError if the download fails, or if the server sends nothing.
+    """
     if archive.exists():
         return
     import requests
 
     part = archive.with_name(archive.name + ".part")
-    failed = ""
+    failure = ""
     with part.open("ab") as file:
         done = file.tell()
-        ask = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
+        headers = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
         try:
-            with requests.get(url, headers=ask, stream=True, timeout=60) as answer:
-                answer.raise_for_status()
-                if answer.status_code == 200:  # the server sends the whole file, not the rest
+            with requests.get(url, headers=headers, stream=True, timeout=60) as response:
+                response.raise_for_status()
+                if response.status_code == 200:  # the server sends the whole file, not the rest
                     done = file.truncate(0)
-                total = done + int(answer.headers.get("Content-Length", 0))
-                for block in answer.iter_content(1 << 18):
+                total = done + int(response.headers.get("Content-Length", 0))
+                for block in response.iter_content(1 << 18):
                     done += file.write(block)
                     if progress:
                         progress(done, max(done, total), url)
         except (requests.RequestException, ValueError, OSError) as error:
-            status = getattr(error, "response", None)
-            failed = type(error).__name__ if status is None else f"status {status.status_code}"
+            answer = getattr(error, "response", None)
+            failure = type(error).__name__ if answer is None else f"status {answer.status_code}"
     size = part.stat().st_size
-    if failed and size:
-        failed += f"; {size:,} bytes are kept, the same command resumes"
+    if failure and size:
+        failure += f"; {size:,} bytes are kept, the same command resumes"
     elif not size:
         part.unlink()
-    if failed or not size:
-        raise DataError(f"{url}: {failed or 'empty'}, expected an archive")
+    if failure or not size:
+        raise DataError(f"{url}: {failure or 'empty'}, expected an archive")
     os.replace(part, archive)
 
 
 def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Yield each member's path, whether it is a plain file, and a function that opens it.
+    """Yield the members of a .zip or .tar archive.
 
-    Raises DataError if a tar archive unpacks to more than 2 * MAX_SET bytes. The size of zip
-    members is checked when they are read.
+    A member is its path, whether it is a plain file (not a folder, link or device), and a function
+    that opens it. The members of a tar archive are read as a stream, so that one has to be opened
+    before the next is asked for.
+
+    Raises DataError if a tar archive unpacks to more than 2 * MAX_SET bytes. The sizes of zip
+    members are checked when they are read.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -231,7 +253,15 @@ def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], No
 
 
 def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
-    """Write the files of the archive that match the set's `keep` to `folder`. Raises DataError."""
+    """Write the needed files of an archive to `folder`, at the ends of their paths.
+
+    The regular expression `public.keep` matches the end of the path of a needed file. `source` is
+    the URL or path of the archive, for errors.
+
+    Raises DataError for a damaged archive, a hash other than `public.sha256`, a path that leads out
+    of the folder, a needed member that is not a plain file or is too large, a path that occurs
+    twice, and an archive without needed files.
+    """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
     try:
@@ -268,26 +298,38 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
 
 
 def _check(folder: Path, source: str, public: PublicSet, progress: Report | None) -> None:
-    """Compare each split's ground truth with its known fingerprint. Raises DataError."""
+    """Check the ground truth of every split of a set that is in `folder`; a split may be absent.
+
+    A split must be a known set with the fingerprint of one of its names. Of a split without a
+    fingerprint the number of images in `public.counts` is checked.
+
+    `source` is the URL or path of the archive, for errors, and `progress` is called with (images
+    done, all images of the split, image id). Raises DataError for other content, and if the set
+    should have splits but `folder` has none.
+    """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 
-    for where in dict.fromkeys(public.splits.values()):
-        if not (folder / where).is_dir():
-            continue
-        names = [name for name, other in public.splits.items() if other == where]
+    present = [f for f in dict.fromkeys(public.splits.values()) if (folder / f).is_dir()]
+    for split_folder in present:
+        names = [name for name, other in public.splits.items() if other == split_folder]
+        protocol = Protocol.preset(public.protocol)
         try:
-            images = folder_fingerprints(
-                folder / where, Protocol.preset(public.protocol), progress=progress
-            )
+            images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
         except DataError as error:
             raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
         identity = identify(images)
         count = public.counts.get(names[0])
-        if (len(images) != count) if count else not (identity.whole and identity.name in names):
-            expected = f"{count} images of {names[0]}" if count else " or ".join(names)
+        if count:
+            is_expected = len(images) == count
+            expected = f"{count} images of {names[0]}"
+        else:
+            is_expected = identity.whole and identity.name in names
+            expected = " or ".join(names)
+        if not is_expected:
             raise DataError(
-                f"{source}: {where} is {identity.describe()}, expected {expected}; nothing is kept"
+                f"{source}: {split_folder} is {identity.describe()}, expected {expected}; nothing "
+                "is kept"
             )
-    if public.splits and not any((folder / where).is_dir() for where in public.splits.values()):
+    if public.splits and not present:
         raise DataError(f"{source}: no ground truth of {public.name} in it; nothing is kept")
