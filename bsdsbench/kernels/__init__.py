@@ -36,7 +36,8 @@ def compiled_folder() -> Path | None:
 
     Returns None too if the package has no source files.
     """
-    sources, digest = Path(__file__).parent, source_hash()
+    sources = Path(__file__).parent
+    digest = source_hash()
     if not digest:
         return None
     name = _PREFIX + digest[:16]
@@ -62,5 +63,6 @@ def never_compiled() -> bool:
     False means that they are compiled already, that no folder can be written (jit.py then warns),
     or that numba's compiler is switched off.
     """
-    folder, jit = compiled_folder(), os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-    return jit and folder is not None and not any(folder.glob("*/matching.*.nbc"))
+    folder = compiled_folder()
+    is_enabled = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+    return is_enabled and folder is not None and not any(folder.glob("*/matching.*.nbc"))

@@ -182,6 +182,7 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         return image.copy()
     if smooth:
         image = _smooth(image, 1)
-    normal, thinned = _ridge_normal(_smooth(image, 4)), image.copy()
+    normal = _ridge_normal(_smooth(image, 4))
+    thinned = image.copy()
     _suppress_non_maxima(image, *normal, radius, border, float(multiplier), thinned)
     return thinned

@@ -141,16 +141,20 @@ def events_near(
     change.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    on, first = levels > 0, np.zeros(n + 2, np.int64)
+    on = levels > 0
+    first = np.zeros(n + 2, np.int64)
     flat, order = np.empty((2, np.count_nonzero(on)), np.int32)
     _sort_by_level(levels.ravel(), pack(on), levels.shape[1], flat, first, order)
     first = first[:-1]
     if not do_thin:
         return SizedEvents(Events(first, order, np.ones(order.size, np.bool_)), first[1:])
     # Step k removes the pixels from batch[2 k] on, and adds those from batch[2 k + 1] on
-    batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _bounding_box(on)
+    batch = np.zeros(2 * n + 1, np.int64)
+    size = np.empty(n, np.int64)
+    box = _bounding_box(on)
     top, left, _, right = box
-    cols, words = levels.shape[1], (right - left + 63) >> 6
+    cols = levels.shape[1]
+    words = (right - left + 63) >> 6
     arguments = order, first, top * cols + left, words, cols
     pixel = np.empty(_EVENTS_PER_PIXEL * order.size, np.int32)
     while not _find_changes(*arguments, _new_room(box, near), batch, size, flat, pixel):
@@ -223,7 +227,8 @@ def _new_room(box: _Box, mask: U8) -> Room:
         empty array for all pixels.
     """
     top, left, bottom, right = box
-    words, tiles = (right - left + 63) >> 6, (bottom - top + TILE_ROWS - 1) // TILE_ROWS
+    words = (right - left + 63) >> 6
+    tiles = (bottom - top + TILE_ROWS - 1) // TILE_ROWS  # below each other
     framed_tiles = (words + 2) * (tiles + 2)
     bits = np.zeros((5, words + 2, (tiles + 2) * TILE_ROWS), np.uint64)
     near = bits[4, 1:-1, TILE_ROWS : TILE_ROWS + bottom - top].T  # (rows, words) inside the frame
@@ -233,13 +238,19 @@ def _new_room(box: _Box, mask: U8) -> Room:
         beside = mask[top:bottom, column + 1 : column + 1 + words] << ONE << (np.uint64(63) - shift)
         near[:] = mask[top:bottom, column : column + words] >> shift
         near[:, : beside.shape[1]] |= beside
-    return Room._make(
-        [
-            *bits.reshape(5, -1),
-            np.empty(framed_tiles, np.int32),
-            *np.empty((3, words * tiles), np.int32),
-            np.zeros(tiles, np.bool_),
-        ]
+    full, now, before, deleted, near_words = bits.reshape(5, -1)
+    occupied, active, changed = np.empty((3, words * tiles), np.int32)
+    return Room(
+        full=full,
+        now=now,
+        before=before,
+        deleted=deleted,
+        near=near_words,
+        due=np.empty(framed_tiles, np.int32),
+        occupied=occupied,
+        active=active,
+        changed=changed,
+        row_changed=np.zeros(tiles, np.bool_),
     )
 
 

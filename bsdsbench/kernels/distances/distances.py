@@ -39,7 +39,8 @@ def nearest(
     Once the searches of a label have visited too many rows, its other sites read their distances
     from an exact distance transform of the bounding box of the label's sites in a and b.
     """
-    distance, searched = np.full(a_rows.size, np.inf), a_start[1:].copy()
+    distance = np.full(a_rows.size, np.inf)
+    searched = a_start[1:].copy()
     row_start = np.empty(b_rows.max(initial=0) + 2, np.int64)
     sites = a_start, a_rows, a_cols, b_start, b_rows, b_cols
     _search(*sites, float(row_step), float(col_step), row_start, distance, searched)
@@ -165,7 +166,8 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
     same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,
     Theory of Computing 2012; Meijster et al., ISMM 2000).
     """
-    distance, vertices = np.empty(labels.shape), np.empty((3, labels.shape[1] + 3))
+    distance = np.empty(labels.shape)
+    vertices = np.empty((3, labels.shape[1] + 3))
     _transform(labels, float(row_step), float(col_step), *vertices, distance)
     return distance
 

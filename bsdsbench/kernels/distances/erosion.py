@@ -24,7 +24,8 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     Returns int64 (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
     """
     width = min(width, max(gt.shape))
-    bits, counts = pack(np.concatenate((pred, gt))), np.zeros((1, 3), np.int64)
+    bits = pack(np.concatenate((pred, gt)))
+    counts = np.zeros((1, 3), np.int64)
     _count_masks(bits, _erode_maps(bits, 2 * width + 1, width), counts)
     return counts
 
@@ -42,7 +43,8 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     that begin a 2 x 2 window of one label are eroded with a square of side 2 width.
     """
     width = min(width, max(gt.shape))
-    uniform, counts = np.zeros((2, *gt.shape), np.bool_), np.zeros((n, 3), np.int64)
+    uniform = np.zeros((2, *gt.shape), np.bool_)
+    counts = np.zeros((n, 3), np.int64)
     _find_uniform(pred, uniform[0])
     _find_uniform(gt, uniform[1])
     bits = pack(uniform.reshape(2 * gt.shape[0], gt.shape[1]))

@@ -34,7 +34,8 @@ def count_steps(
     Returns int64 (3, n): marked pixels near a predicted one, summed over annotators; predicted
     pixels near a marked one; and all predicted pixels.
     """
-    counts, n_near = np.empty((3, start.size - 1), np.int64), np.zeros(shape, np.int32)
+    counts = np.empty((3, start.size - 1), np.int64)
+    n_near = np.zeros(shape, np.int32)
     _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts)
     return counts
 

@@ -116,7 +116,8 @@ def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
     """
     if n == 1:
         return np.array([0, label.size]), *(column.copy() for column in site)
-    start, order = np.zeros(n + 1, np.int64), np.empty(label.size, np.int64)
+    start = np.zeros(n + 1, np.int64)
+    order = np.empty(label.size, np.int64)
     np.cumsum(np.bincount(label, minlength=n), out=start[1:])
     _sort(label, start[:-1].copy(), order)
     return start, *(column[order] for column in site)

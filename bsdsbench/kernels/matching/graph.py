@@ -208,7 +208,8 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
     n_gt: number of ground-truth pixels; the more, the fewer bits a tie has.
     annotator: number of the annotator, which the hash of ties depends on.
     """
-    count_bits, (tile_rows, tile_cols) = n_gt.bit_length(), tile_shape(shape)
+    count_bits = n_gt.bit_length()
+    tile_rows, tile_cols = tile_shape(shape)
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     shift = tie_bits + count_bits
     return Geometry(
@@ -259,14 +260,25 @@ def new_side(
     The fields of vertices are not initialised; `clear_matching` does that.
     """
     n = pixel.size
-    node, used, nearest = np.empty(n, NODE_DTYPE), np.zeros(1, np.int64), np.zeros(n, np.int32)
-    bits = np.zeros((n, words), np.uint64)
-    return Side(pixel, tile, factor, node, edge, used, bits, nearest, value)
+    return Side(
+        pixel=pixel,
+        tile=tile,
+        factor=factor,
+        node=np.empty(n, NODE_DTYPE),
+        edge=edge,
+        used=np.zeros(1, np.int64),
+        bits=np.zeros((n, words), np.uint64),
+        nearest=np.zeros(n, np.int32),
+        value=value,
+    )
 
 
 @inner
 def clear_matching(side, dual):
-    """Make all vertices of a side free, with the given dual and unknown edges."""
+    """Make all vertices of a side free, set their duals, and empty the arena.
+
+    dual: the dual of all vertices, 0 for those that edges may lead to.
+    """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
         nodes[i].dual, nodes[i].dist = dual, UNREACHED
@@ -386,7 +398,8 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
     bits uint64 (H, words): the map, from `bits.pack`.
     half int32 (2 R + 1,): half the width of each row of the disk.
     """
-    near, row = np.zeros_like(bits), np.zeros(bits.shape[1] + 1, np.uint64)
+    near = np.zeros_like(bits)
+    row = np.zeros(bits.shape[1] + 1, np.uint64)
     _dilate(bits, half, row, near)
     return near
 
@@ -457,8 +470,13 @@ def _add_values(edges, begin, end, value, opposite_values):
 
 @inner
 def find_edges(start, stop, side, opposite, geometry):
-    """Write the edges of the vertices start .. stop-1 of `side` into its arena. Edges lead to the
-    `live` vertices of `opposite` in the disk around each vertex.
+    """Write the edges of the vertices start .. stop - 1 of `side` into its arena.
+
+    Edges lead to the `live` vertices of `opposite` in the disk around a vertex. If the arena has no
+    room for the edges of a vertex, all edges in it are forgotten before.
+
+    Sets, for each vertex, `first_edge`, and `nearest`: the cost of its cheapest edge, or -1. A list
+    of edges begins with a header, whose `weight` is the vertex and `to` the end of the list.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     # Unsigned, because every access by a signed index would test whether it counts from the end
@@ -476,6 +494,7 @@ def find_edges(start, stop, side, opposite, geometry):
         header = end
         end += ONE
         row, col = row_col(side.pixel[i], geometry.cols)
+        # The tile (y, x) of the vertex, and the tiles top .. bottom, left .. right within reach
         y, x, mask = row >> _THREE, col >> _THREE, geometry.mask[row & _SEVEN, col & _SEVEN]
         top, left = (max(row, reach) - reach) >> _THREE, (max(col, reach) - reach) >> _THREE
         bottom, right = min((row + reach) >> _THREE, last_y), min((col + reach) >> _THREE, last_x)
@@ -487,6 +506,7 @@ def find_edges(start, stop, side, opposite, geometry):
                 rest = square.live & mask[ty + tiles_aside - y, tx + tiles_aside - x]
                 corner_row, corner_col = ty << _THREE, tx << _THREE
                 tile_key = key + (corner_row * cols + corner_col) * factor
+                # Index in `gains` of the offset from the vertex to the corner of the tile
                 corner = (corner_row + reach - row) * width + (corner_col + reach - col)
                 while rest:  # one pixel of the tile after another, lowest bit first
                     below = (rest & (~rest + ONE)) - ONE

@@ -117,7 +117,9 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
     reach = disk(max_dist_px, shape)
     check_exact(reach.lost, int(np.diff(ends).max(initial=0)))
-    bits, tiles, pixel = pack(gts), empty_tiles(shape, len(gts)), np.empty(ends[-1], np.int32)
+    bits = pack(gts)
+    tiles = empty_tiles(shape, len(gts))
+    pixel = np.empty(ends[-1], np.int32)
     write_vertices(bits, shape[1], tiles, ends, pixel)
     drawn = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
     return Truth(shape, ends, pixel, tiles, reach, drawn, bits_within_reach(drawn, reach.half))
@@ -132,9 +134,10 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixel
     """
     backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
-    matched = np.zeros((2, start.size - 1), np.int64)
+    matched = np.zeros((2, start.size - 1), np.int64)  # of the ground truth, predicted
     bits = match_all(steps, truth, np.arange(len(truth.tiles)), matched[0]).bits
-    one_kind, change = np.zeros(len(bits), np.int64), np.zeros((1, 64 * bits.shape[1]), np.int64)
+    one_kind = np.zeros(len(bits), np.int64)
+    change = np.zeros((1, 64 * bits.shape[1]), np.int64)
     count_set_bits(bits, one_kind, change, matched[1:])
     return MatchedPixels(*(matched[:, ::-1] if backwards else matched))
 
@@ -166,7 +169,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     of their mates.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
-    start, truth = np.array([0, pixel.size]), prepare_truth(gt[None], max_dist_px)
+    start = np.array([0, pixel.size])
+    truth = prepare_truth(gt[None], max_dist_px)
     all_on = np.ones(pixel.size, np.bool_)
     steps = steps_within_reach(start, pixel, all_on, truth, gt_enters=False)
     side = match_all(steps, truth, np.array([annotator]), np.zeros(1, np.int64))
@@ -222,102 +226,151 @@ def steps_within_reach(
 def match_all(
     steps: Steps, truth: Truth, annotators: I8, matched_gt: I8, gt_bits: U8 | None = None
 ) -> Side:
-    """Match the prediction with each annotator at every step.
+    """Match the prediction with each of A annotators at every step.
 
-    The hash of ties uses the annotators' numbers in `annotators`, int64 (A,). Adds the numbers of
-    matched ground-truth pixels to `matched_gt`, int64 (n,). Returns the predicted side after the
-    last annotator; its `bits` are joined over all annotators.
+    steps: the changes of the predicted map at n steps. truth: the annotators' maps.
+    annotators int64 (A,): the number of each annotator, by which ties are broken.
+    matched_gt int64 (n,): the number of matched ground-truth pixels at each step, summed over
+        annotators, is added in place.
+    gt_bits uint64 (ground-truth vertices, words): 0 on entry, changed in place. Receives the steps
+        at which each vertex is matched: step s is bit s & 63 of word s >> 6. None if not needed.
 
-    `gt_bits` is uint64 (ground-truth vertices, words), 0 on entry. It receives the steps at which
-    each vertex is matched.
+    Returns the predicted side after the last annotator. Its `bits`, uint64 (predicted vertices,
+    words), are the steps at which a vertex is matched with any annotator; its mates are those of
+    the last annotator after the last step.
     """
-    n_steps, words = matched_gt.size, (matched_gt.size + 63) // 64
-    n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
-    pred_arena, gt_arena = _new_arena(n_pred, n_gt, truth), _new_arena(n_gt, n_pred, truth)
-    pred = new_side(steps.pixel, steps.tile, PRED, pred_arena, words)
-    largest_gt = new_side(truth.pixel[:n_gt], steps.tile, GT, gt_arena, words)
-    work, ordering = new_work(max(n_pred, n_gt)), _new_order(steps.start, truth)
+    n_steps = matched_gt.size
+    words = (n_steps + 63) // 64
+    n_pred = steps.pixel.size
+    n_gt = int(np.diff(truth.ends).max(initial=0))  # of the annotator with the most pixels
+    pred = new_side(steps.pixel, steps.tile, PRED, _new_arena(n_pred, n_gt, truth), words)
+    largest_gt = new_side(
+        truth.pixel[:n_gt], steps.tile, GT, _new_arena(n_gt, n_pred, truth), words
+    )
+    work = new_work(max(n_pred, n_gt))
+    ordering = _new_order(steps.start, truth)
     for k, annotator in enumerate(annotators):
         vertices = slice(truth.ends[k], truth.ends[k + 1])
-        pixel = truth.pixel[vertices]
-        gt = largest_gt._replace(
-            pixel=pixel,
-            tile=truth.tiles[k],
-            node=largest_gt.node[: pixel.size],
-            bits=largest_gt.bits[: pixel.size] if gt_bits is None else gt_bits[vertices],
-            nearest=largest_gt.nearest[: pixel.size],
-        )
-        geometry = new_geometry(truth.shape, truth.disk, pixel.size, int(annotator))
-        # Of two single maps the smaller enters, because fewer of its pixels find no partner
-        gt_enters = steps.gt_enters or (n_steps == 1 and pixel.size < n_pred)
+        gt = _shorten_side(largest_gt, truth.pixel[vertices], truth.tiles[k])
+        if gt_bits is not None:
+            gt = gt._replace(bits=gt_bits[vertices])
+        n_vertices = gt.pixel.size
+        # Of two single maps the smaller enters, because fewer of its pixels find no mate
+        gt_enters = steps.gt_enters or (n_steps == 1 and n_vertices < n_pred)
         pred.tile["live"] = pred.tile["bits"] if gt_enters else 0
-        # If the ground truth enters, the order is that of the first annotator, or not needed
-        sorts = not gt_enters or (k == 0 and n_steps > 1)
-        changes, keeps_gt = steps[:3], gt_bits is not None
-        _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt)
+        _match(
+            steps[:3],
+            pred,
+            gt,
+            new_geometry(truth.shape, truth.disk, n_vertices, int(annotator)),
+            work,
+            ordering,
+            matched_gt,
+            gt_enters=gt_enters,
+            # If the ground truth enters, the order is that of the first annotator, or not needed
+            sorts=not gt_enters or (k == 0 and n_steps > 1),
+            keeps_gt=gt_bits is not None,
+        )
     return pred
 
 
-def count_partners(truth: Truth) -> I8:
-    """Count for each ground-truth vertex the other annotators in whose maps it has a partner.
+def _shorten_side(side: Side, pixel: I4, tile: NDArray[np.void]) -> Side:
+    """Return a side for other vertices, not more than those of `side`, which shares its memory.
 
-    Each two annotators are matched once, the first as the prediction, with equal salt of the ties.
+    pixel int32: flat index of each vertex. tile TILE_DTYPE (tiles + 1,): the vertices by tile.
     """
-    n_annotators, n_partners = len(truth.tiles), np.zeros(truth.pixel.size, np.int64)
+    n = pixel.size
+    return side._replace(
+        pixel=pixel,
+        tile=tile,
+        node=side.node[:n],
+        bits=side.bits[:n],
+        nearest=side.nearest[:n],
+    )
+
+
+def count_partners(truth: Truth) -> I8:
+    """Count for each ground-truth vertex the other annotators in whose maps it has a mate.
+
+    Every two annotators are matched once, the earlier one as the prediction. The hash of ties does
+    not depend on the annotators. Returns int64 (vertices,).
+    """
+    n_annotators = len(truth.tiles)
+    n_partners = np.zeros(truth.pixel.size, np.int64)
     annotators = [slice(*truth.ends[k : k + 2]) for k in range(n_annotators)]
     largest = int(np.diff(truth.ends).max(initial=0))
-    arena, work = _new_arena(largest, largest, truth), new_work(largest)
+    arena = _new_arena(largest, largest, truth)
+    work = new_work(largest)
     as_gt = [
         new_side(truth.pixel[vertices], tile, GT, arena, words=1)
         for vertices, tile in zip(annotators, truth.tiles, strict=True)
     ]
     as_pred = [side._replace(factor=PRED) for side in as_gt]
     geometries = [new_geometry(truth.shape, truth.disk, side.pixel.size, 0) for side in as_gt]
-    no_vertex, matched_gt = np.zeros(0, np.int32), np.zeros(1, np.int64)
-    no_changes = np.zeros(2, np.int64), no_vertex, np.zeros(0, np.bool_)
-    order, gt_enters, sorts, keeps_gt = _new_order(no_changes[0], truth), True, False, False
+    start = np.zeros(2, np.int64)  # one step without changes
+    no_changes = start, np.zeros(0, np.int32), np.zeros(0, np.bool_)
+    ordering = _new_order(start, truth)
+    matched_gt = np.zeros(1, np.int64)
     for i, j in combinations(range(n_annotators), 2):
-        # The smaller map enters as the ground truth, because fewer of its pixels find no partner
-        sides = sorted([as_gt[j], as_pred[i]], key=lambda side: -side.pixel.size)
-        geometry = geometries[j]
-        _match(no_changes, gt_enters, sorts, *sides, keeps_gt, geometry, work, order, matched_gt)
+        # The smaller map enters as the ground truth, because fewer of its pixels find no mate
+        pred, gt = sorted([as_gt[j], as_pred[i]], key=lambda side: -side.pixel.size)
+        _match(
+            no_changes,
+            pred,
+            gt,
+            geometries[j],
+            work,
+            ordering,
+            matched_gt,
+            gt_enters=True,
+            sorts=False,
+            keeps_gt=False,
+        )
         n_partners[annotators[i]] += as_pred[i].node["mate"] != NO_VERTEX
         n_partners[annotators[j]] += as_gt[j].node["mate"] != NO_VERTEX
     return n_partners
 
 
 def _new_arena(n_vertices: int, n_opposite: int, truth: Truth) -> NDArray[np.void]:
-    """Allocate the arena of a side that is matched with at most `n_opposite` vertices."""
+    """Allocate the arena of a side that is matched with at most `n_opposite` vertices.
+
+    A vertex has no more edges than the disk has pixels. Returns EDGE_DTYPE.
+    """
     return new_arena(n_vertices, min(truth.disk.cost.size, n_opposite))
 
 
 def _new_order(start: I8, truth: Truth) -> Order:
-    """Allocate the arrays for `order_batches`. `start` is the field of Steps."""
-    n_events, bands = start[-1], (math.prod(truth.shape) >> BAND_BITS) + 1
+    """Allocate the arrays for `order_batches`.
+
+    start int64 (n + 1,): the events of step k are start[k] : start[k + 1].
+    """
+    n_events = start[-1]
+    bands = (math.prod(truth.shape) >> BAND_BITS) + 1
     largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
     return Order(
-        bands,
-        np.empty(largest_cost + 2, np.int64),
-        np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
-        np.empty(n_events, np.int64),
-        *np.empty((2, n_events), np.int32),
+        bands=bands,
+        cost_start=np.empty(largest_cost + 2, np.int64),
+        group_start=np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
+        group_of_event=np.empty(n_events, np.int64),
+        by_cost=np.empty(n_events, np.int32),
+        order=np.empty(n_events, np.int32),
     )
 
 
 @kernel(_nrt=False)
-def _match(changes, gt_enters, sorts, pred, gt, keeps_gt, geometry, work, ordering, matched_gt):
+def _match(changes, pred, gt, geometry, work, ordering, matched_gt, gt_enters, sorts, keeps_gt):
     """Match the prediction with one annotator's map at each of n steps.
 
     changes: start (n + 1,), vertex (events,), enters (events,). Step k has the events start[k] to
         start[k + 1] - 1, at which a predicted vertex enters the map, or leaves it.
-    gt_enters: the predicted map of the first step is there from the start, and the ground truth
-        enters at that step.
-    sorts: order the events; otherwise `ordering` has their order already.
     pred, gt: both sides, changed in place. The steps at which each vertex is matched are added to
         the bits of `pred`, and to those of `gt` if `keeps_gt` is True.
     geometry: how edges are found and weighted. work: work space of the search.
-    ordering: an Order; work space, or the order of the events.
+    ordering: an Order; receives the order of the events if `sorts` is True. Otherwise it has their
+        order already.
     matched_gt int64 (n,): the number of pairs at each step is added.
+    gt_enters: the predicted map of the first step is there from the start, and the ground truth
+        enters at that step.
 
     At each step predicted vertices leave, others enter, and mates that have become free enter again
     from their side.

@@ -52,10 +52,17 @@ _CONTESTED = -1  # the best partner has a mate already
 
 
 def new_work(n_vertices: int) -> Work:
-    """Allocate the arrays for searches over a side of at most `n_vertices` vertices."""
+    """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
     tight, front, front_place, reached, waiting = np.empty((5, n_vertices + 1), np.uint32)
-    front_dist, freed = np.empty(n_vertices + 1, np.int64), np.empty(n_vertices, np.int32)
-    return Work(tight, front, front_dist, front_place, reached, waiting, freed)
+    return Work(
+        tight=tight,
+        front=front,
+        front_dist=np.empty(n_vertices + 1, np.int64),
+        front_place=front_place,
+        reached=reached,
+        waiting=waiting,
+        freed=np.empty(n_vertices, np.int32),
+    )
 
 
 @inner
@@ -131,12 +138,20 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    Returns the cost of the path, the last opposite vertex on the path, and the number of opposite
-    vertices that were reached, which `work.reached` lists. From the last vertex `parent` and `mate`
-    lead back to the root; it is NO_VERTEX if the root stays free.
+    side, opposite: the sides of the root and of its partners. Distances and parents of the opposite
+        vertices are written; edges are found if the arena lacks them.
+    work: the arrays of the search; `reached` lists the opposite vertices that got a distance.
 
-    Indices are np.uint64, because every access by a signed index would test whether it counts from
-    the end.
+    Returns three numbers: the cost of the path, the last opposite vertex on the path, and the
+    number of vertices in `work.reached`. From the last vertex, `parent` and `mate` lead back to the
+    root. The path ends in one of three ways:
+    - the root stays free: the last vertex is NO_VERTEX, the cost is the dual of the root
+    - the last vertex is free
+    - the last vertex loses its mate, which becomes free; its dual is part of the cost
+
+    This is Dijkstra's algorithm on the slacks of edges. The queue has two parts: the vertices at
+    the present distance (`tight`), and all others (`front`). Indices are np.uint64, because every
+    access by a signed index would test whether it counts from the end.
     """
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
     tight, front, front_dist = work.tight, work.front, work.front_dist
@@ -148,6 +163,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
     while True:
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
             find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
+        # Relax the edges of the vertex, which has the distance `length`
         base, header = length + nodes[vertex].dual, nodes[vertex].first_edge
         for e in range(header + 1, edges[header].to):
             j = edges[e].to
@@ -185,7 +201,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
             n_tight -= ONE
             vertex = tight[n_tight]
         else:
-            length, nearest = best, zero
+            length, nearest = best, zero  # take the nearest vertex of the front
             for place in range(n_front):
                 nearest = place if front_dist[place] < length else nearest
                 length = min(length, front_dist[place])

@@ -86,14 +86,16 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters
         pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
         return pairs[:, np.argsort(pairs[0])]
-    ends, tile = np.array([0, n, n + np.count_nonzero(second)]), empty_tiles(first.shape, 2)
+    ends = np.array([0, n, n + np.count_nonzero(second)])
+    tile = empty_tiles(first.shape, 2)
     pixel = np.empty(ends[-1], np.int32)
     write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
     paid = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)] or [np.zeros(0)] * 2
-    (offset_cost, first_cost, second_cost), span, _ = _whole_costs((cost[allowed], *paid), n)
-    top_gain = n * span + 1
+    whole = _whole_costs((cost[allowed], *paid), n)
+    offset_cost, first_cost, second_cost = whole.parts
+    top_gain = n * whole.span + 1
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = top_gain - offset_cost
     tile_rows, tile_cols = tile_shape(first.shape)
@@ -105,7 +107,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
         mask=tile_mask(allowed),
         gain=gain.ravel(),
         top_gain=top_gain,
-        shift=max(0, span.bit_length() - _RANK_BITS),
+        shift=max(0, whole.span.bit_length() - _RANK_BITS),
         salt=np.uint64(0),  # ties do not depend on an annotator
         drop=np.uint64(64 - _TIE_BITS),
     )

@@ -3,7 +3,7 @@
 A matched predicted pixel lies within the tolerance r of an annotated pixel. So the false pixels of
 each class follow from the numbers of pixels that are on within r and within 2r, minus the matched
 ones. For missed pixels each ground-truth pixel has two sets of bits: the steps at which it is
-matched, and the steps at which a predicted pixel without a partner lies within 2r.
+matched, and the steps at which a predicted pixel without a mate lies within 2r.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class PixelSteps(NamedTuple):
     """
 
     row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
-    false: U8  # (rows, words): steps at which a predicted pixel is on without a partner
-    matched: U8  # (K, words): steps at which a predicted pixel has a partner
+    false: U8  # (rows, words): steps at which a predicted pixel is on without a mate
+    matched: U8  # (K, words): steps at which a predicted pixel has a mate
     matched_pixel: I4  # (K,): flat indices of these pixels
     gt_matched: U8  # (ground-truth vertices, words): steps at which a vertex is matched
     near_false: U8  # the same shape: steps at which an unreached vertex is near a false pixel
@@ -71,17 +71,20 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     Raises DataError if twice the tolerance is too large for memory.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
-    return Surroundings(half, bits_within_reach(truth.drawn, half), _agreement(truth))
+    return Surroundings(half, bits_within_reach(truth.drawn, half), _classify_agreement(truth))
 
 
-def _agreement(truth: Truth) -> I8:
-    """Return the class of each ground-truth vertex, by the number of annotators who have a partner.
-    A single annotator has no classes.
+def _classify_agreement(truth: Truth) -> I8:
+    """Classify the ground-truth vertices by the agreement of annotators, int64 (vertices,).
+
+    ALONE if no other annotator's map has a mate of the vertex, ALL if all other maps have one, and
+    SOME otherwise. NO_CLASS if there is a single annotator.
     """
-    if len(truth.tiles) < 2:
+    n_others = len(truth.tiles) - 1
+    if n_others < 1:
         return np.full(truth.pixel.size, NO_CLASS)
-    n_partners, n_others = count_partners(truth), len(truth.tiles) - 1
-    return SOME - (n_partners == 0) + (n_partners == n_others)
+    n_partners = count_partners(truth)
+    return np.where(n_partners == 0, ALONE, np.where(n_partners == n_others, ALL, SOME))
 
 
 def _has_step(bits: U8, step: int) -> Bool:

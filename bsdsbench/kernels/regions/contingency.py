@@ -33,7 +33,8 @@ def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
 
     Returns the map of numbers, int32 (N,), and the area of each region in pixels, int64 (regions,).
     """
-    numbered, area = np.empty(labels.size, np.int32), np.zeros(min(span, labels.size), np.int64)
+    numbered = np.empty(labels.size, np.int32)
+    area = np.zeros(min(span, labels.size), np.int64)
     n_regions = _renumber(labels, low, np.full(span, -1, np.int32), numbered, area)
     return numbered, area[:n_regions].copy()
 
@@ -138,7 +139,8 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
     Returns row int32, column int32 and number of pixels int64 of each run, (n,) each. A cell of the
     table may have many runs; `tabulate` adds them up.
     """
-    (rows, cols), counts = np.empty((2, gts.size), np.int32), np.empty(gts.size, np.int64)
+    rows, cols = np.empty((2, gts.size), np.int32)
+    counts = np.empty(gts.size, np.int64)
     n = _find_runs(labels, gts, col_start, rows, cols, counts)
     return rows[:n], cols[:n], counts[:n]
 
@@ -174,9 +176,11 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     Returns indptr int64 (n_rows + 1,), cols int32 and counts int64 (cells,). The cells of row r are
     indptr[r] : indptr[r + 1], with ascending columns.
     """
-    cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
+    cell_col = np.empty(rows.size, np.int32)
+    cell_count = np.zeros(rows.size, np.int64)
     indptr, start, row_end = np.zeros((3, n_rows + 1), np.int64)
-    by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
+    by_col = np.empty(rows.size, np.int64)
+    col_fill = np.zeros(n_cols + 1, np.int64)
     n = _tabulate(
         rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count
     )
@@ -256,8 +260,10 @@ def overlap_sums(
     ann_of_col int32 (n_cols,): index of each column's annotator, ascending.
     n_ann: number of annotators.
     """
-    best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
-    ints, floats = np.zeros((n_ann, 3), np.int64), np.zeros((n_ann, 5))
+    best_gt = np.zeros(col_area.size)
+    largest = np.zeros(col_area.size, np.int64)
+    ints = np.zeros((n_ann, 3), np.int64)
+    floats = np.zeros((n_ann, 5))
     covered = _add_overlaps(*table, row_area, col_area, ann_of_col, best_gt, largest, ints, floats)
     return OverlapSums(best_gt, covered, ints, floats)
 

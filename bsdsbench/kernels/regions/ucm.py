@@ -114,7 +114,8 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 
     The labels are int32 (H * W,): 0, 1, ... in the order of the regions' first pixels.
     """
-    labels, parent = np.empty(levels[0].size, np.int32), np.arange(levels[0].size, dtype=np.int32)
+    labels = np.empty(levels[0].size, np.int32)
+    parent = np.arange(levels[0].size, dtype=np.int32)
     return labels, _label_regions(levels, parent, labels)
 
 
@@ -175,7 +176,8 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
     Returns the new number of each of the R regions, int32 (R,), and the root of each new region,
     int32 (new regions,), ascending.
     """
-    (new_row, new_roots), row_of = np.empty((2, roots.size), np.int32), np.empty_like(parent)
+    new_row, new_roots = np.empty((2, roots.size), np.int32)
+    row_of = np.empty_like(parent)
     n_regions = _join(parent, roots, a, b, row_of, new_row, new_roots)
     return new_row, new_roots[:n_regions].copy()
 
