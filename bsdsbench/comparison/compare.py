@@ -22,11 +22,11 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
+    ReportSamples,
     Sampling,
-    Told,
     WeightedRun,
     bootstrap_weights,
-    checked_sampling,
+    check_sampling,
     jackknife_weights,
     sample_counter,
     scores_of,
@@ -120,16 +120,17 @@ def compare(
     >>> round(found.difference_of("scharr", "sobel", "ods").value, 4)
     -0.0094
     """
-    checked = checked_sampling(n_boot, seed, level)
+    settings = check_sampling(n_boot, seed, level)
     given_word(test, "test", significance.TESTS)
-    kept, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
-    refuse_equal_names("runs", [run.name for run in kept])
-    sampling = checked.of(kept, cluster)
-    return _compared(kept, [*notes, *sampling.notes(kept[0])], sampling, test, progress)
+    compared_runs, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
+    refuse_equal_names("runs", [run.name for run in compared_runs])
+    sampling = settings.over(compared_runs, cluster)
+    all_notes = [*notes, *sampling.notes(compared_runs[0])]
+    return _compare_runs(compared_runs, all_notes, sampling, test, progress)
 
 
-def _compared(
-    kept: Sequence[Evaluation],
+def _compare_runs(
+    runs: Sequence[Evaluation],
     notes: list[str],
     sampling: Sampling,
     test: str,
@@ -137,46 +138,49 @@ def _compared(
 ) -> Comparison:
     """Compare runs that are comparable and have the same images.
 
-    `notes` is extended by a note if no difference can be significant.
+    notes : the notes of the comparison, to which one is added if no difference can be significant
+    test : the source of p-values, "bootstrap" or "permutation"
     """
-    metrics = shared_metrics(kept)
-    n_images = len(kept[0].records)
+    metrics = shared_metrics(runs)
+    n_images = len(runs[0].records)
     permutes = test == "permutation"
-    n_pairs = len(kept) * (len(kept) - 1) // 2
-    n_passes = len(kept) + (2 * n_pairs if permutes else 0)
-    count_samples = sample_counter(progress, n_passes * sampling.n_boot)
+    n_pairs = len(runs) * (len(runs) - 1) // 2
+    n_passes = len(runs) + (2 * n_pairs if permutes else 0)  # scorings of all samples
+    report_samples = sample_counter(progress, n_passes * sampling.n_boot)
     # A background thread starts to draw the samples now
     weights = bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
-    weighted = [WeightedRun(run, metrics) for run in kept]
-    sampled = _sampled(kept, weighted, weights, sampling, count_samples)
+    weighted_runs = [WeightedRun(run, metrics) for run in runs]
+    scored = _score_runs(runs, weighted_runs, weights, sampling, report_samples)
     # Classes of errors are counted in some runs only
-    scores = tuple(s for s in sampled[0].values if all(s in run.values for run in sampled))
-    intervals, ranks = list[Interval](), {}
-    for run, score in product(sampled, scores):
-        ends = significance.percentile_interval(run.draws[score], sampling.level, sampling.n)
+    scores = tuple(s for s in scored[0].values if all(s in run.values for run in scored))
+    intervals: list[Interval] = []
+    for run, score in product(scored, scores):
+        ends = significance.percentile_interval(run.in_samples[score], sampling.level, sampling.n)
         intervals.append(Interval(run.name, score, run.values[score], *ends))
+    ranks = {}
     for score in scores:
-        by_name = {run.name: (run.values[score], run.draws[score]) for run in sampled}
+        by_name = {run.name: (run.values[score], run.in_samples[score]) for run in scored}
         ranks[score] = ranks_of(score, by_name, sampling.level)
-    pairs = list(combinations(sampled, 2))
+    pairs = list(combinations(scored, 2))
     permutation_p = {}
-    for a, b in pairs if permutes else ():
-        p_values = significance.permutation_p(a.run, b.run, metrics, sampling, count_samples)
-        permutation_p[a.name, b.name] = p_values
-    moves = _solver_moves(sampled, metrics)
+    if permutes:
+        for a, b in pairs:
+            permutation_p[a.name, b.name] = significance.permutation_p(
+                a.run, b.run, metrics, sampling, report_samples
+            )
+    solver_moves = _max_score_changes_by_solver(scored, metrics)
     differences: list[ScoreDifference] = []
     for family in _families(scores):
-        differences += _differences_of(family, pairs, permutation_p, moves, sampling)
-    images = [_image_pairs(m, a, b, sampling.clusters) for m, (a, b) in product(metrics, pairs)]
-    shown = usual_scores(kept[0], scores, parts=True)
+        differences += _compute_differences(family, pairs, permutation_p, solver_moves, sampling)
+    images = [_compare_images(m, a, b, sampling.clusters) for m, (a, b) in product(metrics, pairs)]
     if pairs:
         notes += _nothing_significant(sampling, len(pairs))
     return Comparison(
-        names=tuple(run.name for run in kept),
+        names=tuple(run.name for run in runs),
         scores=scores,
         intervals=tuple(intervals),
         differences=tuple(differences),
-        letters=_letters(scores, sampled, differences, sampling.level),
+        letters=_assign_letters(scores, scored, differences, sampling.level),
         ranks=ranks,
         images=tuple(images),
         n_images=n_images,
@@ -184,30 +188,31 @@ def _compared(
         seed=sampling.seed,
         level=sampling.level,
         test=test,
-        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
+        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
         notes=tuple(notes),
-        late_starts=_late_starts(kept, metrics, scores),
-        signatures=tuple(str(run.signature) for run in kept),
-        shown=tuple(shown),
+        late_starts=_late_starts(runs, metrics, scores),
+        signatures=tuple(str(run.signature) for run in runs),
+        shown=tuple(usual_scores(runs[0], scores, parts=True)),
         cluster=sampling.column,
         n_clusters=sampling.n_clusters,
-        reading=reading_line(kept),
-        coverage=fewer_values(weighted, [run.name for run in kept], scores),
-        left_out={run.name: run.left_out for run in kept if run.left_out},
+        reading=reading_line(runs),
+        coverage=fewer_values(weighted_runs, [run.name for run in runs], scores),
+        left_out={run.name: run.left_out for run in runs if run.left_out},
     )
 
 
-class _Sampled(NamedTuple):
-    """A run and its scores by METRIC.SCORE.
+class _RunScores(NamedTuple):
+    """A run and its scores, by METRIC.SCORE.
 
-    values : on all images; draws : in each bootstrap sample, (B,)
-    without : without each image or cluster, (N,); {} if there is only one
+    values : the score on all images
+    in_samples (B,): the score in each bootstrap sample
+    leave_one_out (n,): the score without each image or cluster; {} if there is only one
     """
 
     run: Evaluation
     values: dict[str, float]
-    draws: dict[str, F8]
-    without: dict[str, F8]
+    in_samples: dict[str, F8]
+    leave_one_out: dict[str, F8]
 
     @property
     def name(self) -> str:
@@ -215,32 +220,42 @@ class _Sampled(NamedTuple):
         return self.run.name
 
 
-def _sampled(
+def _score_runs(
     runs: Sequence[Evaluation],
-    weighted: Sequence[WeightedRun],
+    weighted_runs: Sequence[WeightedRun],
     weights: Iterable[Weights],
     sampling: Sampling,
-    count_samples: Told,
-) -> list[_Sampled]:
-    """Compute all scores of the runs: on all images, in every sample, and without each image."""
+    report_samples: ReportSamples,
+) -> list[_RunScores]:
+    """Score runs on all images, on each bootstrap sample, and with each image (cluster) left out.
+
+    weighted_runs : the counts of each of `runs`
+    weights : blocks (S, N): how often each sample draws each image
+    report_samples : called with the number of samples of each finished block
+    """
     n_images = len(runs[0].records)
-    on_all_images = scores_of(weighted, [np.ones((1, n_images), np.int64)])
-    without: list[dict[str, F8]] = [{} for _ in runs]
+    on_all_images = scores_of(weighted_runs, [np.ones((1, n_images), np.int64)])
+    leave_one_out: list[dict[str, F8]] = [{} for _ in runs]
     if sampling.n > 1:
-        without = scores_of(weighted, jackknife_weights(n_images, sampling.clusters))
-    draws, sampled = scores_of(weighted, weights, count_samples), []
+        leave_one_out = scores_of(weighted_runs, jackknife_weights(n_images, sampling.clusters))
+    in_samples = scores_of(weighted_runs, weights, report_samples)
+    scored = []
     for k, run in enumerate(runs):
-        values = {score: float(number[0]) for score, number in on_all_images[k].items()}
-        sampled.append(_Sampled(run, values, draws[k], without[k]))
-    return sampled
+        values = {score: float(value[0]) for score, value in on_all_images[k].items()}
+        scored.append(_RunScores(run, values, in_samples[k], leave_one_out[k]))
+    return scored
 
 
 def _families(scores: Sequence[str]) -> list[list[str]]:
-    """Return the scores in groups whose p-values are corrected together."""
+    """Divide scores into families, whose p-values are corrected together.
+
+    The family of an overall score is the score alone. The same score of all parts of a metric, such
+    as the Dice of all classes, is a family.
+    """
     families = dict[tuple[str, ...], list[str]]()
     for score in scores:
         if named := score_name(score):
-            kind = "part" if named.part else "whole"
+            kind = "part" if named.part else "overall"
             families.setdefault((named.metric, named.column.key, kind), []).append(score)
     return list(families.values())
 
@@ -248,13 +263,16 @@ def _families(scores: Sequence[str]) -> list[list[str]]:
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return a line on the runs whose curve starts late, for each score that is an area."""
-    lines = dict[str, str]()
+    """Return a note for each AP of `scores` whose metric has runs with a late start of the curve.
+
+    The note is that of `late_starts_note`. Other scores have no key.
+    """
+    note_of_score = dict[str, str]()
     for metric in metrics:
-        if line := late_starts_note(runs, metric):
+        if note := late_starts_note(runs, metric):
             areas = [s for s in scores if s.startswith(f"{metric}.") and is_area(s)]
-            lines |= dict.fromkeys(areas, line)
-    return lines
+            note_of_score |= dict.fromkeys(areas, note)
+    return note_of_score
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
@@ -269,98 +287,125 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     ]
 
 
-def _solver_moves(runs: Sequence[_Sampled], metrics: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return by how much the pairs that the official solver loses can move each score.
+def _max_score_changes_by_solver(
+    runs: Sequence[_RunScores], metrics: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return how much each score would change if the official solver had missed no pairs.
 
-    The keys are the names of the runs that the official solver matched, then METRIC.SCORE.
+    The official solver misses up to PAIRS_LOST pairs of pixels in a map. Returns run name ->
+    METRIC.SCORE -> absolute change. Runs that another solver matched are left out.
     """
-    moves = {}
-    for sampled in runs:
-        if (run := sampled.run).by_official_solver:
-            once = np.ones((1, len(run.records)), np.int64)
-            (more,) = scores_of([WeightedRun(run, metrics, more_pairs=PAIRS_LOST)], [once])
-            values = sampled.values
-            moves[run.name] = {key: abs(float(more[key][0]) - values[key]) for key in values}
-    return moves
+    changes = {}
+    for scored in runs:
+        run = scored.run
+        if run.by_official_solver:
+            unit_weights = np.ones((1, len(run.records)), np.int64)
+            with_pairs = WeightedRun(run, metrics, more_pairs=PAIRS_LOST)
+            (new_scores,) = scores_of([with_pairs], [unit_weights])
+            changes[run.name] = {
+                score: abs(float(new_scores[score][0]) - value)
+                for score, value in scored.values.items()
+            }
+    return changes
 
 
-def _differences_of(
+def _compute_differences(
     scores: Sequence[str],
-    pairs: Sequence[tuple[_Sampled, _Sampled]],
-    exchanged: Mapping[tuple[str, str], Mapping[str, float]],
-    moves: Mapping[str, Mapping[str, float]],
+    pairs: Sequence[tuple[_RunScores, _RunScores]],
+    permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
+    solver_moves: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
-    """Return the differences of some scores for all pairs, with p-values corrected together.
+    """Return the differences of one family of scores between the runs of all pairs.
 
-    exchanged : names of a pair -> score -> p of the permutation test; {} for bootstrap p-values
-    moves : see `_solver_moves`
+    permutation_p : names of a pair -> score -> p-value; {} for p-values from the bootstrap
+    solver_moves : run matched by the official solver -> score -> its largest change by the solver
+
+    The p-values of all scores and pairs are corrected together. An undefined difference has p NaN.
     """
-    family, level, n = [], sampling.level, sampling.n
+    family = []
     for score, (a, b) in product(scores, pairs):
         value = a.values[score] - b.values[score]
-        draws = a.draws[score] - b.draws[score]
+        in_samples = a.in_samples[score] - b.in_samples[score]
         if np.isnan(value):
             p = nan
-        elif exchanged:
-            p = exchanged[a.name, b.name][score]
+        elif permutation_p:
+            p = permutation_p[a.name, b.name][score]
         else:
-            p = significance.p_value(draws, n)
-        ends = significance.percentile_interval(draws, level, n)
-        least = significance.detectable(draws, level, n)
-        solved = [run.name for run in (a, b) if run.name in moves]
-        # Two runs of one solver lose alike; what is left is chance.
-        reach = SOLVER_MOVES if len(solved) == 2 else sum(moves[name][score] for name in solved)
-        solver = abs(value) < reach
-        family.append(
-            ScoreDifference(a.name, b.name, score, value, *ends, p, p, least, solver, reach)
+            p = significance.p_value(in_samples, sampling.n)
+        low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
+        officially_matched = [run.name for run in (a, b) if run.name in solver_moves]
+        if len(officially_matched) == 2:
+            reach = SOLVER_MOVES  # both runs lose pairs alike; what is left is chance
+        else:
+            reach = sum(solver_moves[name][score] for name in officially_matched)
+        difference = ScoreDifference(
+            a=a.name,
+            b=b.name,
+            score=score,
+            value=value,
+            low=low,
+            high=high,
+            p=p,
+            p_holm=p,  # replaced below
+            least=significance.detectable(in_samples, sampling.level, sampling.n),
+            solver=abs(value) < reach,
+            solver_moves=reach,
         )
-    corrected = significance.holm([d.p for d in family])
+        family.append(difference)
+    corrected = significance.holm([difference.p for difference in family])
     return [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
 
 
-def _letters(
+def _assign_letters(
     scores: Sequence[str],
-    runs: Sequence[_Sampled],
+    runs: Sequence[_RunScores],
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the letters of the runs for each score, "" for a run without a tested difference."""
-    tested: dict[str, list[ScoreDifference]] = {score: [] for score in scores}
-    for d in differences:
-        if not np.isnan(d.p):
-            tested[d.score].append(d)
+    """Return {score: letters of each run}, such as "ab", see `significance.letters`.
+
+    Runs that share a letter do not differ significantly at 1 - level; the best run has an "a". A
+    run without a p-value in any of its differences has "".
+    """
     letters = {}
-    for score, pairs in tested.items():
+    for score in scores:
+        tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
+        names = {name for d in tested for name in (d.a, d.b)}
         sign = 1 if lower_is_better(score) else -1
-        names = {name for d in pairs for name in (d.a, d.b)}
-        tested_runs = [run for run in runs if run.name in names]
-        tested_runs.sort(key=lambda run: sign * run.values[score])
-        order = [run.name for run in tested_runs]
-        apart = {frozenset((d.a, d.b)) for d in pairs if d.significant(level)}
-        lettered = significance.letters(order, apart)
-        letters[score] = tuple(lettered.get(run.name, "") for run in runs)
+        order = sorted(
+            (run for run in runs if run.name in names), key=lambda r: sign * r.values[score]
+        )
+        different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
+        letters_of_run = significance.letters([run.name for run in order], different)
+        letters[score] = tuple(letters_of_run.get(run.name, "") for run in runs)
     return letters
 
 
-def _image_pairs(metric: str, a: _Sampled, b: _Sampled, clusters: I8 | None) -> ImagePairs:
-    """Return two runs image by image, compared by the metric's first image column.
+def _compare_images(metric: str, a: _RunScores, b: _RunScores, clusters: I8 | None) -> ImagePairs:
+    """Compare two runs image by image, by the first column that the metric has for images.
 
-    Images on which a difference is undefined are left out.
+    clusters (N,): the cluster number of each image, or None without clusters
+
+    An image whose difference is undefined is left out. The influence of an image on the metric's
+    first score is how much the difference on all images would fall without the image, or without
+    its cluster. It is 0 if there is only one image or cluster.
     """
     key = registry.get(metric).image_columns[0].key
-    main_score = next(score for score in a.values if score.startswith(f"{metric}."))
+    first_score = next(score for score in a.values if score.startswith(f"{metric}."))
     influence = np.zeros(len(a.run.records))
-    if a.without:
-        difference = a.values[main_score] - b.values[main_score]
-        influence = difference - (a.without[main_score] - b.without[main_score])
-        influence = influence if clusters is None else influence[clusters]
+    if a.leave_one_out:
+        difference = a.values[first_score] - b.values[first_score]
+        without = a.leave_one_out[first_score] - b.leave_one_out[first_score]
+        influence = difference - without
+        if clusters is not None:
+            influence = influence[clusters]  # (N,) from one value per cluster
     effects = []
-    images = (run.image_scores(metric).values() for run in (a.run, b.run))
-    for image_id, of_a, of_b, image_influence in zip(
-        a.run.image_ids, *images, influence.tolist(), strict=True
-    ):
-        difference = of_a[key] - of_b[key]
+    scores_a, scores_b = a.run.image_scores(metric), b.run.image_scores(metric)
+    for k, image_id in enumerate(a.run.image_ids):
+        value_a, value_b = scores_a[image_id][key], scores_b[image_id][key]
+        difference = value_a - value_b
         if not np.isnan(difference):
-            effects.append(ImageEffect(image_id, of_a[key], of_b[key], difference, image_influence))
+            effect = ImageEffect(image_id, value_a, value_b, difference, float(influence[k]))
+            effects.append(effect)
     return ImagePairs(a.name, b.name, metric, tuple(effects))

@@ -32,16 +32,16 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """The score of `a` minus the score of `b`, with its interval and p-values."""
+    """The difference of a score between two runs, with its interval and p-values."""
 
-    a: str
+    a: str  # name of a run or method
     b: str
     score: str  # METRIC.SCORE
-    value: float
-    low: float
+    value: float  # the score of `a` minus the score of `b`
+    low: float  # ends of the interval
     high: float
-    p: float  # before Holm's correction over all pairs
-    p_holm: float
+    p: float  # before Holm's correction; NaN if untested
+    p_holm: float  # after Holm's correction over the family of the score
     least: float = nan  # the smallest difference that is significant with probability 0.8
     solver: bool = False  # the difference is smaller than `solver_moves`
     solver_moves: float = 0.0  # how far the official, random solver can move the difference
@@ -53,10 +53,11 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
-    """The values of one image (best F, best covering) in two runs.
+    """The values of one image in two runs, such as its best F.
 
-    `influence` is by how much the difference on all images would fall without the image, or
-    without its cluster.
+    difference : a - b
+    influence : how much the difference on all images would fall without the image, or without its
+        cluster
     """
 
     image_id: str
@@ -80,15 +81,16 @@ class ImagePairs:
 
     @property
     def record(self) -> tuple[int, int, int]:
-        """Return on how many images `a` wins, ties and loses."""
+        """Return the numbers of images on which `a` wins, ties and loses."""
         better = -1 if registry.get(self.metric).image_columns[0].lower else 1
         signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
         return signs.count(1), signs.count(0), signs.count(-1)
 
     @property
     def effect_size(self) -> float:
-        """Return Cohen's d, the mean difference per image over its standard deviation, 0 if it is
-        0.
+        """Return Cohen's d: the mean difference per image over its standard deviation (n - 1).
+
+        Returns 0 if the deviation is 0, or if there are fewer than two images.
         """
         d = np.array([e.difference for e in self.effects])
         spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
@@ -107,7 +109,7 @@ class ComparedScores(TabularResult):
 
     @property
     def scores_shown(self) -> tuple[str, ...]:
-        """Return the scores of the first tables."""
+        """Return the scores in tables: those that were chosen, or all."""
         return self.shown or self.scores
 
     @property
@@ -127,15 +129,16 @@ class ComparedScores(TabularResult):
         raise KeyError(f"{name}, {score}")
 
     def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
-        """Return the difference a - b of one score.
+        """Return the difference a - b of a score, such as "boundary.ods" or "ods".
 
-        Raises KeyError if a name or the score is unknown.
+        A stored difference b - a is reversed. Raises KeyError if a name or the score is unknown.
         """
         score = full_name(score, self.scores)
         for d in self.differences:
-            if d.score == score and (a, b) in ((d.a, d.b), (d.b, d.a)):
-                turned = replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
-                return d if d.a == a else turned
+            if d.score == score and (d.a, d.b) == (a, b):
+                return d
+            if d.score == score and (d.a, d.b) == (b, a):
+                return replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
         raise KeyError(f"{a}, {b}, {score}")
 
 
@@ -214,24 +217,26 @@ class Comparison(ComparedScores):
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
 
     def tables(self) -> list[Table]:
-        """Return the table of scores with intervals and, for several runs, of differences and of
-        images.
-        """
+        """Return the tables: scores with intervals; for several runs, differences and images."""
         return comparison_tables(self)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the comparison as plain values for JSON. Undefined numbers are None."""
+        """Return the comparison as plain values for JSON. Undefined and infinite numbers are None.
+
+        The keys are the fields, except that `signatures` maps the names of the runs to signatures,
+        and that pairs of `images` also have "effect_size" and "win_tie_loss".
+        """
         text = json.dumps(asdict(self))
-        values = json.loads(text, parse_constant=lambda undefined: None)
+        values = json.loads(text, parse_constant=lambda constant: None)
         for pair, row in zip(self.images, values["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
         signatures = dict(zip(self.names, self.signatures, strict=False))
         return {"schema": _SCHEMA, **values, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """Return the comparison with only these scores, such as "ods"; "all" shows every score.
+        """Return the comparison with only some scores, such as "ods". "all" shows every score.
 
-        Raises DataError if a score is unknown.
+        The p-values stay. Raises DataError if a score is unknown.
         """
         if "all" in scores:
             return replace(self, shown=self.scores)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, checked_sampling
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, check_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import coverage_lines
@@ -282,7 +282,7 @@ def check(
 
     Raises DataError if protocols, images or ground truth differ, or if the baseline is damaged.
     """
-    checked_sampling(n_boot, seed, level)
+    check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     before, n_images = stored.run, len(stored.run.records)
     gated = list(_by_full_name(dict.fromkeys(scores), stored.scores) or stored.gated)

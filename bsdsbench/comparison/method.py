@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import islice
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,8 +63,9 @@ class Method:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return image id -> reason for images without counts, from the first run that lacks the
-        image.
+        """Return {image id: reason} for images that lack counts in any run, sorted by id.
+
+        The reason is that of the first run that lacks the image.
         """
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
@@ -73,32 +74,31 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """Return True if the runs have different names, so that methods can be paired by run."""
+        """Return True if the runs have different seeds, so that methods can be paired by run."""
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
-        """Return the method with its runs sorted by name in natural order, if the names are
-        distinct.
-        """
-        runs, seeds = self.runs, self.seeds
-        if self.distinct:
-            order = sorted(range(self.n_runs), key=lambda k: natural(seeds[k]))
-            runs, seeds = tuple(runs[k] for k in order), tuple(seeds[k] for k in order)
-        return self._changed(runs, seeds)
+        """Return the method with its runs in natural order of their seeds, if these are distinct.
 
-    def _changed(self, runs: Iterable[Evaluation], seeds: tuple[str, ...]) -> Method:
-        """Return the method with other runs."""
+        Otherwise the order stays.
+        """
+        if not self.distinct:
+            return self._with(self.runs, self.seeds)
+        order = sorted(range(self.n_runs), key=lambda k: natural(self.seeds[k]))
+        return self._with([self.runs[k] for k in order], tuple(self.seeds[k] for k in order))
+
+    def _with(self, runs: Iterable[Evaluation], seeds: tuple[str, ...]) -> Method:
+        """Return a method of the same name with these runs and their seeds."""
         changed = object.__new__(Method)
         changed.__attrs_init__(self.name, tuple(runs), seeds)
         return changed
 
     @property
     def labels(self) -> list[str]:
-        """Return the label of each run: the method's name, and the run's name if there are several
-        runs.
-        """
-        several = self.n_runs > 1
-        return [f"{self.name}/{seed}" if several else self.name for seed in self.seeds]
+        """Return a label for each run: METHOD/SEED, or METHOD if there is a single run."""
+        if self.n_runs == 1:
+            return [self.name]
+        return [f"{self.name}/{seed}" for seed in self.seeds]
 
 
 class Spread(Enum):
@@ -123,20 +123,23 @@ class Spread(Enum):
 
 
 class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method. The mean of equal scores is exact."""
+    """One score of the runs of a method, with NaN for an undefined score.
+
+    The mean of equal scores is exact.
+    """
 
     values: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """Return the mean, NaN if a score is undefined."""
+        """Return the mean over runs, or NaN if a score is undefined."""
         return statistics.mean(self.values)
 
     @property
     def sd(self) -> float:
-        """Return the standard deviation between runs (n - 1), NaN for a single run."""
-        known = len(self.values) > 1 and self.mean == self.mean
-        return statistics.stdev(self.values) if known else nan
+        """Return the standard deviation (n - 1), or NaN if undefined or for a single run."""
+        is_defined = len(self.values) > 1 and not isnan(self.mean)
+        return statistics.stdev(self.values) if is_defined else nan
 
     @property
     def se(self) -> float:
@@ -154,23 +157,24 @@ class ScoresOfRuns(NamedTuple):
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the parts of paths that are not the same in all paths, such as seed0 of
-    out/seed0/ours.
+    """Return the folders of each path that are not the same in all paths, joined by "/".
 
-    If the depths of the paths differ, or all paths are equal, the last part is returned.
+    These are "seed0" and "seed1" for out/seed0/ours and out/seed1/ours. If the paths have different
+    depths, or are all equal, the last component is returned.
     """
     paths = [Path(name).parts or (name,) for name in names]
-    if len({*map(len, paths)}) == 1:
-        differ = [k for k, parts in enumerate(zip(*paths, strict=True)) if len({*parts}) > 1]
-        if differ:
-            return tuple("/".join(path[k] for k in differ) for path in paths)
+    if len({len(path) for path in paths}) == 1:
+        depths = range(len(paths[0]))
+        differing = [k for k in depths if len({path[k] for path in paths}) > 1]
+        if differing:
+            return tuple("/".join(path[k] for k in differing) for path in paths)
     return tuple(path[-1] for path in paths)
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Replace the runs of the methods. `runs` has the runs of all methods, in order."""
-    rest = iter(runs)
-    return [method._changed(islice(rest, method.n_runs), method.seeds) for method in methods]
+    """Return the methods with other runs. `runs` has the new runs of all methods, in order."""
+    remaining = iter(runs)
+    return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
 
 
 def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
@@ -180,15 +184,16 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load the methods of NAME=RUNS,RUNS texts, see `folders_of`."""
+    """Load the methods of texts NAME=RUNS,RUNS, see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs)]
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse NAME=RUNS,RUNS texts to the name of each method and the folders of its runs.
+    """Parse texts NAME=RUNS,RUNS. Return (name of the method, places of its runs) for each.
 
     RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, a URL or ref:NAME.
-    Raises DataError if a text has another form, a pattern matches no folder, or a name is repeated.
+    Raises DataError if a text has another form, if a pattern matches no folder, or if a name is
+    repeated.
     """
     methods = []
     for spec in specs:
@@ -203,10 +208,10 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
-    """Return the folders and shared runs that match the patterns, in natural order.
+    """Return the folders and shared files (.npz) that match each pattern, in natural order.
 
-    A text without wildcards is returned as it is. Raises DataError, which names `option`, if a
-    pattern matches nothing.
+    A text without wildcards is returned unchanged, even if there is no such folder. Raises
+    DataError, which names `option`, if a pattern matches nothing.
     """
     folders = list[str]()
     for pattern in patterns:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations, islice
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from bsdsbench.comparison.bootstrap import (
     Sampling,
     WeightedRun,
     bootstrap_weights,
-    checked_sampling,
+    check_sampling,
     sample_counter,
     scores_of,
 )
@@ -60,17 +60,18 @@ LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 
 
 def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
-    """Return the scores that all runs have, by (method, METRIC.SCORE).
+    """Return the scores of the runs by (method, METRIC.SCORE), for scores that all runs have.
 
     Raises DataError if the runs of a method are not comparable.
     """
     for method in methods:
         comparable(as_runs(method.runs, method.labels))
-    flat = [[flat_scores(run) for run in method.runs] for method in methods]
-    names = [score for score in flat[0][0] if all(score in run for runs in flat for run in runs)]
+    flat = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
+    all_runs = [scores for runs in flat.values() for scores in runs]
+    names = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]
     return {
-        (method.name, score): ScoresOfRuns(tuple(run[score] for run in runs))
-        for method, runs in zip(methods, flat, strict=True)
+        (method, score): ScoresOfRuns(tuple(scores[score] for scores in runs))
+        for method, runs in flat.items()
         for score in names
     }
 
@@ -133,7 +134,10 @@ class MethodComparison(ComparedScores):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the pairs of methods with the same seeds, but too few for a significant p."""
+        """Return the pairs of methods with the same seeds, but too few for a significant p.
+
+        Exchanging the runs of R pairs has 2^R outcomes, so that p is at least 2 / 2^R.
+        """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
 
@@ -142,47 +146,49 @@ class MethodComparison(ComparedScores):
         return f"<MethodComparison of {names} on {self.n_images} images>"
 
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
-        """Return the means with their spread and number of runs, and the differences."""
+        """Return the tables: means with their spread, intervals and, for several methods,
+        differences.
+        """
         return _method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
-        """Return the comparison with only these scores in its tables.
+        """Return the comparison with only some scores, such as "ods", in its tables.
 
-        Raises DataError for unknown scores.
+        Raises DataError if a score is unknown.
         """
         return evolve(self, shown=chosen_scores(scores, self.scores))
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the comparison as plain values for JSON; undefined numbers are None."""
+        """Return the comparison as plain values for JSON. Undefined numbers are None."""
 
-        def known(value: float) -> float | None:
+        def finite(value: float) -> float | None:
             return value if isfinite(value) else None
 
+        scores = []
+        for interval in self.intervals:
+            of_runs = self.of_runs[interval.run, interval.score]
+            row = {
+                "method": interval.run,
+                "score": interval.score,
+                "mean": finite(interval.value),
+                "sd": finite(of_runs.sd),
+                "runs": list(map(finite, of_runs.values)),
+                "low": finite(interval.low),
+                "high": finite(interval.high),
+            }
+            scores.append(row)
+        differences = []
+        for d in self.differences:
+            numbers = {k: finite(getattr(d, k)) for k in ("value", "low", "high", "p", "p_holm")}
+            is_paired = (d.a, d.b) in self.paired
+            differences.append(
+                {"a": d.a, "b": d.b, "score": d.score, "paired": is_paired} | numbers
+            )
         return {
             "schema": "bsdsbench.methods/1",
             "methods": {m.name: [run.name for run in m.runs] for m in self.methods},
-            "scores": [
-                {
-                    "method": interval.run,
-                    "score": interval.score,
-                    "mean": known(interval.value),
-                    "sd": known(self.of_runs[interval.run, interval.score].sd),
-                    "runs": list(map(known, self.of_runs[interval.run, interval.score].values)),
-                    "low": known(interval.low),
-                    "high": known(interval.high),
-                }
-                for interval in self.intervals
-            ],
-            "differences": [
-                {
-                    "a": d.a,
-                    "b": d.b,
-                    "score": d.score,
-                    "paired": (d.a, d.b) in self.paired,
-                    **{k: known(getattr(d, k)) for k in ("value", "low", "high", "p", "p_holm")},
-                }
-                for d in self.differences
-            ],
+            "scores": scores,
+            "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
             "n_images": self.n_images,
             "cluster": self.cluster,
@@ -210,24 +216,24 @@ def compare_methods(
     group_by: str | None = None,
     progress: Progress | None = None,
 ) -> MethodComparison:
-    """Compare methods of one or more runs each: means, intervals over images and runs, p.
+    """Compare methods of one or more runs each: means, intervals over images and runs, p-values.
 
     Parameters
     ----------
     methods : sequence of Method
-        The methods; all runs on the same images.
+        The methods. All runs have the same images.
     n_boot, seed, level, common, force, cluster, groups, group_by, progress
-        As of `compare`.
+        The parameters of `compare`.
 
     Returns
     -------
     MethodComparison
-        Of the scores that all runs have.
+        The comparison by the scores that all runs have.
 
     Raises
     ------
     DataError
-        For no methods, two of one name, and runs that may not be compared; it says which.
+        If there are no methods, if two have the same name, or if runs are not comparable.
 
     Examples
     --------
@@ -237,31 +243,42 @@ def compare_methods(
     >>> round(compared.of_runs["SAUGE", "boundary.ods"].mean, 3)
     0.843
     """
-    checked = checked_sampling(n_boot, seed, level)
+    settings = check_sampling(n_boot, seed, level)
     methods = [method.in_order() for method in methods]
     refuse_equal_names("methods", [method.name for method in methods])
-    kept, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
-    sampling, metrics = checked.of(kept, cluster), shared_metrics(kept)
-    sampled = _sampled(methods, kept, metrics, sampling, progress)
-    once = [scores for one in sampled for scores in one.once]
-    scores = tuple(score for score in once[0] if all(score in of_run for of_run in once))
-    of_runs, intervals, differences = {}, list[Interval](), list[ScoreDifference]()
-    ranks, paired = {}, frozenset((a.name, b.name) for a, b in _paired(methods))
+    runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
+    sampling = settings.over(runs, cluster)
+    metrics = shared_metrics(runs)
+    sampled = _sample_methods(methods, runs, metrics, sampling, progress)
+    scores_of_runs = [scores for method in sampled for scores in method.on_all_images]
+    scores = tuple(s for s in scores_of_runs[0] if all(s in run for run in scores_of_runs))
+    paired = frozenset((a.name, b.name) for a, b in _paired_methods(methods))
+    of_runs: dict[tuple[str, str], ScoresOfRuns] = {}
+    intervals: list[Interval] = []
+    differences: list[ScoreDifference] = []
+    ranks = {}
     for score in scores:
-        means = dict[str, _Draws]()
-        for one in sampled:
-            values, name = one.values(score), one.name
-            of_runs[name, score] = values
-            means[name] = _crossed(one.by_run(score), one.drawn_runs, sampling.n)
-            intervals.append(Interval(name, score, values.mean, *means[name].interval(level)))
-        draws = {name: (of_runs[name, score].mean, mean.values) for name, mean in means.items()}
-        ranks[score] = ranks_of(score, draws, level)
+        means: dict[str, _Draws] = {}
+        for method in sampled:
+            values = method.values(score)
+            mean = _draw_means(method.by_run(score), method.drawn_runs, sampling.n)
+            of_runs[method.name, score] = values
+            means[method.name] = mean
+            intervals.append(Interval(method.name, score, values.mean, *mean.interval(level)))
+        by_name = {name: (of_runs[name, score].mean, mean.values) for name, mean in means.items()}
+        ranks[score] = ranks_of(score, by_name, level)
         family = []
         for a, b in combinations(sampled, 2):
-            is_paired = (a.name, b.name) in paired
-            family.append(_difference(a, b, score, None if is_paired else means, sampling))
+            if (a.name, b.name) in paired:
+                family.append(_paired_difference(a, b, score, sampling))
+            else:
+                family.append(_difference(a, b, score, means, sampling))
         corrected = significance.holm([d.p for d in family])
         differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    left_out = {}
+    for given, on_shared in zip(methods, with_runs(methods, runs), strict=True):
+        if on_shared.left_out:  # reasons of the method's own runs are preferred
+            left_out[given.name] = on_shared.left_out | given.left_out
     return MethodComparison(
         methods=tuple(methods),
         scores=scores,
@@ -269,104 +286,115 @@ def compare_methods(
         intervals=tuple(intervals),
         differences=tuple(differences),
         paired=paired,
-        n_images=len(kept[0].records),
+        n_images=len(runs[0].records),
         n_boot=sampling.n_boot,
         seed=sampling.seed,
         level=level,
-        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
-        reading=reading_line(kept),
-        notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(kept[0])),
-        shown=tuple(usual_scores(kept[0], scores)),
+        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
+        reading=reading_line(runs),
+        notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
+        shown=tuple(usual_scores(runs[0], scores)),
         ranks=ranks,
         cluster=sampling.column,
         n_clusters=sampling.n_clusters,
-        left_out={
-            method.name: on_shared.left_out | method.left_out
-            for method, on_shared in zip(methods, with_runs(methods, kept), strict=True)
-            if on_shared.left_out
-        },
+        left_out=left_out,
     )
 
 
 class _Draws(NamedTuple):
-    """Bootstrap draws of a method's score, (B,), and the effective number of images for an
-    interval.
+    """Bootstrap draws of a number.
+
+    values (B,): the number in each sample
+    n_effective : how many images the interval takes the number to depend on
     """
 
     values: F8
     n_effective: float
 
     def interval(self, level: float) -> significance.Ends:
-        """Return the ends of the interval of the draws."""
+        """Return the interval of the number."""
         return significance.percentile_interval(self.values, level, self.n_effective)
 
 
 class _SampledMethod(NamedTuple):
-    """The scores of each run of a method.
+    """The scores of the R runs of a method.
 
-    once : on all images; draws : in each bootstrap sample, (B,)
-    drawn_runs : how often each sample draws each run, (B, R); equal for methods with as many runs
+    on_all_images : for each run METRIC.SCORE -> score (1,) on all images
+    in_samples : for each run METRIC.SCORE -> scores (B,) in the bootstrap samples of images
+    drawn_runs (B, R): how often each sample draws each run; equal for methods with as many runs
     """
 
     name: str
-    once: Sequence[Mapping[str, F8]]
-    draws: Sequence[Mapping[str, F8]]
+    on_all_images: Sequence[Mapping[str, F8]]
+    in_samples: Sequence[Mapping[str, F8]]
     drawn_runs: I8
 
     def values(self, score: str) -> ScoresOfRuns:
-        """Return one score of all runs."""
-        return ScoresOfRuns(tuple(float(of_run[score][0]) for of_run in self.once))
+        """Return a score of all runs on all images."""
+        return ScoresOfRuns(tuple(float(scores[score][0]) for scores in self.on_all_images))
 
     def by_run(self, score: str) -> F8:
-        """Return the draws of one score for each run, (R, B)."""
-        return np.array([of_run[score] for of_run in self.draws])
+        """Return a score of each run in each sample of images, (R, B)."""
+        return np.array([scores[score] for scores in self.in_samples])
 
 
-def _sampled(
+def _sample_methods(
     methods: Sequence[Method],
-    kept: Sequence[Evaluation],
+    runs: Sequence[Evaluation],
     metrics: Sequence[str],
     sampling: Sampling,
     progress: Progress | None,
 ) -> list[_SampledMethod]:
-    """Compute the scores of the runs of all methods on all images and in every bootstrap sample.
+    """Score the runs of all methods on all images and on every bootstrap sample.
 
-    `kept` are the runs of all methods in order.
+    `runs` are the runs of all methods, in the order of the methods.
     """
-    n_boot, n_images = sampling.n_boot, len(kept[0].records)
-    weighted = [WeightedRun(run, metrics) for run in kept]
+    n_boot = sampling.n_boot
+    n_images = len(runs[0].records)
+    weighted_runs = [WeightedRun(run, metrics) for run in runs]
     weights = bootstrap_weights(n_images, n_boot, sampling.seed, sampling.clusters)
-    once = iter(scores_of(weighted, [np.ones((1, n_images), np.int64)]))
-    draws = iter(scores_of(weighted, weights, sample_counter(progress, len(kept) * n_boot)))
+    report_samples = sample_counter(progress, len(runs) * n_boot)
+    on_all_images = iter(scores_of(weighted_runs, [np.ones((1, n_images), np.int64)]))
+    in_samples = iter(scores_of(weighted_runs, weights, report_samples))
     sampled = []
     for method in methods:
-        n = method.n_runs
-        drawn_runs = _drawn_runs(n, n_boot, sampling.seed)
-        of_method = [*islice(once, n)], [*islice(draws, n)], drawn_runs
-        sampled.append(_SampledMethod(method.name, *of_method))
+        n_runs = method.n_runs
+        sampled_method = _SampledMethod(
+            method.name,
+            on_all_images=list(islice(on_all_images, n_runs)),
+            in_samples=list(islice(in_samples, n_runs)),
+            drawn_runs=_draw_runs(n_runs, n_boot, sampling.seed),
+        )
+        sampled.append(sampled_method)
     return sampled
 
 
-def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Draw how often each bootstrap sample contains each of `n_runs` runs, (B, R)."""
+def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
+    """Draw `n_runs` of the runs with replacement for each bootstrap sample.
+
+    Returns int64 (n_boot, n_runs): how often each sample draws each run.
+    """
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
-def _paired(methods: Sequence[Method]) -> list[tuple[Method, Method]]:
-    """Return the pairs of methods whose runs have the same seeds."""
+def _paired_methods(methods: Sequence[Method]) -> list[tuple[Method, Method]]:
+    """Return the pairs of methods with several runs whose runs have the same, distinct seeds."""
     pairs = combinations(methods, 2)
     return [(a, b) for a, b in pairs if a.seeds == b.seeds and a.distinct and a.n_runs > 1]
 
 
-def _crossed(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
-    """Return bootstrap draws of the mean over runs, where images and runs are drawn together.
+def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
+    """Draw the mean of a score over runs, with images and runs drawn together.
 
-    by_run : score of each run in each sample of images, (R, B)
-    drawn_runs : how often each sample draws each run, (B, R)
-    n_units : number of images, or clusters
+    by_run (R, B): score of each run in each sample of images
+    drawn_runs (B, R): how often each sample draws each run
+    n_units : number of images or clusters
 
-    The draws of a single run are returned unchanged.
+    A draw is the mean over all runs in its sample, plus the deviation of the mean over the drawn
+    runs, widened by sqrt(R / (R - 1)). The effective number of images is one more than
+    Satterthwaite's degrees of freedom. The draws of a single run are returned unchanged, and so are
+    means that are all undefined.
     """
     n_runs = len(by_run)
     if n_runs == 1:
@@ -389,29 +417,48 @@ def _difference(
     a: _SampledMethod,
     b: _SampledMethod,
     score: str,
-    means: Mapping[str, _Draws] | None,
+    means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Return the difference between two methods in one score, before Holm's correction.
+    """Return the difference of a score between two methods whose runs are not paired.
 
-    `means` are the draws of each method's mean, or None for methods with the same seeds, whose runs
-    are drawn in pairs. p is NaN if a method has fewer than LEAST_RUNS runs.
+    `means` are the draws of each method's mean. p comes from the bootstrap; it is NaN if one of the
+    methods has fewer than LEAST_RUNS runs, unless both have a single run, or if the difference is
+    undefined. `p_holm` is not corrected yet.
     """
-    left, right = a.values(score), b.values(score)
-    gap, p = left.mean - right.mean, nan
-    if means is None:
-        drawn = _crossed(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
-    else:
-        of_a, of_b = means[a.name], means[b.name]
-        drawn = _Draws(of_a.values - of_b.values, min(of_a.n_effective, of_b.n_effective))
-    n_runs = len(left.values), len(right.values)
-    if (min(n_runs) >= LEAST_RUNS or max(n_runs) == 1) and gap == gap:
-        p = significance.p_value(drawn.values, drawn.n_effective)
-        if means is None:
-            p = significance.sign_flip_p(np.subtract(left.values, right.values), sampling.seed)
-    least = significance.detectable(drawn.values, sampling.level, drawn.n_effective)
-    ends = drawn.interval(sampling.level)
-    return ScoreDifference(a.name, b.name, score, gap, *ends, p, p, least)
+    value = a.values(score).mean - b.values(score).mean
+    mean_a, mean_b = means[a.name], means[b.name]
+    n_effective = min(mean_a.n_effective, mean_b.n_effective)
+    draws = _Draws(mean_a.values - mean_b.values, n_effective)
+    p = nan
+    n_runs = len(a.on_all_images), len(b.on_all_images)
+    if (min(n_runs) >= LEAST_RUNS or max(n_runs) == 1) and not isnan(value):
+        p = significance.p_value(draws.values, n_effective)
+    least = significance.detectable(draws.values, sampling.level, n_effective)
+    return ScoreDifference(
+        a.name, b.name, score, value, *draws.interval(sampling.level), p, p, least
+    )
+
+
+def _paired_difference(
+    a: _SampledMethod, b: _SampledMethod, score: str, sampling: Sampling
+) -> ScoreDifference:
+    """Return the difference of a score between two methods with the same seeds.
+
+    The runs of a seed are drawn together. p comes from exchanging them; it is NaN if there are
+    fewer than LEAST_RUNS seeds or the difference is undefined. `p_holm` is not corrected yet.
+    """
+    values_a, values_b = a.values(score), b.values(score)
+    value = values_a.mean - values_b.mean
+    draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
+    p = nan
+    if len(values_a.values) >= LEAST_RUNS and not isnan(value):
+        differences = np.subtract(values_a.values, values_b.values)
+        p = significance.sign_flip_p(differences, sampling.seed)
+    least = significance.detectable(draws.values, sampling.level, draws.n_effective)
+    return ScoreDifference(
+        a.name, b.name, score, value, *draws.interval(sampling.level), p, p, least
+    )
 
 
 def means_table(
@@ -421,29 +468,35 @@ def means_table(
     extra: Sequence[Row] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return the means over the runs of each method with their spread, without a comparison.
+    """Return a table of the means of scores over the runs of each method, without a comparison.
 
-    `columns` are the scores to show, "ods" or "all", by default the usual ones; `extra` and `notes`
-    further rows and lines, as of `score_tables`. Raises DataError for another score, and for runs
-    of one method that are not comparable.
+    spread : the spread that is shown beside a mean
+    columns : the scores to show, such as "ods", or "all"; None for the usual ones
+    extra : further rows, such as published results: name, {metric: scores}, {key: mark}
+    notes : further lines below the table
+
+    Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
     of_runs = _scores_of_methods(methods)
     known = list(dict.fromkeys(score for _, score in of_runs))
-    first = methods[0].runs[0]
-    shown = chosen_scores(columns, known) if columns else usual_scores(first, known)
+    first_run = methods[0].runs[0]
+    shown = chosen_scores(columns, known) if columns else usual_scores(first_run, known)
     rows = _mean_rows(methods, shown, of_runs, spread)
     for name, by_metric, marks in extra:
-        rows.append([name])
-        for metric, _, key in (score.partition(".") for score in shown):
-            value, mark = value_at(by_metric.get(metric, {}), key), marks.get(key)
-            if mark is not None and value is not None:
-                value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
-            rows[-1].append(value)
-    words: Any = table_footer(runs_of(methods))
-    words["notes"] = [spread.note, *words["notes"], *notes]
-    words["sentence"] = f"Scores on {counted(len(first.records), 'image')}: {spread.words}"
+        row: list[Cell] = [name]
+        for score in shown:
+            metric, _, key = score.partition(".")
+            cell = value_at(by_metric.get(metric, {}), key)
+            mark = marks.get(key)
+            if mark is not None and cell is not None:
+                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            row.append(cell)
+        rows.append(row)
+    footer: Any = table_footer(runs_of(methods))
+    footer["notes"] = [spread.note, *footer["notes"], *notes]
+    footer["sentence"] = f"Scores on {counted(len(first_run.records), 'image')}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]
-    return Table("methods", "Scores of methods", fields, rows, **words)
+    return Table("methods", "Scores of methods", fields, rows, **footer)
 
 
 def _mean_rows(
@@ -452,62 +505,86 @@ def _mean_rows(
     of_runs: Mapping[tuple[str, str], ScoresOfRuns],
     spread: Spread,
 ) -> list[list[Cell]]:
-    """Return a row for each method: its name and its mean scores."""
-    return [
-        [method.name, *(of_runs[method.name, score].cell(spread) for score in scores)]
-        for method in methods
-    ]
+    """Return a row for each method: its name, and the mean of each score with its spread.
+
+    `of_runs` has the scores of the runs by (method, score).
+    """
+    rows: list[list[Cell]] = []
+    for method in methods:
+        means = [of_runs[method.name, score].cell(spread) for score in scores]
+        rows.append([method.name, *means])
+    return rows
 
 
 def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     """Return the tables of means, of their intervals and, for several methods, of differences."""
-    scores, intervals = compared.scores_shown, list[list[Cell]]()
+    scores = compared.scores_shown
     images = counted(compared.n_images, "image")
-    clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
-    caption = (
-        f"{images}{clustered}, {compared.n_boot} bootstrap samples of images and runs, "
-        f"seed {compared.seed}. Protocol: {compared.protocol}"
-    )
-    for method in compared.methods:
-        of_method = [compared.interval_of(method.name, score) for score in scores]
-        intervals.append([method.name, *(Estimate(i.value, i.low, i.high) for i in of_method)])
-    fields = [score_field(score) for score in scores]
-    unranked = [replace(field, higher_is_better=None) for field in fields]
-    rows = _mean_rows(compared.methods, scores, compared.of_runs, spread)
     notes: list[str | Note] = [*left_out_of(compared)]
     notes += [f"{line.removesuffix('.')}." for line in compared.notes]
-    words: Any = {"notes": [spread.note, *notes], "sentence": f"Scores on {images}: {spread.words}"}
+    fields = [score_field(score) for score in scores]
+    means = Table(
+        "methods",
+        "Scores of methods",
+        [METHOD, *fields],
+        _mean_rows(compared.methods, scores, compared.of_runs, spread),
+        notes=[spread.note, *notes],
+        sentence=f"Scores on {images}: {spread.words}",
+    )
+    interval_rows: list[list[Cell]] = []
+    for method in compared.methods:
+        row: list[Cell] = [method.name]
+        for score in scores:
+            interval = compared.interval_of(method.name, score)
+            row.append(Estimate(interval.value, interval.low, interval.high))
+        interval_rows.append(row)
+    unranked = [replace(field, higher_is_better=None) for field in fields]
     title = f"Means over runs with {compared.percent} intervals"
     tables = [
-        Table("methods", "Scores of methods", [METHOD, *fields], rows, **words),
-        Table("intervals", title, [METHOD, *unranked], intervals, notes=notes, aside=True),
+        means,
+        Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
     ]
     if len(compared.methods) > 1:
-        rows = []
+        rows: list[list[Cell]] = []
         for d in compared.differences:
             if d.score in scores:
                 rows.append([d.a, d.b, heading(d.score), *difference_cells(d, compared.level)])
         columns = difference_fields(compared.percent)
         tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
+    clusters = ""
+    if compared.cluster:
+        clusters = f" in {compared.n_clusters} clusters ({compared.cluster})"
+    caption = (
+        f"{images}{clusters}, {compared.n_boot} bootstrap samples of images and runs, "
+        f"seed {compared.seed}. Protocol: {compared.protocol}"
+    )
     return [replace(table, caption=caption, reading=compared.reading) for table in tables]
 
 
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
-    """Return notes on which variance the intervals contain, and why a p-value is missing."""
-    alone = [m.name for m in methods if m.n_runs == 1]
-    several = any(m.n_runs > 1 for m in methods)
-    few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]
+    """Return notes on which variance the intervals contain, and on p-values.
+
+    paired : names of the pairs of methods with the same seeds
+    units : what the bootstrap draws, such as "images"
+
+    There are no notes if each method has a single run, except that the intervals cover `units`
+    only.
+    """
+    single = [m.name for m in methods if m.n_runs == 1]
+    has_several = any(m.n_runs > 1 for m in methods)
+    few = [m.name for m in methods if m.n_runs < LEAST_RUNS and has_several]
     notes = []
-    if several:
+    if has_several:
         notes.append(f"Intervals cover the variance of {units} and of runs (crossed bootstrap)")
-    if alone:
-        notes.append(f"{', '.join(alone)}: one run each, so the interval covers {units} only")
+    if single:
+        notes.append(f"{', '.join(single)}: one run each, so the interval covers {units} only")
     if few:
         notes.append(f"No p-value for {', '.join(few)}: fewer than {LEAST_RUNS} runs")
+    n_runs = {m.name: m.n_runs for m in methods}
     for a, b in sorted(paired):
-        n = next(m.n_runs for m in methods if m.name == a)
+        n = n_runs[a]
         if n >= LEAST_RUNS:
             notes.append(
                 f"{a}, {b}: same seeds, so the p-value comes from exchanging the two runs of each "

@@ -12,9 +12,9 @@ results, Scientific Reports 11 (2021), whose program is challengeR; for P, Agarw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,26 +26,30 @@ from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.comparison import Comparison
+    from bsdsbench.comparison.comparison import Comparison, ScoreDifference
     from bsdsbench.comparison.methods import MethodComparison
 
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The ranks of methods by one score: of all images, and over bootstrap samples.
+    """The ranks of methods by one score, on all images and over bootstrap samples.
+
+    All fields have an entry per method, the best first. Methods whose score on all images is
+    undefined are left out.
 
     Parameters
     ----------
     names : tuple of str
-        The methods whose score is defined, the best first.
+        The methods.
     rank : tuple of int
-        Their ranks by all images, from 1 on.
+        The rank on all images; 1 is the best. Equal scores share the smallest rank.
     median, low, high : tuple of float
-        The median of their ranks over the samples, and the ends of the interval.
+        The median of the ranks over the samples, and the ends of the interval.
     shares : tuple of tuple of float
-        Of each method, the share of samples in which it has each rank.
+        shares[i][k] is the share of samples in which method i has the rank k + 1.
     beats : tuple of tuple of float
-        Of each method, the share of samples in which it beats each method; 0.5 beside itself.
+        beats[i][k] is the share of samples in which method i beats method k; samples with equal
+        scores count one half, so that beats[i][i] is 0.5.
     """
 
     names: tuple[str, ...]
@@ -58,30 +62,31 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Return the ranks of methods by METRIC.SCORE, with intervals of this level.
+    """Rank methods by METRIC.SCORE, with intervals of this level.
 
-    `scores` has for each method the score over all images and the scores of the samples, f8 (B,).
-    Methods with an undefined score over all images are left out.
+    `scores` maps each method to its score on all images and its scores in the samples (B,). Methods
+    with an undefined score on all images are left out. A score that is undefined in a sample has
+    the last rank there.
     """
     sign = 1 if lower_is_better(score) else -1
-    costs = {name: sign * value for name, (value, _) in scores.items() if value == value}
+    costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
     names = sorted(costs, key=costs.__getitem__)  # stable: of equal scores the first given
     if not names:
         return Ranks((), (), (), (), (), (), ())
-    drawn = np.array([sign * scores[name][1] for name in names])
-    drawn[np.isnan(drawn)] = np.inf
-    n = len(names)
-    shares = np.empty((n, n))  # (method, rank)
-    beats = np.empty((n, n))  # (method, beaten method)
-    ranks = np.empty(drawn.shape, np.int64)  # (method, sample)
-    for k, costs_of_method in enumerate(drawn):
-        better = drawn < costs_of_method
-        equal = drawn == costs_of_method
-        ranks[k] = 1 + better.sum(axis=0)
-        beats[k] = 1 - better.mean(axis=1) - equal.mean(axis=1) / 2
-        shares[k] = np.bincount(ranks[k] - 1, minlength=len(names)) / drawn[0].size
-    tails = (1 - level) / 2, 0.5, (1 + level) / 2
-    low, median, high = np.quantile(ranks, tails, axis=1).tolist()
+    sample_costs = np.array([sign * scores[name][1] for name in names])  # (M, B)
+    sample_costs[np.isnan(sample_costs)] = np.inf
+    n_methods, n_samples = sample_costs.shape
+    shares = np.empty((n_methods, n_methods))  # (method, rank - 1)
+    beats = np.empty((n_methods, n_methods))  # (method, beaten method)
+    ranks = np.empty((n_methods, n_samples), np.int64)
+    for k, costs_of_method in enumerate(sample_costs):
+        is_better = sample_costs < costs_of_method  # (M, B): better than method k
+        is_equal = sample_costs == costs_of_method
+        ranks[k] = 1 + is_better.sum(axis=0)
+        beats[k] = 1 - is_better.mean(axis=1) - is_equal.mean(axis=1) / 2
+        shares[k] = np.bincount(ranks[k] - 1, minlength=n_methods) / n_samples
+    quantiles = (1 - level) / 2, 0.5, (1 + level) / 2
+    low, median, high = np.quantile(ranks, quantiles, axis=1).tolist()
     rank = [1 + sum(costs[other] < costs[name] for other in names) for name in names]
     return Ranks(
         names=tuple(names),
@@ -94,69 +99,95 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     )
 
 
-def joined(compared: Comparison | MethodComparison, score: str) -> list[tuple[int, int]]:
-    """Return groups of methods that no test separates, as (first, last) positions in the ranking.
+def indistinguishable_groups(
+    compared: Comparison | MethodComparison, score: str
+) -> list[tuple[int, int]]:
+    """Return the groups of consecutively ranked methods that do not differ significantly.
 
-    Two methods are separated by a significant p. If p is undefined or cannot be significant because
-    there are too few seeds, they are separated by an interval of their difference without 0.
+    A group is (first, last), the positions in the ranking by `score`. Only maximal groups of at
+    least two methods are returned, from the best on. No two methods of a group `_differ`.
     """
-    ranks, apart = compared.ranks[score], set[frozenset[str]]()
-    untestable = getattr(compared, "untestable", ())
-    for d in compared.differences:
-        separated = d.significant(compared.level)
-        if d.p != d.p or (d.a, d.b) in untestable:
-            separated = d.low > 0 or d.high < 0
-        if d.score == score and separated:
-            apart.add(frozenset((d.a, d.b)))
-    spans, n = list[tuple[int, int]](), len(ranks.names)
-    for first in range(n):
+    names = compared.ranks[score].names
+    different = {
+        frozenset((difference.a, difference.b))
+        for difference in compared.differences
+        if difference.score == score and _differ(compared, difference)
+    }
+    groups = list[tuple[int, int]]()
+    for first in range(len(names)):
         last = first
-        while last + 1 < n and not any(
-            frozenset(pair) in apart for pair in combinations(ranks.names[first : last + 2], 2)
+        while last + 1 < len(names) and not any(
+            frozenset((name, names[last + 1])) in different for name in names[first : last + 1]
         ):
             last += 1
-        if last > first and not any(last <= end for _, end in spans):
-            spans.append((first, last))
-    return spans
+        is_maximal = not any(last <= end for _, end in groups)
+        if last > first and is_maximal:
+            groups.append((first, last))
+    return groups
+
+
+def _differ(compared: Comparison | MethodComparison, difference: ScoreDifference) -> bool:
+    """Return True if the difference of two methods is significant.
+
+    Without a usable p-value, because it is NaN or because there are too few seeds for a significant
+    one, the interval of the difference decides: it must not contain 0.
+    """
+    untestable = getattr(compared, "untestable", ())
+    if math.isnan(difference.p) or (difference.a, difference.b) in untestable:
+        return difference.low > 0 or difference.high < 0
+    return difference.significant(compared.level)
 
 
 def rank_tables(
     comparisons: Mapping[str, Comparison | MethodComparison], by: str = ""
 ) -> list[Table]:
-    """Return the table of ranks and the table of pairwise wins.
+    """Return two tables with a row per score, slice and method: ranks, and pairwise wins.
 
-    comparisons : {"": comparison on all images}, or the comparison on each slice by its name
-    by : the column of the slices, or "" for all images
+    comparisons : {"": comparison on all images}, or {slice: comparison on its images}
+    by : the column of groups that the slices are of, or "" for all images
+
+    The first table has rank, median rank with interval, P(rank 1) and P(beats the next method). The
+    second one has P(row beats column) for each method.
     """
-    first: Comparison | MethodComparison = next(iter(comparisons.values()))
-    column, names = by.partition("=")[0], first.names
-    labels = [Field("score", "Score"), *[Field("slice", column)] * bool(by), METHOD]
-    rows, pairs = list[list[Cell]](), list[list[Cell]]()
-    for score in first.scores_shown:
-        for part, compared in comparisons.items():
+    shared: Comparison | MethodComparison = next(iter(comparisons.values()))
+    slice_column = by.partition("=")[0]
+    labels = [Field("score", "Score"), METHOD]
+    if by:
+        labels.insert(1, Field("slice", slice_column))
+    rank_rows = list[list[Cell]]()
+    win_rows = list[list[Cell]]()
+    for score in shared.scores_shown:
+        for slice_name, compared in comparisons.items():
             ranks = compared.ranks[score]
             for k, name in enumerate(ranks.names):
-                label: list[Cell] = [heading(score), *[part] * bool(by), name]
-                rank = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
-                beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
-                following = beats[ranks.names[k + 1]] if k + 1 < len(beats) else None
-                rows.append([*label, ranks.rank[k], rank, ranks.shares[k][0], following])
-                pairs.append([*label, *(None if name == n else beats.get(n) for n in names)])
-    fields = [
+                row_labels: list[Cell] = [heading(score), name]
+                if by:
+                    row_labels.insert(1, slice_name)
+                median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
+                wins = dict(zip(ranks.names, ranks.beats[k], strict=True))
+                is_last = k + 1 == len(ranks.names)
+                next_wins = None if is_last else wins[ranks.names[k + 1]]
+                rank_rows.append(
+                    [*row_labels, ranks.rank[k], median, ranks.shares[k][0], next_wins]
+                )
+                del wins[name]  # no method beats itself
+                win_rows.append([*row_labels, *map(wins.get, shared.names)])
+    rank_fields = [
         Field("rank", "Rank", "", "d"),
-        Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),
+        Field("median", f"Median rank [{shared.percent} interval]", "Median", "g"),
         Field("first", "P(rank 1)", "", ".3f"),
         Field("next", "P(beats the next)", "P(next)", ".3f"),
     ]
+    win_fields = [Field(f"beats_{k}", name, "", ".3f") for k, name in enumerate(shared.names)]
     notes = [
-        f"Ranks in {first.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
+        f"Ranks in {shared.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
         "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
-    title, n_labels = f" by {column}" * bool(by), len(labels)
-    beaten = [Field(f"beats_{k}", name, "", ".3f") for k, name in enumerate(names)]
-    words: Any = {"n_labels": n_labels, "notes": notes, "reading": first.reading}
-    words |= {"caption": f"protocol {first.protocol}"}
+    suffix = f" by {slice_column}" if by else ""
+    below: Any = {"notes": notes, "reading": shared.reading, "n_labels": len(labels)}
+    below["caption"] = f"protocol {shared.protocol}"
+    win_title = f"P(row beats column){suffix}"
     return [
-        Table("ranks", f"Ranks{title}", [*labels, *fields], rows, **words),
-        Table("beats", f"P(row beats column){title}", [*labels, *beaten], pairs, **words),
+        Table("ranks", f"Ranks{suffix}", labels + rank_fields, rank_rows, **below),
+        Table("beats", win_title, labels + win_fields, win_rows, **below),
     ]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.comparison.bootstrap import Sampling, Told, WeightedRun, blocks, scores_of
+from bsdsbench.comparison.bootstrap import ReportSamples, Sampling, WeightedRun, blocks, scores_of
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
@@ -26,36 +26,46 @@ POWER = 0.8  # of the smallest detectable difference
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's step-down method, in the same order. NaN values are ignored."""
+    """Correct p-values by Holm's step-down method, and return them in the same order.
+
+    NaN values stay NaN, and do not count as tests.
+    """
     p = np.asarray(p_values, float)
-    order = p.argsort(kind="stable")[: p.size - np.isnan(p).sum()]
-    out = np.full(p.size, np.nan)
-    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(order.size, 0, -1)), 1)
-    return out.tolist()
+    n_tests = p.size - int(np.isnan(p).sum())
+    ascending = p.argsort(kind="stable")[:n_tests]  # NaN values sort last
+    factors = np.arange(n_tests, 0, -1)  # n for the smallest p, 1 for the largest
+    corrected = np.full(p.size, np.nan)
+    corrected[ascending] = np.minimum(np.maximum.accumulate(p[ascending] * factors), 1)
+    return corrected.tolist()
 
 
 def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
-    """Assign letters so that two names share a letter exactly if they do not differ significantly.
+    """Assign letters to names so that two names share one if they do not differ significantly.
 
     order : names, best first
-    different : pairs that differ significantly
+    different : pairs of names that differ significantly; these share no letter
 
-    Returns name -> its letters, such as "ab" (the compact letter display of Piepho).
+    Returns name -> its letters, such as "ab" (the compact letter display of Piepho, by insertion
+    and absorption).
     """
-    groups: list[frozenset[str]] = [frozenset(order)]
+    groups: list[frozenset[str]] = [frozenset(order)]  # a letter each
     for pair in sorted(different, key=sorted):
         # Split every group that holds both names
-        split = []
+        split: list[frozenset[str]] = []
         for group in groups:
-            split += [group - {name} for name in pair] if pair <= group else [group]
+            if pair <= group:
+                split += [group - {name} for name in pair]
+            else:
+                split.append(group)
         # Drop groups that are contained in a larger one
         groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
-    groups.sort(key=lambda g: [name not in g for name in order])
+    groups.sort(key=lambda group: [name not in group for name in order])
     symbols = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
-    return {
-        name: "".join(s for s, group in zip(symbols, groups, strict=True) if name in group)
-        for name in order
-    }
+    letters_of_name = dict.fromkeys(order, "")
+    for symbol, group in zip(symbols, groups, strict=True):
+        for name in group:
+            letters_of_name[name] += symbol
+    return letters_of_name
 
 
 def p_value(draws: F8, n_images: float) -> float:
@@ -63,7 +73,9 @@ def p_value(draws: F8, n_images: float) -> float:
 
     The smaller share of draws on one side of zero, with one added to its count, is converted to a
     normal deviate z. The p-value is 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom (see
-    `tails`). Returns NaN if a draw is undefined, and 1 if all draws are 0 or there is one image.
+    `tails`), for n = `n_images` images, clusters, or an effective number of them.
+
+    Returns NaN if a draw is undefined, and 1 if all draws are 0 or there is one image.
     """
     from scipy.special import ndtri, stdtr
 
@@ -71,28 +83,32 @@ def p_value(draws: F8, n_images: float) -> float:
         return math.nan
     if n_images < 2:
         return 1.0
-    less, more = int((draws <= 0).sum()), int((draws >= 0).sum())
-    share = min(0.5, (min(less, more) + 1) / (draws.size + 1))
+    n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())
+    share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))
     shrink = np.sqrt((n_images - 1) / n_images)
     return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
 
 
 def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
-    """Return the smallest p-value after Holm that is possible with these numbers."""
+    """Return the smallest p-value that is possible after Holm's correction over `n_tests` tests."""
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
 def tails(level: float, n_images: float) -> F8:
-    """Return the normal deviates (low, high) of an interval: sqrt(n / (n-1)) t(n-1) instead of z.
+    """Return the deviates (low, high) between which a bootstrap interval of `level` lies.
+
+    They are sqrt(n / (n-1)) times the quantiles of Student's t with n - 1 degrees of freedom, which
+    replace those of the normal distribution, because the bootstrap is too narrow for few images.
+    For fewer than two images they are those of the normal distribution.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
     from scipy.special import ndtri, stdtrit
 
-    share = np.array([(1 - level) / 2, (1 + level) / 2])
+    shares = np.array([(1 - level) / 2, (1 + level) / 2])
     if n_images < 2:
-        return np.asarray(ndtri(share))
-    return np.asarray(stdtrit(n_images - 1, share) * np.sqrt(n_images / (n_images - 1)))
+        return np.asarray(ndtri(shares))
+    return np.asarray(stdtrit(n_images - 1, shares) * np.sqrt(n_images / (n_images - 1)))
 
 
 def detectable(draws: F8, level: float, n_images: float) -> float:
@@ -117,16 +133,17 @@ class Ends(NamedTuple):
 
 
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
-    """Return the middle `level` of the defined draws (B,), expanded for few images (see `tails`).
+    """Return the percentile interval of bootstrap draws (B,), expanded for few images.
 
-    The ends are NaN if fewer than `level` of the draws are defined.
+    See `tails` for the expansion. Undefined draws are ignored. The ends are NaN if fewer than
+    `level` of the draws are defined.
     """
     from scipy.special import ndtr
 
-    known = draws[~np.isnan(draws)]
-    if known.size < level * draws.size:
+    defined = draws[~np.isnan(draws)]
+    if defined.size < level * draws.size:
         return Ends(math.nan, math.nan)
-    low, high = np.quantile(known, ndtr(tails(level, n_images)))
+    low, high = np.quantile(defined, ndtr(tails(level, n_images)))
     return Ends(float(low), float(high))
 
 
@@ -136,29 +153,40 @@ _MAX_SIGNS = 1 << 16  # assignments of signs that are tried
 
 
 def permutation_p(
-    a: Evaluation, b: Evaluation, metrics: Sequence[str], sampling: Sampling, count_samples: Told
+    a: Evaluation,
+    b: Evaluation,
+    metrics: Sequence[str],
+    sampling: Sampling,
+    report_samples: ReportSamples,
 ) -> dict[str, float]:
-    """Return the two-sided p-value of each score from a permutation test of two runs.
+    """Return METRIC.SCORE -> two-sided p-value of a permutation test of two runs.
 
-    The p-value is the share of permutations with at least as large a difference. A permutation
-    exchanges the counts of images, or whole clusters, between the runs. All permutations are tried
-    if there are at most `n_boot`, otherwise `n_boot` random ones and the observed one. Raises
-    DataError if the protocols of the runs differ.
+    The p-value is the share of permutations with at least as large a difference as the observed
+    one. A permutation exchanges the counts of some images, or whole clusters, between the runs. All
+    permutations are tried if there are at most `n_boot`, otherwise `n_boot` random ones and the
+    observed one. p is NaN if the difference is undefined in any permutation.
+
+    `report_samples` is called with the number of samples of each finished block, for each run.
+    Raises DataError if the protocols of the runs differ.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    both_runs = [WeightedRun(a, metrics, b)]
+    n_images = len(a.records)
+    clusters = np.arange(n_images) if sampling.clusters is None else sampling.clusters
+    n_units = int(clusters.max()) + 1
+
+    def swapped_images() -> Iterator[I8]:
+        """Yield blocks (S, N) of 1 for images whose counts are exchanged, else 0."""
+        return (block[:, clusters] for block in _swaps(n_units, sampling.n_boot, sampling.seed))
+
+    both_runs = [WeightedRun(a, metrics, b)]  # the images of a, then those of b
+    weights_a = (np.hstack([1 - swapped, swapped]) for swapped in swapped_images())
+    weights_b = (np.hstack([swapped, 1 - swapped]) for swapped in swapped_images())
+    (scores_a,) = scores_of(both_runs, weights_a, report_samples)
+    (scores_b,) = scores_of(both_runs, weights_b, report_samples)
     p_values = {}
-    images = np.arange(len(a.records)) if sampling.clusters is None else sampling.clusters
-    n = int(images.max()) + 1
-
-    def swapped() -> Iterator[I8]:
-        return (block[:, images] for block in _swaps(n, sampling.n_boot, sampling.seed))
-
-    (scores_a,) = scores_of(both_runs, (np.hstack([1 - s, s]) for s in swapped()), count_samples)
-    (scores_b,) = scores_of(both_runs, (np.hstack([s, 1 - s]) for s in swapped()), count_samples)
     for score in scores_a:
         distances = np.abs(scores_a[score] - scores_b[score])  # the first one is observed
         p_values[score] = math.nan

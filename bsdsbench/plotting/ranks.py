@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.methods import MethodComparison
-from bsdsbench.comparison.ranks import joined
+from bsdsbench.comparison.ranks import indistinguishable_groups
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
     PALETTE,
@@ -148,7 +148,9 @@ def _draw_ranks(
     row divided by _ROW_HEIGHT, so that it is below 1 if a figure of fixed size has many rows.
     """
     ranks = comparison.ranks[score]
-    groups = joined(comparison, score)  # (first row, last row) of methods not separated
+    groups = indistinguishable_groups(
+        comparison, score
+    )  # (first row, last row) of methods not separated
     n = len(ranks.names)
     # Blobs of all samples just touch the next row or rank; areas are in square points
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))

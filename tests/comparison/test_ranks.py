@@ -7,7 +7,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
-from bsdsbench.comparison.ranks import joined, rank_tables, ranks_of
+from bsdsbench.comparison.ranks import indistinguishable_groups, rank_tables, ranks_of
 from bsdsbench.comparison.slices import compare_slices
 from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
@@ -91,7 +91,7 @@ def test_equal_runs_share_rank_1_and_are_joined():
     ranks = compared.ranks["boundary.ods"]
     assert ranks.rank == (1, 1, 3)
     assert ranks.beats[0][1] == 0.5
-    assert joined(compared, "boundary.ods") == [(0, 1)]
+    assert indistinguishable_groups(compared, "boundary.ods") == [(0, 1)]
 
 
 def test_methods_are_ranked_by_draws_of_images_and_runs(runs):
@@ -100,7 +100,7 @@ def test_methods_are_ranked_by_draws_of_images_and_runs(runs):
     ranks, d = compared.ranks["boundary.ods"], compared.differences[0]
     assert ranks.names == ("ab", "cd")
     assert np.isnan(d.p)  # of two runs: the interval separates
-    assert joined(compared, "boundary.ods") == [(0, 1)] * (d.low < 0 < d.high)
+    assert indistinguishable_groups(compared, "boundary.ods") == [(0, 1)] * (d.low < 0 < d.high)
     plain = json.loads(json.dumps(compared.to_mapping()))
     assert plain["ranks"]["boundary.ods"]["names"] == ["ab", "cd"]
 

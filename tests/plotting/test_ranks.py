@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.ranks import joined
+from bsdsbench.comparison.ranks import indistinguishable_groups
 from bsdsbench.comparison.slices import compare_slices
 from bsdsbench.plotting import plot_ranks
 from tests.helpers.simulated import simulated_run
@@ -58,7 +58,7 @@ def test_blobs_crosses_and_joining_lines(compared):
         assert drawn / drawn.sum() == pytest.approx(ranks.shares[k])
     upright = [line for line in ax.lines if np.ptp(line.get_ydata()) > 0]
     ends = [tuple(np.round(np.add(line.get_ydata(), [0.25, -0.25]))) for line in upright]
-    assert ends == joined(compared, "boundary.ods") != []
+    assert ends == indistinguishable_groups(compared, "boundary.ods") != []
     plt.close(figure)
 
 
