@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click import FloatRange, IntRange, argument
 
+from bsdsbench.cli.explanation import explanation_as_json, print_explanation
 from bsdsbench.cli.output import print_json, progress, say, show_tables
 from bsdsbench.cli.shared import (
     PROTOCOL,
@@ -47,13 +48,9 @@ from bsdsbench.cli.shared import (
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison
     from bsdsbench.comparison.methods import MethodComparison
-    from bsdsbench.diagnosis.explain import Explanation, Trial
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
-
-# The number of settings that explain prints, beside those that reach the target and the run itself
-_MAX_TRIALS = 9
 
 
 @command
@@ -436,65 +433,10 @@ def explain_command(args: Arguments) -> int:
             progress=report,
         )
     if args.form == "json":
-        print_json(_explanation_as_json(explanation, target_values, evaluation.read_as))
+        print_json(explanation_as_json(explanation, target_values, evaluation.read_as))
     else:
-        _print_explanation(explanation, metric, target_values, evaluation)
+        print_explanation(explanation, metric, target_values, evaluation)
     return 0 if explanation.answer and explanation.answer.in_use else 1
-
-
-def _trials_to_print(explanation: Explanation) -> list[Trial]:
-    """Return the best exact trials, all that reach the target, and the run as it is."""
-    exact_trials = [trial for trial in explanation.trials if trial.exact]
-    return [
-        trial
-        for k, trial in enumerate(exact_trials)
-        if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
-    ]
-
-
-def _explanation_as_json(
-    explanation: Explanation, target_values: Mapping[str, float | str], reading: str
-) -> dict[str, object]:
-    """Return an explanation as plain values. `reading` says how the files were read."""
-    return {
-        "targets": {measure: float(text) for measure, text in target_values.items()},
-        "trials": [asdict(trial) for trial in _trials_to_print(explanation)],
-        "sentence": explanation.sentence(),
-        "seconds": explanation.seconds,
-        "complete": explanation.complete,
-        "not_counted": explanation.not_counted,
-        "pairs_not_counted": explanation.pairs_not_counted,
-        "reading": reading,
-    }
-
-
-def _print_explanation(
-    explanation: Explanation,
-    metric: str,
-    target_values: Mapping[str, float | str],
-    evaluation: Evaluation,
-) -> None:
-    """Print published rows, the target, a line per trial, the protocol, and the answer.
-
-    `target_values` maps each score of the metric to its target, as the user wrote it. A trial that
-    reaches the target has the sign "=" if its setting is in use somewhere, else "~".
-    """
-    from bsdsbench.diagnosis.explain import in_capitals
-    from bsdsbench.metrics.registry import describe
-
-    for row in explanation.published:
-        print(f"published     {row}")
-    wanted = "  ".join(f"{in_capitals(m)} {text}" for m, text in target_values.items())
-    print(f"target        {wanted}")
-    for trial in _trials_to_print(explanation):
-        scores = "  ".join(f"{in_capitals(m)} {trial.scores[m]:.4f}" for m in target_values)
-        sign = " "
-        if trial.reached:
-            sign = "=" if trial.in_use else "~"
-        print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
-    print(f"protocol {describe([metric], evaluation.protocol)}")
-    lines = evaluation.read_as, explanation.partly_line, explanation.late_line
-    print(*filter(None, [*lines, explanation.sentence()]), sep="\n")
 
 
 def _print_differences(a: Signature, b: Signature) -> int:

@@ -38,7 +38,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.engine import available_cores, run_source
-from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
+from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, plan_call
 from bsdsbench.runs.sources import folder_header, list_items
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -175,7 +175,7 @@ def run(
     >>> len(threshold.milliseconds), round(threshold.evaluation.boundary_score().ods.f, 2)
     (16, 0.28)
     """
-    plan = planned("run", DetectorOptions, options, protocol, metrics, on_error="skip")
+    plan = plan_call("run", DetectorOptions, options, protocol, metrics, on_error="skip")
     if plan.out is None:
         raise DataError("out: None, expected a folder for the maps")
     if plan.fresh and plan.resume:

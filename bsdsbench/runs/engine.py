@@ -50,29 +50,33 @@ from bsdsbench.text import listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-SMALL_RUN = 1000  # up to this number of images a worker gets one at a time
+SMALL_RUN = 1000  # a worker gets one image at a time for each SMALL_RUN images, at most MAX_BATCH
+MAX_BATCH = 16
 MANY_WORKERS = 8  # from here on processes are faster than threads, because reading holds the GIL
 AHEAD = 3  # batches under way per worker, so that memory stays flat
 
 
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
-    """Count the images of a source, in its order, and write the results.
+    """Count the images of a source in order, and return and save the evaluation.
 
-    A sequence is cut to the plan's shard. For an iterable without a length `total` is the number of
-    its images, or 0 if that is not known. Raises DataError that lists every error, and
-    KeyboardInterrupt that says how many images are kept.
+    - Of a sequence only the plan's shard is counted. Its groups are checked before the first image.
+    - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if not
+      known, and is used for progress only.
+
+    `header` holds what is known about the run before images are counted. If `plan.out` is set,
+    records are stored there as soon as they are counted, and a repeated call continues.
+
+    Raises DataError that lists the errors of all images, unless the plan skips bad images. If the
+    run is interrupted, or a worker died, KeyboardInterrupt or DataError says how many images are
+    kept.
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):
-        if plan.groups is not None or plan.group_by is not None:  # raises before images are counted
-            is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
-            absent = {*header.failed, *header.provenance.no_prediction}
-            ids = [item.image_id for item in source]
-            group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
+        _check_groups(source, plan, header)
         shard, n_shards = plan.shard
         source = source[shard - 1 :: n_shards]
         total = len(source)
-        batch = max(1, min(16, total // SMALL_RUN))
+        batch = max(1, min(MAX_BATCH, total // SMALL_RUN))
         if n_shards > 1:
             absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
@@ -82,34 +86,61 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
-            evaluation = _evaluation(_count_all(source, plan, stored, total, batch), plan, header)
+            images = _count_all(source, plan, stored, total, batch)
+            evaluation = _build_evaluation(images, plan, header)
             if plan.out:
                 evaluation.save(plan.out)
             return evaluation
         except (KeyboardInterrupt, BrokenExecutor) as error:
-            outcome = Problem(has="nothing was kept")
-            if stored is not None:
-                images = f"{len(stored)} images are kept in {show(str(plan.out))}"
-                fix = (Setting("fresh", False),) if plan.fresh else ()
-                outcome = Problem(has=f"{images}: repeat the same call to continue", fix=fix)
+            kept = _describe_kept(stored, plan)
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(outcome) from None
-            raise DataError(attrs.evolve(outcome, has=f"{error}; {outcome.has}")) from None
+                raise KeyboardInterrupt(kept) from None
+            raise DataError(attrs.evolve(kept, has=f"{error}; {kept.has}")) from None
+
+
+def _check_groups(source: Sequence[Item], plan: Plan, header: RunHeader) -> None:
+    """Raise DataError if the plan's groups do not fit the images of a whole source.
+
+    Rows of images that are neither in the source nor without a prediction are refused, unless the
+    source is a part of a larger set.
+    """
+    if plan.groups is None and plan.group_by is None:
+        return
+    is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
+    absent = {*header.failed, *header.provenance.no_prediction}
+    ids = [item.image_id for item in source]
+    group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
+
+
+def _describe_kept(stored: Records | None, plan: Plan) -> Problem:
+    """Describe how many images an interrupted run keeps, and how to go on."""
+    if stored is None:
+        return Problem(has="nothing was kept")
+    images = f"{len(stored)} images are kept in {show(str(plan.out))}"
+    fix = (Setting("fresh", False),) if plan.fresh else ()  # would delete them
+    return Problem(has=f"{images}: repeat the same call to continue", fix=fix)
 
 
 @attrs.define
 class _CountedImages:
-    """The outcomes of all images of a run, and the finding of the first look."""
+    """The outcomes of all images of a run.
+
+    - records: the counts of each image that was counted, in the order of the source
+    - errors: id of an image that could not be counted -> its error
+    - left_out: ids of images without annotated boundaries, which the protocol leaves out
+    - n_kept: number of records that an earlier call had made
+    - looked_dark: True if the first look has already warned about inverted maps
+    """
 
     records: list[ImageRecord] = attrs.Factory(list)
     errors: dict[str, DataError] = attrs.Factory(dict)
-    left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
-    n_kept: int = 0  # records that an earlier call had made
-    looked_dark: bool = False  # the first look has already warned about inverted maps
+    left_out: list[str] = attrs.Factory(list)
+    n_kept: int = 0
+    looked_dark: bool = False
 
 
 class _Call(NamedTuple):
-    """The arguments of a call of `count`."""
+    """The arguments of a call of `count`, by name."""
 
     item: Item
     plan: Plan
@@ -121,7 +152,14 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn about faults in the first images."""
+    """Count every image, store each new record, and warn about problems of the first images.
+
+    stored: the records of earlier calls, to which new records are added; None without a folder.
+    total: number of images, or 0 if not known. batch: images that a worker gets at once.
+
+    An image whose stored record is still valid is not counted again. The first LOOKS images are
+    always read, because they are compared with their ground truth.
+    """
     images = _CountedImages()
     looks = list[Look]()
     n_done = 0
@@ -129,21 +167,29 @@ def _count_all(
     sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
     calls = (
-        _Call(item, sent, hashes.get(item.image_id, ""), number < LOOKS, stored is not None)
+        _Call(
+            item=item,
+            plan=sent,
+            stored_hash=hashes.get(item.image_id, ""),
+            sanity_check=number < LOOKS,
+            serialise=stored is not None,
+        )
         for number, item in enumerate(source)
     )
     with (
-        _pool(plan, total, batch) as (executor, ahead),
+        _open_executor(plan, total, batch) as (executor, ahead),
         closing(_map_in_order(count, calls, executor, ahead, batch)) as stream,
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
-            image_id, record = call.item.image_id, outcome.record
+            image_id = call.item.image_id
+            record = outcome.record
             if stored is not None and outcome.unchanged:
                 record = stored.load(image_id)
-                images.n_kept += record is not None
                 if record is None:  # it is damaged
                     outcome = count(call.item, sent, serialise=True)
                     record = outcome.record
+                else:
+                    images.n_kept += 1
             if outcome.error:
                 images.errors[image_id] = outcome.error
             elif record is None:
@@ -164,16 +210,21 @@ def _count_all(
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about faults in the first images. Return True if their maps are inverted."""
+    """Warn about problems of the first images. Return True if their maps are inverted."""
     warnings = first_look(looks, plan.protocol, plan.unused)
     for warning in warnings:
         warn(warning)
     return DARKER in "".join(map(str, warnings))
 
 
-def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
-    """Build the evaluation of the counted images, and warn about faults of the whole set. Raises
-    DataError with the errors of all images if the plan does not skip them, or if no image is left.
+def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
+    """Build the evaluation of the counted images, and warn about problems of the whole set.
+
+    Raises DataError
+
+    - with the errors of all images, if the plan does not skip bad images or no image is left
+    - if no image of a run that is not a shard has boundaries in its ground truth
+    - if the values of the files cannot be interpreted in one consistent way
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -181,9 +232,10 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
     now = datetime.now(UTC).isoformat(timespec="seconds")
     header = header.with_provenance(date=now, sources=plan.sources or None)
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
-    for folder in (header.provenance.pred, header.provenance.gt) if plan.on_dask else ():
-        absolute = os.path.abspath(folder or "")  # Dask workers get absolute paths
-        failed = {i: text.replace(absolute, folder or "") for i, text in failed.items()}
+    if plan.on_dask:  # Dask workers got absolute paths
+        for folder in filter(None, (header.provenance.pred, header.provenance.gt)):
+            absolute = os.path.abspath(folder)
+            failed = {i: reason.replace(absolute, folder) for i, reason in failed.items()}
     if images.left_out:
         if not images.records and plan.shard[1] == 1:
             raise DataError(f"{header.name}: no image with boundaries in its ground truth")
@@ -208,10 +260,14 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
 
 @attrs.frozen
 class Outcome:
-    """The outcome of counting an image: a record, an unchanged stored record, or an error.
+    """The outcome of `count` for one image.
 
-    Without any of these the protocol leaves the image out. `data` is the serialised record, `look`
-    the measurements for `first_look`.
+    - record: the counts, or None if `unchanged`, after an error, or if the protocol leaves the
+      image out
+    - data: the serialised record, b"" if not asked for
+    - unchanged: True if the stored record of the image is still valid
+    - error: the reason why the image cannot be counted, or None
+    - look: the measurements for `first_look`, or None if not asked for
     """
 
     record: ImageRecord | None = None
@@ -230,9 +286,12 @@ def count(
 ) -> Outcome:
     """Read and count one image. All images are counted here.
 
-    An image whose fingerprint equals `stored_hash` is not counted again. `sanity_check` adds the
-    measurements for `first_look` to the outcome, `serialise` adds the serialised record. Errors of
-    any kind are returned, not raised.
+    stored_hash: fingerprint of the stored record, "" if there is none. If it is equal to that of
+        the files, the image is not counted, and read only for `sanity_check`.
+    sanity_check: add the measurements for `first_look` to the outcome.
+    serialise: add the serialised record to the outcome.
+
+    Nothing is raised: errors of any kind, also bugs of a metric, are in the outcome.
     """
     protocol = plan.protocol
     look = None
@@ -254,7 +313,8 @@ def count(
             has_boundary = any(map(np.any, drawn))
         if not has_boundary and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
-        if unchanged or (not has_boundary and protocol.empty_gt != "count"):
+        is_left_out = not has_boundary and protocol.empty_gt != "count"
+        if unchanged or is_left_out:
             return Outcome(unchanged=unchanged, look=look)
         record = _count_metrics(item, inputs, plan)
         record = replace(record, fingerprint=fingerprint, seconds=time.perf_counter() - started)
@@ -271,8 +331,12 @@ def count(
 
 
 def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRecord:
-    """Return the record of an image: the counts of all metrics and the evidence of the files.
-    `inputs` holds one prediction and ground truth for each group of metrics that read alike.
+    """Return the record of an image: the counts of all metrics, and the evidence of its files.
+
+    inputs: prediction and ground truth as each group of `plan.by_reading` reads them. A group is
+    a set of metrics that read files in the same way.
+
+    Evidence is stored once for the first metric, and again for each metric whose evidence differs.
     """
     metrics = list(map(registry.get, plan.metrics))
     counter: Counter | None = None
@@ -282,17 +346,17 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
         counter = boundary_errors
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence: dict[str, Sides] = {}
-    forms: dict[str, str] = {}
+    forms: dict[str, str] = {}  # of the prediction, by metric
     has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
-        given_pred = None if item.form else pred
+        file_pred = None if item.form else pred  # a missing prediction was filled in
         sides = None
         for metric in alike.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
             if sides is None or metric.reads == "classes":  # metrics read labels differently
-                sides = evidence_of(given_pred, gt, metric, plan.protocol, has_thresholds)
+                sides = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence[metric.name] = sides
-            forms[metric.name] = given_pred.form if given_pred is not None else item.form
+            forms[metric.name] = file_pred.form if file_pred is not None else item.form
     main = plan.metrics[0]
     gt = inputs[0].gt
     fingerprints = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
@@ -316,7 +380,11 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Return the evidence that the files of both sides of an image give to a metric.
+    """Return what the values in the files of an image show about their meaning, to one metric.
+
+    - prediction: the evidence of `soft_evidence`, or none if `pred` is None
+    - ground truth: the evidence of its files; of arrays only the number of their maps
+    - for a metric that interprets labels, also the evidence of label maps
 
     `has_thresholds` is False for metrics without thresholds, which have no lowest threshold that a
     soft map must reach.
@@ -348,8 +416,18 @@ def available_cores() -> int:
 
 
 @contextmanager
-def _pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, or None for this thread, and the limit of calls under way."""
+def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
+    """Yield the executor of a run, and the number of batches that may be under way.
+
+    In this order:
+
+    - an Executor of the user, which stays open
+    - the executor of a Dask cluster
+    - None for a single worker: calls are made in this thread
+    - a pool of processes or threads (`_start_workers`)
+
+    `total` is the number of images, 0 if not known, and `batch` the number in a call.
+    """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))
     if isinstance(requested, Executor):
@@ -362,25 +440,32 @@ def _pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None,
     elif workers == 1:
         yield None, 1
     else:
-        chosen: Executor | None = None
-        if requested == "process" or (
-            requested == "auto" and (workers >= MANY_WORKERS or batch > 1)
-        ):
-            methods = multiprocessing.get_all_start_methods()
-            # No plain fork: the progress display has a thread, and locks must not be inherited
-            method = "forkserver" if "forkserver" in methods else "spawn"
-            context = multiprocessing.get_context(method)
-            try:
-                chosen = ProcessPoolExecutor(workers, context, _set_up_worker)
-            except OSError as error:  # no semaphores, as in a container without /dev/shm
-                if requested == "process":
-                    raise DataError(f"executor 'process': {error}, expected 'thread'") from None
-        with chosen or ThreadPoolExecutor(workers) as executor:
-            yield executor, AHEAD * workers
+        with _start_workers(workers, requested, batch) as pool:
+            yield pool, AHEAD * workers
+
+
+def _start_workers(workers: int, requested: object, batch: int) -> Executor:
+    """Return a pool of processes or of threads.
+
+    Processes are used for the executor "process", and for "auto" if there are many workers or many
+    images. If processes cannot be started, "auto" uses threads, and "process" raises DataError.
+    """
+    pays_off = workers >= MANY_WORKERS or batch > 1
+    if requested == "process" or (requested == "auto" and pays_off):
+        methods = multiprocessing.get_all_start_methods()
+        # No plain fork: the progress display has a thread, and locks must not be inherited
+        method = "forkserver" if "forkserver" in methods else "spawn"
+        context = multiprocessing.get_context(method)
+        try:
+            return ProcessPoolExecutor(workers, context, _set_up_worker)
+        except OSError as error:  # no semaphores, as in a container without /dev/shm
+            if requested == "process":
+                raise DataError(f"executor 'process': {error}, expected 'thread'") from None
+    return ThreadPoolExecutor(workers)
 
 
 def _set_up_worker() -> None:
-    """Let the parent handle Ctrl-C, and end this process when the parent has ended."""
+    """Leave Ctrl-C to the parent process, and end this process when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -400,11 +485,13 @@ def _map_in_order(
     ahead: int,
     batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
-    """Yield (call, function(*call)) for every call, in order.
+    """Lazily yield (call, function(*call)) for every call, in order.
 
-    The first argument of a call is an item. A worker gets `batch` calls at once, and at most
-    `ahead` batches are under way. Raises BrokenExecutor, which names the images under way, if a
-    worker died.
+    calls: arguments of a call each, of which the first is an Item.
+    executor: makes the calls; None makes them in this thread.
+    ahead: the largest number of batches under way. batch: the number of calls in a batch.
+
+    Raises BrokenExecutor, which names the images under way, if a worker died.
     """
     if executor is None:
         for call in calls:
@@ -419,12 +506,13 @@ def _map_in_order(
                 return
             try:
                 if new:
-                    waiting.append((new, executor.submit(_call_for_a_moment, function, new)))
+                    waiting.append((new, executor.submit(_call_until_deadline, function, new)))
                     continue
                 oldest, future = waiting[0]
                 returned = future.result()
-                if not_called := oldest[len(returned) :]:
-                    future = executor.submit(_call_for_a_moment, function, not_called)
+                not_called = oldest[len(returned) :]
+                if not_called:
+                    future = executor.submit(_call_until_deadline, function, not_called)
                     waiting[0] = not_called, future
                 else:
                     waiting.popleft()
@@ -434,14 +522,18 @@ def _map_in_order(
                     f"a worker died ({type(error).__name__}: out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
                 ) from None
-            yield from zip(oldest, returned, strict=False)
+            yield from zip(oldest, returned, strict=False)  # of the calls that were made
     finally:
         for _, future in waiting:
             future.cancel()
 
 
-def _call_for_a_moment(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make the calls that begin within 0.1 s, so that Ctrl-C and progress do not wait."""
+def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
+    """Make calls in order until 0.1 s have passed, and return what they returned.
+
+    At least one call is made. The caller goes on from the first call without an entry. Short
+    batches keep Ctrl-C and the progress display responsive.
+    """
     returned = []
     end = time.monotonic() + 0.1
     for call in calls:

@@ -6,6 +6,7 @@ both to `runs.engine.run_source`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence, Sized
 from typing import Any, Unpack
 
@@ -16,12 +17,12 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance
+from bsdsbench.runs.arrays import array_items
 from bsdsbench.runs.engine import run_source
-from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions, StrPath, planned
+from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions, StrPath, plan_call
 from bsdsbench.runs.sources import (
     FileItem,
     RunHeader,
-    array_items,
     check_truth,
     folder_header,
     list_items,
@@ -37,7 +38,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a folder of predictions against a folder of ground truth.
 
-    An empty folder is an error. The scores do not depend on workers, executor or shards.
+    The scores do not depend on workers, executor or shards.
 
     Parameters
     ----------
@@ -58,13 +59,13 @@ def evaluate(
     Raises
     ------
     DataError
-        If an image or the set has a problem. Every problem is listed, and `out` keeps the records
-        of the sound images.
+        If a folder is empty, or an image or the set has a problem. Every problem is listed, and
+        `out` keeps the records of the images without problems.
 
     Warns
     -----
     InputWarning
-        If the first images are inverted, mirrored or exchanged, or all maps are zero.
+        If the first maps are inverted, flipped, swapped or too thick, or all maps are nearly zero.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def evaluate(
     >>> round(run.boundary_score().ods.f, 3)
     0.619
     """
-    plan = planned("evaluate", RunOptions, options, protocol, metrics)
+    plan = plan_call("evaluate", RunOptions, options, protocol, metrics)
     plan.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
     ids = None
     if plan.task is not None:
@@ -95,21 +96,26 @@ def evaluate_humans(
 ) -> Evaluation:
     """Score each annotator of a data set against the others: the human point in plots.
 
-    Every image needs two annotators. Only metrics that can score annotators are accepted.
-
     Parameters
     ----------
     gt_dir : path
-        Folder of ground truth.
-    protocol, metrics
-        As for `evaluate`.
+        Folder of ground truth. Every image needs two or more annotators.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that can score annotators.
     **options : HumanOptions
         Keywords of the run, described in `runs.keywords.RunKeywords`.
 
     Returns
     -------
     Evaluation
-        Records and scores of the annotators. Raises as `evaluate`.
+        Records and scores of the annotators, under the name "human".
+
+    Raises
+    ------
+    DataError
+        If an image or the set has a problem. Every problem is listed.
 
     Examples
     --------
@@ -119,9 +125,10 @@ def evaluate_humans(
     >>> round(run.boundary_score().ods.f, 3)
     0.81
     """
-    plan = planned("evaluate_humans", HumanOptions, options, protocol, metrics)
+    plan = plan_call("evaluate_humans", HumanOptions, options, protocol, metrics)
     plan.refuse_out_in(gt_dir=gt_dir)
-    items = [FileItem(p, "", form="humans") for p in ground_truths(gt_dir, plan.split_file)]
+    folder = os.path.abspath(gt_dir) if plan.on_dask else gt_dir  # workers are in other folders
+    items = [FileItem(p, "", form="humans") for p in ground_truths(folder, plan.split_file)]
     return run_source(items, plan, folder_header(items, plan, gt=gt_dir))
 
 
@@ -140,8 +147,10 @@ def evaluate_items(
     items : iterable of (id, prediction, truth)
         The image id is text or an integer. Prediction and truth have the forms that
         `StreamingEvaluator.update` accepts for one image.
-    protocol, metrics
-        As for `evaluate`.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
     **options : ItemOptions
         Keywords of the run, described in `runs.keywords.RunKeywords`.
 
@@ -153,7 +162,8 @@ def evaluate_items(
     Raises
     ------
     DataError
-        As `evaluate` does. An item of another form, or a repeated id, ends the run at once.
+        If an image or the set has a problem. Every problem is listed, but an item that is not such
+        a triple, or a repeated id, ends the run at once.
 
     Examples
     --------
@@ -164,7 +174,7 @@ def evaluate_items(
     """
     if not isinstance(items, Iterable):
         raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
-    plan = planned("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
+    plan = plan_call("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
     provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
     total = len(items) if isinstance(items, Sized) else 0
     images = array_items(items, plan)

@@ -72,32 +72,32 @@ AnyExecutor = str | Executor | DaskClient | DaskCluster
 
 
 class _Check(NamedTuple):
-    """A check of a keyword's value, and the expected values in words."""
+    """A check of a keyword's value: True if it is accepted, and the expected values in words."""
 
     accepts: Callable[[Any], bool]
     expected: str
 
 
 def _one_of(words: tuple[str, ...]) -> _Check:
-    """Return a check that accepts the given words."""
+    """Return a check that accepts these words."""
     expected = f"one of {', '.join(words)}"
     return _Check(lambda value: isinstance(value, str) and value in words, expected)
 
 
 def _is_count(value: object, most: int) -> bool:
-    """Return True for an integer from 1 to `most`."""
+    """Return True if the value is an integer from 1 to `most`, but not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
 def _is_shard(value: object) -> bool:
-    """Return True for (I, N) with 1 <= I <= N."""
+    """Return True if the value is (I, N) with 1 <= I <= N <= 10**7."""
     if not (isinstance(value, tuple) and len(value) == 2):
         return False
     return _is_count(value[1], 10**7) and _is_count(*value)
 
 
 def _is_executor(value: object) -> bool:
-    """Return True for the name or address of an executor, or an executor of any kind."""
+    """Return True if the value is an executor of any kind, or the name or address of one."""
     is_name = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
     return is_name or isinstance(value, Executor | DaskClient | DaskCluster)
 
@@ -113,26 +113,28 @@ _FUNCTION = _Check(callable, "a function")
 
 
 def keyword(help: str, default: object = None, check: _Check | None = None, **flag: object) -> Any:
-    """Build the field of a keyword: its default, help and check, and the settings of its flag.
+    """Build the attrs field of a keyword of a run.
 
-    `flag` holds the settings for the command line, such as `choices`.
+    help: the text for help pages and the documentation.
+    check: a value is checked unless it is None and None is the default; None checks nothing.
+    flag: settings of the option of the command line, as `cli.shared.run_option` takes them.
     """
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class RunKeywords:
-    """The keywords of a run as a caller gave them: checked, but not yet resolved.
+    """The keywords of a run as a caller gave them. Their values are checked, but not yet resolved.
 
     Raises
     ------
     DataError
-        For values that a keyword does not take, all of them listed.
+        If a keyword does not accept its value. All such keywords are listed.
     """
 
     task: Task | StrPath | None = keyword(
-        "A set, a protocol and a metric by one name, or in a .toml file: gives protocol and "
-        "metric, and the ground truth must be its set.",
+        "A data set, a protocol and a metric under one name, or in a .toml file. The task fixes "
+        "protocol and metric, and the ground truth must be its set.",
         metavar="NAME|FILE",
     )
     classes: Sequence[str] | None = keyword(
@@ -141,54 +143,55 @@ class RunKeywords:
         check=NAMES_CHECK,
     )
     name: str | None = keyword(
-        "Name in tables; default: the last part of the folder's path that is no split, or the "
-        "function's.",
+        "Name in tables; default: the name of the predictions' folder (or of its parent, if it is "
+        "named after a split), or of the detector.",
         check=TEXT_CHECK,
     )
     split_file: StrPath | None = keyword(
-        "Text file of the ids to evaluate, one per line; default: all images.",
+        "Text file with the ids of the images to evaluate, one per line; default: all images.",
         check=PATH_CHECK,
         path=True,
     )
     missing: Missing = keyword(
-        "A missing prediction is an error, counts as an empty map (zero), or is left out (skip).",
+        "If a prediction is missing: stop with an error, count it as an empty map (zero), or leave "
+        "the image out (skip).",
         "error",
         _one_of(get_args(Missing)),
         choices=get_args(Missing),
     )
     pred_kind: str | None = keyword(
-        "Whether pictures and arrays hold strengths (soft), region labels (labels) or classes; "
-        "default: what the first metric expects.",
+        "What image files and arrays of predictions hold: boundary strengths (soft), region labels "
+        "(labels) or classes; default: what the first metric expects.",
         check=_Check(lambda value: isinstance(value, str), "a word"),
         choices=("soft", "labels"),
     )
     images_dir: StrPath | None = keyword(
-        "Folder of the pictures, for metrics that use them; default: beside the ground truth in "
-        "BSDS layout.",
+        "Folder of the original images, for metrics that use them; default: the folder beside the "
+        "ground truth, in the layout of BSDS.",
         check=PATH_CHECK,
         names=("--images",),
         path=True,
     )
     valid_dir: StrPath | None = keyword(
-        "Folder of masks, one for each image: the field of view. Where they are 0 nothing counts, "
-        "on either side, beside what a metric's `ignore` leaves out.",
+        "Folder of masks, one per image: the field of view. Pixels with 0 count neither in "
+        "predictions nor in ground truth, as do pixels that a metric's `ignore` leaves out.",
         check=PATH_CHECK,
         names=("--valid",),
         path=True,
     )
     shard: tuple[int, int] = keyword(
-        "Evaluate part I of N of the images; merge joins them.",
+        "Evaluate part I of N of the images; merge joins the parts.",
         (1, 1),
         _Check(_is_shard, "(I, N) with 1 <= I <= N"),
         metavar="I/N",
     )
     errors: bool = keyword(
-        "Count the classes of missed and false pixels too: where the score is lost.",
+        "Also count missed and false pixels by class, to see where the score is lost.",
         False,
         is_flag=True,
     )
     on_error: OnError = keyword(
-        "After all images: fail if some are bad, or leave those out and list them (skip).",
+        "If images cannot be counted: fail after all images, or list and leave them out (skip).",
         "fail",
         _one_of(get_args(OnError)),
         choices=get_args(OnError),
@@ -200,10 +203,10 @@ class RunKeywords:
         metavar="N",
     )
     executor: AnyExecutor | None = keyword(
-        "Where to run: thread, process, auto (processes from 8 workers or 2,000 images of folders "
-        "on, else threads), dask://HOST:PORT or tcp://HOST:PORT (Dask), in Python also any "
-        "concurrent.futures.Executor, a Dask Client or LocalCluster; "
-        'default in Python: thread. A script with processes needs `if __name__ == "__main__":`.',
+        "Where images are counted: thread, process, auto (processes if there are 8 workers or "
+        "2,000 images of folders, else threads), dask://HOST:PORT or tcp://HOST:PORT (Dask); in "
+        "Python also a concurrent.futures.Executor, a Dask Client or a LocalCluster. "
+        'Default in Python: thread. A script with processes needs `if __name__ == "__main__":`.',
         check=_Check(
             _is_executor,
             "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
@@ -211,23 +214,24 @@ class RunKeywords:
         metavar="E",
     )
     out: StrPath | None = keyword(
-        "Folder for the results and for finished images, from which a later call resumes.",
+        "Folder for the results. Finished images are kept there, and a later call continues.",
         check=PATH_CHECK,
         names=("-o", "--out"),
         path=True,
     )
     fresh: bool = keyword("Ignore the results of an earlier run in OUT.", False, is_flag=True)
     resume: bool = keyword(
-        "Keep the maps that are in OUT, and make the missing ones.", False, is_flag=True
+        "Keep the maps that are in OUT, and compute the missing maps.", False, is_flag=True
     )
     groups: Any = keyword(
-        "CSV table of groups of images: their ids, and columns of text or numbers (scene, patient, "
-        "size); in Python also a mapping or a data frame.",
+        "CSV table with a row per image: its id, and columns of text or numbers (scene, patient, "
+        "size) that group the images; in Python also a mapping or a data frame.",
         metavar="FILE.csv",
         path=True,
     )
     group_by: str | None = keyword(
-        "Groups by the ids: a regular expression with named groups, as (?P<scene>.+)_[0-9]+.",
+        "Group images by their ids: a regular expression with named groups, such as "
+        "(?P<scene>.+)_[0-9]+.",
         check=TEXT_CHECK,
         metavar="REGEX",
     )
@@ -238,21 +242,22 @@ class RunKeywords:
         metavar="TEXT",
     )
     scales: str | float | Sequence[float] | None = keyword(
-        "Call the detector at these scales of each picture (.5,1,1.5) and take the mean of its "
-        "maps; also rcf, pidinet, uaed or edter: the scales of their test programs.",
+        "Call the detector on each image at these scales (.5,1,1.5) and average the maps; also "
+        "rcf, pidinet, uaed or edter: the scales of their test programs.",
         metavar="S,S|NAME",
     )
     flip: bool = keyword(
-        "Call the detector on the mirrored picture too, and take the mean.", False, is_flag=True
+        "Also call the detector on the mirrored image, and average the maps.", False, is_flag=True
     )
     resize: str = keyword(
-        "How pictures and maps are resized for --scales.",
+        "How images and maps are resized for --scales.",
         "bilinear",
         _one_of(("bilinear", "cubic")),
         choices=("bilinear", "cubic"),
     )
     progress: Progress | None = keyword(
-        "Called with (done, total, image_id); total is done where the number is not known.",
+        "A function to call with (done, total, image_id) after each image; total is equal to done "
+        "if the number of images is not known.",
         check=_FUNCTION,
     )
 
@@ -275,7 +280,7 @@ class RunKeywords:
 
 
 class _Counting(TypedDict, total=False):
-    """The options of whatever counts images."""
+    """The options of all entry points that count images."""
 
     workers: int | None
     executor: AnyExecutor | None
@@ -287,7 +292,7 @@ class _Counting(TypedDict, total=False):
 
 
 class EveryRunOptions(_Counting, total=False):
-    """The options of every kind of run but that of a detector."""
+    """The options of all runs but that of a detector."""
 
     out: StrPath | None
 
@@ -340,9 +345,12 @@ class DetectorOptions(_Counting, total=False):
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan(RunKeywords):
-    """The description of a run: its keywords, with what is resolved, as protocol and metrics.
+    """The description of a run: its keywords, resolved with a protocol and metrics.
 
-    Raises DataError if the metrics do not go together.
+    Raises
+    ------
+    DataError
+        If metrics and keywords cannot be used together. All reasons are listed.
     """
 
     protocol: Protocol
@@ -353,7 +361,12 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every reason why the keywords do not go together."""
+        """Raise DataError if metrics and keywords cannot be used together.
+
+        Every metric must read the kind of prediction, and the ground truth of the first metric; a
+        field of view needs metrics that can leave pixels out; error classes need a metric that has
+        them.
+        """
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
@@ -386,13 +399,15 @@ class Plan(RunKeywords):
 
     @property
     def on_dask(self) -> bool:
-        """True if a Dask cluster counts the images."""
+        """True if a Dask cluster counts the images: the executor is an address, a Client or a
+        cluster.
+        """
         is_local = self.executor in (None, "thread", "process", "auto")
         return not is_local and not isinstance(self.executor, Executor)
 
     @cached_property
     def by_reading(self) -> tuple[ReadAlike, ...]:
-        """The metrics, grouped by the way in which they read files."""
+        """The metrics in groups that read files alike. Each image is read once per group."""
         return registry.by_reading(self.metrics, self.protocol, self.pred_kind)
 
     @cached_property
@@ -401,9 +416,11 @@ class Plan(RunKeywords):
         return registry.unused(self.metrics, self.protocol)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Raise DataError if the results would lie in a folder that is read, or one is no path.
+        """Raise DataError if `out` lies in a folder that is read, or if one of `folders` is no
+        path.
 
-        Results in such a folder would be read as images by the next run.
+        Results in such a folder would be read as images by the next run. The keys of `folders` are
+        the parameters that errors name.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -421,10 +438,12 @@ class Plan(RunKeywords):
 def stamp_of(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
-    """Return a hash of all that the counts of a run's images depend on, except the images."""
-    versions = []
-    for metric in map(registry.get, metrics):
-        versions.append((metric.name, metric.version))
+    """Return a hash of all that the counts of an image depend on, except the image.
+
+    These are the versions of kernels and metrics, the protocol, the kind of prediction, whether
+    error classes are counted, and the files of metrics of other packages.
+    """
+    versions = [(metric.name, metric.version) for metric in map(registry.get, metrics)]
     parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         parts.append("errors")
@@ -439,10 +458,15 @@ def plan(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Resolve the keywords of a run. The protocol may come from a task or from the first metric.
+    """Resolve the keywords of a run with a protocol and metrics.
 
-    Raises DataError for metrics that are unknown or do not go together and for keywords that a task
-    forbids, and ProtocolError for an unknown preset.
+    - A task gives the protocol and the metric.
+    - Otherwise the default protocol is that of the first metric.
+    - `classes` become an option of all metrics.
+    - The default `pred_kind` is the first that the first metric reads.
+
+    Raises DataError if metrics are unknown or do not go together, or if the task forbids a keyword,
+    and ProtocolError for an unknown preset.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -468,13 +492,16 @@ def plan(
     resolved = registry.settled(resolved)
     registry.check_options(names, resolved)
     fields = attrs.asdict(keywords, recurse=False)
-    fields |= {"protocol": resolved, "metrics": names, "task": task, "multi_scale": multi_scale}
+    fields["protocol"] = resolved
+    fields["metrics"] = names
+    fields["task"] = task
+    fields["multi_scale"] = multi_scale
     fields["out"] = None if keywords.out is None else Path(keywords.out)
     fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
     return Plan(**fields)
 
 
-def planned(
+def plan_call(
     function: str,
     accepted: type[Any],
     options: Mapping[str, Any],
@@ -482,10 +509,13 @@ def planned(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **defaults: object,
 ) -> Plan:
-    """Return the plan of a call of the entry point named `function`.
+    """Check the arguments of a call of an entry point, and return the plan of the run.
 
-    `accepted` is the TypedDict of the keywords that the function takes. `options` are the given
-    keywords. `defaults` are the function's defaults that differ from those of `RunKeywords`.
+    function: name of the entry point, for errors.
+    accepted: TypedDict of the keywords that it takes.
+    options: the keywords of the call.
+    defaults: defaults of keywords, if they differ from those of RunKeywords.
+
     Raises TypeError for an unknown keyword, DataError that lists every wrong value, and the errors
     of `plan`.
     """
@@ -510,7 +540,11 @@ def planned(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the protocol of a task, in which only the preparation of maps may be changed."""
+    """Return the protocol of a run of a task: `protocol`, or by default the preset of the task.
+
+    Raises DataError if the protocol differs from the preset in more than how soft maps are
+    prepared, if other metrics are given, or if images may be skipped.
+    """
     from bsdsbench.protocol.protocol import MAPS, Protocol
 
     preset = Protocol.preset(task.protocol)

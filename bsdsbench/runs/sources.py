@@ -1,4 +1,4 @@
-"""Sources of images: two folders, an iterable of arrays, and the files of a finished run."""
+"""Sources of images: two folders, and the files of a finished run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import hashlib
 import json
 import os
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,22 +16,18 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Prediction, one_channel
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
-from bsdsbench.loaders.annotators import join_annotations, parse_annotation, refuse_last_axis
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.pairing import Layout, Pair, Split, ground_truths, pair
 from bsdsbench.loaders.readers import (
     instances_beside,
-    mask_parts,
     n_placeholder_maps,
     read_prediction,
     read_truth,
     read_valid,
 )
-from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -41,7 +36,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.runs.keywords import TEXT_CHECK, Plan, StrPath, stamp_of
+from bsdsbench.runs.keywords import Plan, StrPath, stamp_of
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.text import show
 
@@ -49,7 +44,10 @@ SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval
 
 
 class Inputs(NamedTuple):
-    """A prediction and its ground truth. The prediction is None if the annotators are scored."""
+    """A prediction and its ground truth.
+
+    The prediction is None if the annotators of the ground truth are scored.
+    """
 
     pred: Prediction | None
     gt: GroundTruth
@@ -65,26 +63,25 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if an image, counted again, does not give the counts of the run.
+    """Raise DataError if an image that was counted again does not give the counts of its run.
 
-    `stored` are the counts of the run, `counted` the new ones.
+    stored, counted: name of a count -> array, as stored in the run and as counted now. Names that
+        only `stored` has are ignored.
     """
-    new_counts = checked_counts(counted)
-    if not all(
-        np.array_equal(stored[name], new_counts[name], equal_nan=True) for name in new_counts
-    ):
-        raise DataError(
-            f"{image_id}: other counts than those of {run.name}; its files or its settings are not "
-            "those of the run"
-        )
+    for name, array in checked_counts(counted).items():
+        if not np.array_equal(stored[name], array, equal_nan=True):
+            raise DataError(
+                f"{image_id}: other counts than those of {run.name}; its files or its settings are "
+                "not those of the run"
+            )
 
 
 @attrs.frozen
 class RunHeader:
     """The facts about a run that are known before its images are counted.
 
-    `places` holds the absolute paths of the provenance's folders. `failed` maps the images for
-    which the detector gave no prediction to the reason.
+    - places: side ("pred", "gt" ...) -> absolute path of a folder of the provenance
+    - failed: id of an image for which the detector gave no prediction -> reason
     """
 
     name: str
@@ -94,12 +91,12 @@ class RunHeader:
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
-        """Return the header with changed fields of the provenance."""
+        """Return a copy of the header with changed fields of the provenance."""
         return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
 
 
 class Item(typing.Protocol):
-    """One image of a run."""
+    """One image of a run: its id, a hash of its inputs, and a way to read them."""
 
     @property
     def image_id(self) -> str:
@@ -107,32 +104,46 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The word that replaces the form of the prediction: "humans", "none" or ""."""
+        """The form to record for the prediction, if there is no prediction file.
+
+        "humans" if annotators are scored, "none" if a missing prediction counts as empty, else "".
+        """
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read the prediction and the ground truth for metrics that read alike."""
+        """Read prediction and ground truth for a group of metrics that read files alike."""
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
-    """Return a hash of an image's files and of the run's `stamp`: all that its counts depend on."""
+    """Return a hash of all that the counts of an image depend on: its files, its id and `stamp`.
+
+    `stamp` is the hash of everything else (`stamp_of`). `read` returns the bytes of a file.
+    """
     text = json.dumps([stamp, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
 
 
 @attrs.frozen(slots=False)
 class FileItem:
-    """An image whose files lie in two folders."""
+    """An image whose files lie in two folders.
+
+    - kind: the kind of the prediction, such as "soft"; "" if the annotators are scored
+    - photo: the original image, or None
+    - instances: instance maps that belong to the ground truth
+    - form: see `Item`
+    - n_maps: the number of empty label maps in place of a missing prediction
+    - valid: the field of view, a mask of the pixels that count; None counts all pixels
+    """
 
     pair: Pair
-    kind: str  # of the prediction; "" if the annotators are scored
+    kind: str
     photo: Path | None = None
-    instances: tuple[Path, ...] = ()  # instance maps that belong to the ground truth
+    instances: tuple[Path, ...] = ()
     form: str = ""
-    n_maps: int = 1  # label maps in place of a missing prediction
-    valid: Path | None = None  # mask of the pixels that are counted: the field of view
+    n_maps: int = 1
+    valid: Path | None = None
 
     @property
     def image_id(self) -> str:
@@ -140,7 +151,7 @@ class FileItem:
         return self.pair.image_id
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the bytes of the image's files."""
+        """Return a hash of the bytes of all files, and of how the prediction is read."""
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         groups = [self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.instances]
         if self.valid is not None:
@@ -152,9 +163,14 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the prediction and the ground truth for metrics that read alike."""
-        (metric, *_), files, readings = alike
-        gt = read_truth(self.pair, metric.gt_kind, protocol, files.instances, readings.gt, read)
+        """Read prediction and ground truth for a group of metrics that read files in the same way.
+
+        The photo and the field of view are added to the ground truth. A missing prediction becomes
+        an empty one. The prediction is None if the annotators are scored.
+        """
+        files, readings = alike.files, alike.readings
+        gt_kind = alike.metrics[0].gt_kind
+        gt = read_truth(self.pair, gt_kind, protocol, files.instances, readings.gt, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
@@ -168,7 +184,7 @@ class FileItem:
 
 
 class PairedFolders(NamedTuple):
-    """The images of two folders, and the ids of those left out as they have no prediction."""
+    """The images of two folders, and the ids of images that are left out without a prediction."""
 
     items: list[FileItem]
     absent: tuple[str, ...]
@@ -179,13 +195,15 @@ def list_items(
 ) -> PairedFolders:
     """Pair the predictions with the ground truth, and return an item for each image.
 
-    `ids` are the images to evaluate, in place of a split file. Raises PairingError if a prediction
-    or a ground truth is missing, unless `plan.missing` allows it.
+    `ids` are the images to evaluate; by default those of the split file, or all. An image without a
+    prediction is an error, has an empty prediction, or is left out, as `plan.missing` says. Raises
+    PairingError that lists all images without a partner.
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
     if plan.on_dask:  # Dask workers have other working directories
-        pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
+        pred_dir = os.path.abspath(pred_dir)
+        gt_dir = os.path.abspath(gt_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
     pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
@@ -195,7 +213,8 @@ def list_items(
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
     reads_photos = any(map(attrgetter("photo"), map(registry.get, plan.metrics)))
-    if reads_photos and (images_dir := plan.images_dir or photos_beside(gt_dir)):
+    images_dir = plan.images_dir or photos_beside(gt_dir)
+    if reads_photos and images_dir:
         photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     n_maps = n_placeholder_maps(pairs) if kind == "labels" else 1
@@ -211,9 +230,10 @@ def _item_of(
     views: Mapping[str, Path],
     n_maps: int = 1,
 ) -> FileItem:
-    """Return the item of an image with its photo, instance maps and field of view, if any.
+    """Return the item of an image.
 
-    `n_maps` label maps stand for a missing prediction.
+    photos, views: id of an image -> its original image, and its field of view. Both may lack
+        images. n_maps: the number of empty label maps in place of a missing prediction.
     """
     instances = map(instances_beside, pair.gt_paths) if alike.files.instances else ()
     return FileItem(
@@ -230,7 +250,11 @@ def _item_of(
 def _pair_files(
     pred_dir: StrPath, gt_dir: StrPath, split: Split, missing: str, kind: str, alike: ReadAlike
 ) -> list[Pair]:
-    """Pair the files of both sides for metrics that read alike. Raises PairingError."""
+    """Pair the files of both sides for a group of metrics that read files in the same way.
+
+    `split` are the ids, or the file of the ids, of the images to pair; `missing` is "error" or
+    "zero" (`loaders.pairing.pair`). Raises PairingError.
+    """
     return pair(
         pred_dir,
         gt_dir,
@@ -244,7 +268,10 @@ def _pair_files(
 
 
 def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Map image ids to their field-of-view files. Raises PairingError if one is missing."""
+    """Return the field-of-view file of each image by id, or {} without a folder.
+
+    Raises PairingError if an image has none.
+    """
     if valid_dir is None:
         return {}
     ids = [p.image_id for p in pairs]
@@ -259,16 +286,17 @@ def folder_header(
 ) -> RunHeader:
     """Return the header of a run over folders. Without `pred` the annotators are scored.
 
-    The header of a shard holds a hash of its ground-truth files, because no shard sees those of the
-    others.
+    The header of a shard holds a hash of the ground-truth files of all shards, by which `merge`
+    recognises the shards of a run.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    present = {side: folder for side, folder in folders.items() if folder is not None}
-    paths = {side: str(Path(folder).resolve()) for side, folder in present.items()}
-    known: dict[str, Any] = {side: show(folder) for side, folder in present.items()}
+    given_folders = {side: folder for side, folder in folders.items() if folder is not None}
+    known: dict[str, Any] = {side: show(folder) for side, folder in given_folders.items()}
     if pred is not None:
-        known |= {"pred_kind": plan.pred_kind, "missing": plan.missing, "task": plan.task}
+        known["pred_kind"] = plan.pred_kind
+        known["missing"] = plan.missing
+        known["task"] = plan.task
         known["split"] = None if plan.split_file is None else show(plan.split_file)
     ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
     provenance = Provenance(
@@ -279,12 +307,13 @@ def folder_header(
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
     name = "human" if pred is None else plan.name or _method_name(pred)
-    places = {side: path for side, path in paths.items() if show(path) == path}
+    paths = {side: str(Path(folder).resolve()) for side, folder in given_folders.items()}
+    places = {side: path for side, path in paths.items() if show(path) == path}  # no escapes
     return RunHeader(name, plan.protocol, provenance, places)
 
 
 def _method_name(pred_dir: StrPath) -> str:
-    """Return the last part of a folder's path that is not the name of a split."""
+    """Return the name of a folder, or of the nearest parent that is not named after a split."""
     parts = list(Path(pred_dir).resolve().parts)
     while len(parts) > 1 and parts[-1].lower() in SPLITS:
         parts.pop()
@@ -292,7 +321,7 @@ def _method_name(pred_dir: StrPath) -> str:
 
 
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:
-    """Return a hash of the ground-truth files of all items."""
+    """Return a hash of the ground-truth and field-of-view files of all items."""
     digest = hashlib.blake2b(digest_size=8)
     for item in items:
         for file in filter(None, (*item.pair.gt_paths, item.valid)):
@@ -306,170 +335,22 @@ def check_truth(
 ) -> None:
     """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
 
-    For a set without a fingerprint only the ids or the number of images are compared.
+    The fingerprint of the ground truth is compared, or the ids and the number of images if the task
+    has no fingerprint.
     """
-    if task.fingerprint is None:
+    expected = task.set
+    if task.fingerprint is not None:
+        truths = folder_fingerprints(gt_dir, protocol, split_file)
+        is_set = set_fingerprint(truths) == task.fingerprint
+        has = "" if is_set else f"is {identify(truths).describe()}"
+    else:
         ids = {p.image_id for p in ground_truths(gt_dir, split_file or task.ids or None)}
         count = len(ids & set(task.ids or ids))
-        if task.images in (None, count):
-            return
-        has, expected = f"{count} images", f"the {task.images} of {task.set}"
-    else:
-        truths = folder_fingerprints(gt_dir, protocol, split_file)
-        if set_fingerprint(truths) == task.fingerprint:
-            return
-        has = f"is {identify(truths).describe()}"
-        expected = task.set
-    raise DataError(f"{show(gt_dir)}: {has}, expected {expected} ({task.name})")
-
-
-# ---- images of arrays ----------------------------------------------------------------------------
-
-
-@attrs.frozen
-class ArrayItem:
-    """An image whose inputs are arrays, or the error that the arrays gave."""
-
-    image_id: str
-    inputs: dict[str, Inputs] | DataError  # by the first metric of each group that reads alike
-    form: str = ""
-
-    def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the arrays."""
-        digest = hashlib.blake2b(digest_size=16)
-        for side in filter(None, chain(*self._sound_inputs().values())):
-            digest.update(repr(side.evidence).encode())
-            for name, value in sorted(side.parts.items()):
-                for array in value if isinstance(value, tuple) else (value,):
-                    if isinstance(array, np.ndarray):
-                        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-                        digest.update(np.ascontiguousarray(array).data)
-        return digest.digest()
-
-    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and the ground truth for metrics that read alike."""
-        return self._sound_inputs()[alike.metrics[0].name]
-
-    def _sound_inputs(self) -> dict[str, Inputs]:
-        """Return the inputs by metric. Raises the DataError of faulty arrays."""
-        if isinstance(self.inputs, DataError):
-            raise self.inputs
-        return self.inputs
-
-
-def named_id(value: object) -> str:
-    """Convert an image id to text. Integers of Python, numpy and torch are accepted.
-
-    Raises DataError for any other value.
-
-    Examples
-    --------
-    >>> named_id("a"), named_id(3), named_id(np.int64(3)), named_id(np.array(3))
-    ('a', '3', '3', '3')
-    """
-    item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
-    plain = item() if item and getattr(value, "ndim", 0) == 0 else value
-    is_int = isinstance(plain, int) and not isinstance(plain, bool)
-    if not (is_int or TEXT_CHECK.accepts(plain)):
-        raise DataError(f"image id {kind_of_value(value)}: expected text, or a whole number")
-    return str(plain)
-
-
-def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Yield an item for each (id, prediction, ground truth) of an iterable, as each is needed.
-
-    Raises DataError for an entry of another form, and for a repeated id.
-    """
-    seen = set()
-    for number, item in enumerate(items, 1):
-        if not (isinstance(item, tuple | list) and len(item) == 3):
-            fault = f"item {number}: {kind_of_value(item)}"
-            raise DataError(f"{fault}, expected (id, prediction, truth)")
-        image_id, pred, truth = item
-        try:
-            image_id = named_id(image_id)
-        except DataError as error:
-            raise DataError(f"item {number}: {error}") from None
-        if image_id in seen:
-            raise DataError(f"{image_id}: this image is already there, expected each once")
-        seen.add(image_id)
-        try:
-            inputs = {}
-            for (metric, *_), _, readings in plan.by_reading:
-                inputs[metric.name] = Inputs(
-                    _prediction_of(image_id, pred, plan.pred_kind, readings),
-                    _truth_of_arrays(image_id, truth, metric.gt_kind, readings.gt, plan.protocol),
-                )
-            yield ArrayItem(image_id, inputs)
-        except DataError as error:
-            yield ArrayItem(image_id, error)
-
-
-def _prediction_of(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Wrap an array in a Prediction. If the ground truth is a mask, binarise a class map. `kind` is
-    the content of the array: "classes", "labels", "depth-map", or else a soft map.
-    """
-    if not isinstance(pred, Prediction):
-        array = one_channel(given_array(pred, "array")) if kind == "classes" else _plane(pred)
-        name = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
-        parts: dict[str, Any] = {name: (array,) if kind == "labels" else array}
-        pred = Prediction(image_id, **parts)
-    is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
-    if readings.gt.kind is Kind.MASK and is_label_map and not pred.evidence.maps:
-        binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
-        mask, evidence = binarised.mask, binarised.evidence
-        pred = Prediction(image_id, pred.path, classes=mask, evidence=evidence)
-    return pred
-
-
-def _truth_of_arrays(
-    image_id: str, truth: object, kind: str, reading: Reading, protocol: Protocol
-) -> GroundTruth:
-    """Wrap arrays in a GroundTruth of a kind. Raises DataError. Labels, also those of a
-    GroundTruth, are binarised if `reading` says that they are a mask.
-    """
-    are_masks = reading.kind is Kind.MASK
-    label = f"{image_id}: ground truth"
-    if isinstance(truth, GroundTruth):
-        if are_masks and "labels" in truth.parts and "mask" not in truth.parts:
-            return truth.replace(labels=None, **mask_parts(truth.labels, reading, image_id, label))
-        return truth
-    if kind == "annotators":
-        regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
-        planes = map(_plane, _annotator_maps(truth))
-        annotations = [parse_annotation(p, reading, label, image_id, regions) for p in planes]
-        return join_annotations(image_id, None, annotations)
-    array = one_channel(given_array(truth, "array")) if kind == "classes" else _plane(truth)
-    if are_masks and array.ndim == 2:
-        parts: dict[str, Any] = mask_parts(array, reading, image_id, label)
-        return GroundTruth(image_id, **parts)
-    if kind == "depth-map":
-        return GroundTruth(image_id, depth=array)
-    if array.ndim == 2:
-        return GroundTruth(image_id, labels=array)
-    return GroundTruth(image_id, class_boundaries=array != 0)
-
-
-def _annotator_maps(truth: object) -> Iterable[object]:
-    """Split an array (H, W) or (A, H, W) into the maps of annotators; a list is returned as it is.
-    Raises DataError for another shape.
-    """
-    if isinstance(truth, list | tuple):
-        return truth
-    array = one_channel(given_array(truth, "array"))
-    if array.ndim not in (2, 3):
-        wrong = f"ground truth: {kind_of_value(truth)}"
-        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-    if array.ndim == 2:
-        return array[None]
-    refuse_last_axis(array)
-    return array
-
-
-def _plane(pred: object) -> NDArray[Any]:
-    """Return a map (H, W), (1, H, W) or (H, W, 1) as (H, W)."""
-    soft = one_channel(given_array(pred, "array"))
-    return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
+        is_set = task.images in (None, count)
+        has = f"{count} images"
+        expected = f"the {task.images} of {task.set}"
+    if not is_set:
+        raise DataError(f"{show(gt_dir)}: {has}, expected {expected} ({task.name})")
 
 
 # ---- the files of a finished run -----------------------------------------------------------------
@@ -477,19 +358,29 @@ def _plane(pred: object) -> NDArray[Any]:
 
 @attrs.frozen(eq=False)
 class Sources:
-    """The files of a run, by image id."""
+    """The files of a finished run.
+
+    - pairs: id of an image -> files of its prediction and ground truth
+    - photos: id -> original image; may lack images
+    - pred_kind: the kind of the predictions, such as "soft"
+    - metric: the metric for which the ground truth is read
+    - views: id -> field of view, a mask of the pixels that count; {} without fields of view
+    """
 
     pairs: dict[str, Pair]
-    photos: dict[str, Path]  # may lack images
+    photos: dict[str, Path]
     pred_kind: str
-    metric: Metric  # the metric for which the ground truth is read
-    views: dict[str, Path]  # masks of the counted pixels
+    metric: Metric
+    views: dict[str, Path]
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read the prediction and the ground truth of an image, as a run does. Raises DataError."""
-        pred, gt = self._item(image_id, protocol).load(self._alike(protocol), protocol, read)
+        """Read the prediction and the ground truth of an image, as a run by `protocol` does.
+
+        Raises DataError if a file cannot be read, or if the run scored annotators.
+        """
+        pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
         return PredictionAndTruth(pred, gt)
@@ -497,11 +388,12 @@ class Sources:
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
     ) -> PredictionAndTruth:
-        """Read an image of a run, and check that its files are still those of the run.
+        """Read an image of a run, and check that its files are still those that were counted.
 
-        They are if their hash is the stored one. Otherwise (changed files, another version of the
-        package, no stored hash) `metric` counts the image again; raises DataError if the counts
-        differ. If `metric` is None, such an image is returned unchecked.
+        - If the hash of the files is the stored one, they are.
+        - Otherwise (the files were changed, or the run was made by another version) `metric` counts
+          the image again, and DataError is raised if the counts differ.
+        - If `metric` is None, the image is returned without a check of its counts.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
@@ -515,20 +407,20 @@ class Sources:
             check_same_counts(run, record.image_id, record.counts[metric.name], counted)
         return inputs
 
-    def _alike(self, protocol: Protocol) -> ReadAlike:
-        """Return how the metric reads files by a protocol."""
+    def _read_alike(self, protocol: Protocol) -> ReadAlike:
+        """Return how files are read for the metric by a protocol."""
         return registry.by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
-        """Return the item of an image, as the run had it."""
+        """Return the item of an image, with the files that the run read."""
         photos = self.photos if self.metric.photo else {}
-        alike = self._alike(protocol)
+        alike = self._read_alike(protocol)
         return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
-        """Read the ground truth of an image alone. Raises DataError."""
+        """Read only the ground truth of an image. Raises DataError if a file cannot be read."""
         item = FileItem(self.pairs[image_id], "", valid=self.views.get(image_id))
-        return item.load(self._alike(protocol), protocol).gt
+        return item.load(self._read_alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
         """Read the photo of an image, or return None if there is none of that shape."""
@@ -546,12 +438,15 @@ def find_sources(
     *,
     metric: str | None = None,
 ) -> Sources:
-    """Find the files that a run was made from, in the given folders or in those of its provenance.
+    """Find the files from which a run was made.
 
-    Only images of the run are listed. An image counted without a prediction (missing="zero") stays
-    without. `images_dir` is by default the folder of the run's photos, or the one beside the ground
-    truth (BSDS). The ground truth is read for `metric`, by default the run's first. Raises
-    DataError if a folder is not known, is gone, or lacks an image of the run.
+    pred_dir, gt_dir: by default the folders in the provenance of the run.
+    images_dir: by default the folder of the run's photos, or that beside the ground truth (BSDS).
+    metric: the metric for which the ground truth is read, by default the first of the run.
+
+    Only images of the run are listed. An image that was counted without a prediction, as an empty
+    map, is listed without one. Raises DataError if a folder is not known, is gone, or lacks an
+    image of the run.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -570,7 +465,7 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Describe the problem with a run's files, with folder names in place of private paths."""
+    """Describe a problem with the files of a run, with folder names in place of private paths."""
     line = str(error.problems[0])
     for folder in filter(None, map(run.place, ("pred", "gt", "photos", "valid"))):
         line = line.replace(show(folder), show(Path(folder).name))

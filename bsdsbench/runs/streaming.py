@@ -35,9 +35,9 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_value
 from bsdsbench.results.provenance import Provenance
+from bsdsbench.runs.arrays import array_items, named_id
 from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
-from bsdsbench.runs.sources import array_items, named_id
 from bsdsbench.scores.counts import ImageRecord
 
 # One lock for all evaluators, so that an evaluator can be pickled. Nothing slow runs under it.

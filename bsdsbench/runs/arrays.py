@@ -1,0 +1,194 @@
+"""Images whose inputs are arrays, for `evaluate_items` and training loops."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.arguments import given_array, kind_of_value
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Prediction, one_channel
+from bsdsbench.io import ReadBytes
+from bsdsbench.loaders.annotators import join_annotations, parse_annotation, refuse_last_axis
+from bsdsbench.loaders.readers import mask_parts
+from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.metrics.registry import ReadAlike
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.keywords import TEXT_CHECK, Plan
+from bsdsbench.runs.sources import Inputs
+
+
+@attrs.frozen
+class ArrayItem:
+    """An image whose inputs are arrays.
+
+    `inputs` has the prediction and the ground truth for each group of metrics that read files in
+    the same way, by the name of the group's first metric; or the error if they cannot be used.
+    """
+
+    image_id: str
+    inputs: dict[str, Inputs] | DataError
+    form: str = ""
+
+    def key(self, read: ReadBytes) -> bytes:
+        """Return a hash of the arrays and their evidence. Raises the error of unusable arrays."""
+        digest = hashlib.blake2b(digest_size=16)
+        for side in filter(None, chain(*self._sound_inputs().values())):
+            digest.update(repr(side.evidence).encode())
+            for name, value in sorted(side.parts.items()):
+                for array in value if isinstance(value, tuple) else (value,):
+                    if isinstance(array, np.ndarray):
+                        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+                        digest.update(np.ascontiguousarray(array).data)
+        return digest.digest()
+
+    def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
+        """Return prediction and ground truth for a group of metrics that read files in the same
+        way.
+
+        Raises the DataError of unusable arrays.
+        """
+        return self._sound_inputs()[alike.metrics[0].name]
+
+    def _sound_inputs(self) -> dict[str, Inputs]:
+        """Return the inputs by metric. Raises the DataError of unusable arrays."""
+        if isinstance(self.inputs, DataError):
+            raise self.inputs
+        return self.inputs
+
+
+def named_id(value: object) -> str:
+    """Convert an image id to text. Integers of Python, numpy and torch are accepted.
+
+    Raises DataError for any other value.
+
+    Examples
+    --------
+    >>> named_id("a"), named_id(3), named_id(np.int64(3)), named_id(np.array(3))
+    ('a', '3', '3', '3')
+    """
+    item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
+    plain = item() if item and getattr(value, "ndim", 0) == 0 else value
+    is_int = isinstance(plain, int) and not isinstance(plain, bool)
+    if not (is_int or TEXT_CHECK.accepts(plain)):
+        raise DataError(f"image id {kind_of_value(value)}: expected text, or a whole number")
+    return str(plain)
+
+
+def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
+    """Lazily yield one item for each (id, prediction, ground truth) of an iterable.
+
+    If the arrays of an image cannot be used, its item holds the DataError. Raises DataError for an
+    entry that is not such a triple, and for a repeated id.
+    """
+    seen = set()
+    for number, item in enumerate(items, 1):
+        if not (isinstance(item, tuple | list) and len(item) == 3):
+            fault = f"item {number}: {kind_of_value(item)}"
+            raise DataError(f"{fault}, expected (id, prediction, truth)")
+        raw_id, pred, truth = item
+        try:
+            image_id = named_id(raw_id)
+        except DataError as error:
+            raise DataError(f"item {number}: {error}") from None
+        if image_id in seen:
+            raise DataError(f"{image_id}: this image is already there, expected each once")
+        seen.add(image_id)
+        try:
+            inputs = {}
+            for alike in plan.by_reading:
+                metric, readings = alike.metrics[0], alike.readings
+                inputs[metric.name] = Inputs(
+                    _wrap_prediction(image_id, pred, plan.pred_kind, readings),
+                    _wrap_truth(image_id, truth, metric.gt_kind, readings.gt, plan.protocol),
+                )
+            yield ArrayItem(image_id, inputs)
+        except DataError as error:
+            yield ArrayItem(image_id, error)
+
+
+def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
+    """Wrap the array of a prediction in a Prediction. A Prediction stays as it is.
+
+    kind: the content of the array: "classes", "labels", "depth-map", else a soft map.
+
+    A class map (H, W), also that of a Prediction, is converted to a mask if the ground truth is
+    read as a mask.
+    """
+    if not isinstance(pred, Prediction):
+        array = one_channel(given_array(pred, "array")) if kind == "classes" else _as_plane(pred)
+        part = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
+        parts: dict[str, Any] = {part: (array,) if kind == "labels" else array}
+        pred = Prediction(image_id, **parts)
+    is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
+    was_binarised = pred.evidence.maps > 0  # read from a file
+    if readings.gt.kind is Kind.MASK and is_label_map and not was_binarised:
+        binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
+        return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
+    return pred
+
+
+def _wrap_truth(
+    image_id: str, truth: object, kind: str, reading: Reading, protocol: Protocol
+) -> GroundTruth:
+    """Wrap the arrays of a ground truth in a GroundTruth.
+
+    - a GroundTruth: as it is, but its labels are converted to a mask if `reading` says so
+    - kind "annotators": maps of annotators, (A, H, W) or a list of (H, W)
+    - a map (H, W) that `reading` says is a mask: the mask
+    - kind "depth-map": a depth map (H, W)
+    - a map (H, W): labels
+    - an array (C, H, W): boundaries by class
+
+    Raises DataError if the arrays cannot be used.
+    """
+    are_masks = reading.kind is Kind.MASK
+    label = f"{image_id}: ground truth"
+    if isinstance(truth, GroundTruth):
+        if are_masks and "labels" in truth.parts and "mask" not in truth.parts:
+            return truth.replace(labels=None, **mask_parts(truth.labels, reading, image_id, label))
+        return truth
+    if kind == "annotators":
+        regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
+        planes = map(_as_plane, _annotator_maps(truth))
+        annotations = [parse_annotation(p, reading, label, image_id, regions) for p in planes]
+        return join_annotations(image_id, None, annotations)
+    array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
+    if are_masks and array.ndim == 2:
+        parts: dict[str, Any] = mask_parts(array, reading, image_id, label)
+        return GroundTruth(image_id, **parts)
+    if kind == "depth-map":
+        return GroundTruth(image_id, depth=array)
+    if array.ndim == 2:
+        return GroundTruth(image_id, labels=array)
+    return GroundTruth(image_id, class_boundaries=array != 0)
+
+
+def _annotator_maps(truth: object) -> Iterable[object]:
+    """Split an array (H, W) or (A, H, W) into the maps of annotators. A list stays as it is.
+
+    Raises DataError for an array of another shape, and for one whose last axis looks like that of
+    the annotators.
+    """
+    if isinstance(truth, list | tuple):
+        return truth
+    array = one_channel(given_array(truth, "array"))
+    if array.ndim not in (2, 3):
+        wrong = f"ground truth: {kind_of_value(truth)}"
+        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+    if array.ndim == 2:
+        return array[None]
+    refuse_last_axis(array)
+    return array
+
+
+def _as_plane(pred: object) -> NDArray[Any]:
+    """Return a map (H, W), (1, H, W) or (H, W, 1) as (H, W). Other shapes stay as they are."""
+    soft = one_channel(given_array(pred, "array"))
+    return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
