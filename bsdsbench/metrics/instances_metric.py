@@ -44,7 +44,7 @@ from bsdsbench.metrics.label_maps import (
     is_stack,
     label_maps,
     name_file_in_errors,
-    numbered,
+    number_components,
     void_of,
 )
 from bsdsbench.metrics.pixel_steps import DrawnSteps
@@ -127,7 +127,9 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     void = np.isin(maps[1], [VOID, *opt.ignore]) if opt.ignore else void_of(maps[1])
     maps = [np.maximum(m if void is None else np.where(void, 0, m), 0) for m in maps]
     if opt.components:
-        maps = [numbered(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)]
+        maps = [
+            number_components(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)
+        ]
     overlaps = _overlaps(*maps)
     one_to_one = _assignment()(overlaps.iou, maximize=True)
     sums = _jaccard_sums(overlaps, one_to_one)

@@ -57,7 +57,10 @@ VOID = int(np.iinfo(np.int64).min)  # value in annotated maps of the pixels that
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the pixels of an annotated map that are VOID or ignored, or None if there are none."""
+    """Return the void pixels of an annotated map as bool of its shape, or None if there are none.
+
+    Void are the values in `ignored` and, in int64 maps, VOID.
+    """
     array = np.asarray(gt)
     marks = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not marks:
@@ -67,9 +70,10 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Check a label map and return it as a 2-D integer array.
+    """Return a label map as integer array (H, W). A bool map becomes uint8.
 
-    Raises DataError if it is none, or has no pixels. `what` names it in the message.
+    `what` names the map in the message. Raises DataError if the array is not two-dimensional, holds
+    no integers, or is empty.
     """
     array = given_array(labels, what)
     if array.dtype.kind == "b":
@@ -83,7 +87,10 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
-    """Check two label maps. Raises DataError if one is none, ShapeError if the shapes differ."""
+    """Return the predicted and the annotated label map as integer arrays (H, W).
+
+    Raises DataError if an array is no label map, ShapeError if the shapes differ.
+    """
     maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
     return maps
@@ -91,21 +98,25 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Add the file to errors raised inside: the ground truth's if the message begins with
-    "ground truth", the prediction's otherwise."""
+    """Return a context in which a DataError gets the name of the file that it is about.
+
+    This is the ground truth's file if the message begins with "ground truth: ", and the
+    prediction's file otherwise. An error that names a file already is raised as it is.
+    """
     try:
         yield
     except DataError as error:
         problem = error.problems[0]
-        side, _, fault = problem.has.partition(": ")
+        side, _, has_without_side = problem.has.partition(": ")
         if problem.file or side in (pred.where, gt.where):
             raise
         where = (gt if side == SIDES[1] else pred).where
-        has = fault if side in SIDES else problem.has
+        has = has_without_side if side in SIDES else problem.has
         raise type(error)(attrs.evolve(problem, file=where, has=has)) from None
 
 
 def _unit_words(options: LabelOptions) -> str:
+    """Return what is compared, for the caption: "3 classes", "instances paired by number" ..."""
     unit = f"{len(options.classes)} classes" if options.classes else "masks"
     if options.unit == "class":
         return unit
@@ -113,7 +124,11 @@ def _unit_words(options: LabelOptions) -> str:
     return f"{unit} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
 
 
-def _divided(options: LabelOptions, _: object, divisor: int) -> None:
+def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
+    """Raise ProtocolError if `divisor` contradicts the options `components`, `unit` or `classes`.
+
+    Components need instances without classes and divisor; instances of classes need a divisor.
+    """
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'
         raise ProtocolError(f"components {options.components}: expected {expected}")
@@ -124,8 +139,9 @@ def _divided(options: LabelOptions, _: object, divisor: int) -> None:
         )
 
 
-def _known_things(options: LabelOptions, _: object, with_instances: Sequence[str] | None) -> None:
-    for name in with_instances or ():
+def _check_things(options: LabelOptions, _: object, named: Sequence[str] | None) -> None:
+    """Raise ProtocolError if a name of the option `things` is no class, or if no label is ignored beside them."""
+    for name in named or ():
         if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"
             raise ProtocolError(f"things {clipped(name)}: expected {expected}")
@@ -143,15 +159,17 @@ COMPONENTS = option(
 )
 
 
-def numbered(mask: Map, components: int, what: str) -> Map:
-    """Number the connected components of a mask, with 4 or 8 neighbours.
+def number_components(mask: Map, neighbours: int, what: str) -> Map:
+    """Number the connected components of a mask (H, W) from 1, with 4 or 8 neighbours.
 
-    A gray mask is binarised at one half, as in all readers. Raises DataError if the map is no mask.
+    Returns int32 (H, W), 0 for pixels off the mask. A gray mask is binarised at one half, as in all
+    readers. Raises DataError if the map is no mask; `what` names it in the message.
     """
     from scipy.ndimage import label
 
-    drawn = binarise(mask, None, what)
-    return np.asarray(label(drawn, None if components == 4 else np.ones((3, 3)))[0])
+    mask = binarise(mask, None, what)
+    structure = None if neighbours == 4 else np.ones((3, 3))
+    return np.asarray(label(mask, structure)[0])
 
 
 @frozen
@@ -184,7 +202,7 @@ class LabelOptions:
         0,
         "Instance maps hold class x divisor + instance; 0: there is one class, and each number "
         "above 0 is an instance.",
-        [whole(0, 2**31 - 1, "a whole number from 0"), _divided],
+        [whole(0, 2**31 - 1, "a whole number from 0"), _check_divisor],
     )
     components: int | None = COMPONENTS
     things: tuple[str, ...] | None = option(
@@ -194,7 +212,7 @@ class LabelOptions:
         "excuses predictions of its class and is ignored in a prediction; for other classes it is "
         "their one region. []: values below `divisor` are instances of class 0. none: such values "
         "are refused.",
-        _known_things,
+        _check_things,
         lambda value: (value,) if isinstance(value, str) else value and tuple(value),
         caption=lambda o: f"{len(o.things)} classes have instances" if o.things else "",
     )
@@ -215,8 +233,11 @@ class LabelOptions:
         return self.classes or ("mask" if self.unit == "class" else "instances",)
 
 
-def _steps(value: object) -> tuple[Any, ...]:
-    """Return two steps; a single number is used for both."""
+def _as_two_steps(value: object) -> tuple[Any, ...]:
+    """Return the row and the column step of an option; a single number is used for both.
+
+    Numbers become floats. Other values are kept, for a check that follows.
+    """
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -229,26 +250,31 @@ SPACING = option(
         POSITIVES,
         accepting(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both"),
     ],
-    _steps,
+    _as_two_steps,
     caption=lambda o: "" if o.spacing == (1, 1) else "spacing {:g} x {:g}".format(*o.spacing),
 )
 
 
 def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
-    """Return both label maps with the same numbering, VOID in the annotated map's void pixels.
+    """Return both maps of an image as label maps (H, W) with the same numbering.
 
-    Raises DataError if the maps cannot have the same numbering, or are no label maps.
+    The annotated map is int64 with VOID at the pixels that `gt.valid` masks out, if there are any.
+    By the options, the maps hold
+
+    - masks whose connected components are numbered here (`components` is set)
+    - numbers of instances (`unit` is not "class")
+    - labels of classes (`classes` are named)
+    - masks, otherwise
+
+    Raises DataError if a map is a stack, labels or numbers were cut to fewer bits, or the two maps
+    cannot have the same numbering.
     """
-    wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
-    known = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
-    gt_map, pred_map = gt.parts[known[0]] if known else gt.labels, pred.classes
-    if pred_map.ndim == 3 and not pred_map.any():  # an empty prediction
-        pred_map = np.full(gt_map.shape[-2:], -1 if opt.classes or opt.divisor else 0)
-    flat = [
-        m[0] if m.ndim == 3 and len(m) == 1 and m.dtype.kind != "f" else m
-        for m in (pred_map, gt_map)
-    ]
-    pred_map, gt_map = flat
+    gt_map = _annotated_map(gt, opt)
+    pred_map = pred.classes
+    if pred_map.ndim == 3 and not pred_map.any():  # a reader's stack without any instance
+        nothing = -1 if opt.classes or opt.divisor else 0
+        pred_map = np.full(gt_map.shape[-2:], nothing)
+    pred_map, gt_map = _unstack(pred_map), _unstack(gt_map)
     if "mask" in gt.parts:
         pred_map = without_void(pred_map, gt.parts.get("valid"))
     _refuse_stack(gt_map, pred_map.shape, SIDES[1])
@@ -258,25 +284,50 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
-        pred_map = numbered(without_void(pred_map, valid), opt.components, SIDES[0])
-        gt_map = numbered(without_void(gt_map, valid), opt.components, SIDES[1])
+        pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
+        gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
     elif opt.unit != "class":
         _refuse_cut_numbers(pred_map, gt_map, opt.unit)
-        for numbers, what in zip((pred_map, gt_map), SIDES, strict=True):
-            _refuse_reused_numbers(numbers, what)
+        _refuse_reused_numbers(pred_map, SIDES[0])
+        _refuse_reused_numbers(gt_map, SIDES[1])
     elif opt.classes:
         refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
         _refuse_cut_numbers(pred_map, gt_map, opt.unit)
-        refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *[0] * (opt.first > 0)})
-    known_map = gt_map if valid is None else np.where(valid, gt_map.astype(np.int64), VOID)
-    return MapPair(pred_map, known_map)
+        no_class = {0} if opt.first > 0 else set()
+        refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
+    if valid is not None:
+        gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
+    return MapPair(pred_map, gt_map)
+
+
+def _annotated_map(gt: GroundTruth, opt: LabelOptions) -> Map:
+    """Return the part of the ground truth that the metric compares.
+
+    Labels come before a mask if there are classes, after it otherwise; boundaries of classes are
+    taken only to be refused as a stack. Raises DataError if there is none of these.
+    """
+    wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
+    for name in (*wanted, "class_boundaries"):
+        if name in gt.parts:
+            return gt.parts[name]
+    return gt.labels  # raises the error
+
+
+def _unstack(maps: Map) -> Map:
+    """Return the only map of a stack (1, H, W) of integers or bool; other arrays are unchanged."""
+    is_single = maps.ndim == 3 and len(maps) == 1 and maps.dtype.kind != "f"
+    return maps[0] if is_single else maps
 
 
 MapOptions = TypeVar("MapOptions", bound=LabelOptions)
 
 
-def as_counted(opt: MapOptions, gt: GroundTruth) -> MapOptions:
-    """Return the options without `ignore` if the reader of a mask has put it into `valid`."""
+def options_for(opt: MapOptions, gt: GroundTruth) -> MapOptions:
+    """Return the options to count an image with.
+
+    Those are `opt`, without `ignore` if the ground truth is a mask whose reader has already turned
+    the ignored values into the part `valid`.
+    """
     is_read = "mask" in gt.parts and not opt.classes and opt.ignored
     return attrs.evolve(opt, ignore=-1) if is_read else opt
 
@@ -290,19 +341,27 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Accept equal shapes, and stacks, which `label_maps` refuses with their axes named."""
+        """Return True for equal shapes, and for stacks of maps.
+
+        `label_maps` refuses stacks with a message that names their axes.
+        """
         return pred.shape == gt.shape or is_stack(pred, gt)
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
-        opt = as_counted(opt, gt)
+        """Return the counts of `counts_of` for the label maps of an image. Errors name the file."""
+        opt = options_for(opt, gt)
         with name_file_in_errors(pred, gt):
-            return self.counts_of(*label_maps(pred, gt, opt), opt)
+            maps = label_maps(pred, gt, opt)
+            return self.counts_of(maps.pred, maps.gt, opt)
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what label maps hold. Void is named for masks alone: maps of classes and instances
-        keep their void labels."""
+        """Return what the files hold: numbered objects, instances, classes or masks.
+
+        Void values are named for masks only, as maps of classes and instances keep their void
+        labels.
+        """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -310,24 +369,33 @@ class LabelMetric(Metric[MapOptions]):
         return FilesRead(Kind.MASK, opt.ignored)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
+        """Return the evidence of one label map (H, W) on the meaning of the labels in its set.
+
+        Numbers of objects give evidence if the options leave open whether components are meant.
+        Labels of classes give evidence in annotated maps. Otherwise there is none.
+        """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
             return number_evidence(labels, void, by_number=opt.unit == "id")
-        known = truth and self.files_read(opt).labels is Kind.CLASSES
-        return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
+        are_classes = truth and self.files_read(opt).labels is Kind.CLASSES
+        return Evidence(label_evidence(labels, opt.labels)) if are_classes else NO_EVIDENCE
 
     def used(self, opt: MapOptions) -> tuple[str, ...]:
-        """Return the fields by which masks are read, none for labels, which have no scale."""
+        """Return the protocol's fields by which masks are read, or () if the maps hold labels."""
         return READ if self.files_read(opt).labels is Kind.MASK else ()
 
     def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
+        """Return the path to the scores of each class."""
         return {name: ("per_class", name) for name in opt.class_names}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Yield (code, problem, remedy) if the maps have no label in common, and for each ignored
-        label that only the prediction has."""
+        """Yield (code, problem, fix) of each sign that the options do not suit the maps.
+
+        "classes": the maps have no label in common. "ignored": a label to ignore is predicted, but
+        not annotated.
+        """
         pred_map, gt_map = label_maps(pred, gt, opt)
         if np.intersect1d(pred_map, gt_map).size == 0:
             remedy = "check the order of the classes and `first`"
@@ -341,77 +409,93 @@ class LabelMetric(Metric[MapOptions]):
 
 
 def is_stack(pred: Prediction, gt: GroundTruth) -> bool:
-    """Tell whether either side is a stack of maps, with one map for each class or instance."""
-    maps = pred.classes, gt.parts.get("class_boundaries", np.zeros((0, 0)))
-    return any(side.ndim == 3 for side in maps)
+    """Return True if a side is a stack (C, H, W), with one map for each class or instance."""
+    return pred.classes.ndim == 3 or "class_boundaries" in gt.parts
 
 
 def _refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
     """Raise DataError if `maps` is a stack, (C, H, W) or (H, W, C), and no label map (H, W).
 
-    `shape` is the other side's; from it the message names the axis of the stack.
+    `what` names the map. `shape` is that of the other map, whose (rows, columns) tell on which axis
+    the classes are.
     """
-    if maps.ndim == 3:
-        axis = -1 if maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:] else 0
-        raise DataError(
-            f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
-            fix=(
-                f"of classes: numpy.argmax(maps, axis={axis})",
-                "of instances: one map with their numbers",
-            ),
-        )
+    if maps.ndim != 3:
+        return
+    is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
+    raise DataError(
+        f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
+        fix=(
+            f"of classes: numpy.argmax(maps, axis={-1 if is_last else 0})",
+            "of instances: one map with their numbers",
+        ),
+    )
 
 
 def refuse_other_numbering(
     pred: Map, gt: Map, labels: Sequence[int], ignored: Collection[float]
 ) -> None:
-    """Raise DataError if the class labels of the two maps are numbered differently.
+    """Raise DataError if the two label maps (H, W) number their classes differently.
 
-    `labels` are the labels of the classes in the options. One side may have their positions
-    instead (train ids), or labels that are one too low or too high.
+    `labels` are the labels of the classes in their order; pixels annotated with `ignored` labels
+    are left out. The other numberings are those of `_numberings`. One of them is taken for sure if
+    it makes over half of the pixels right and over four times as many as the labels as they are,
+    for FEW labels, or for two if all its labels are annotated.
+
+    Maps of which a quarter of the pixels are right, and maps of different shapes, are accepted.
     """
     if pred.shape != gt.shape:
         return
-    known = ~np.isin(gt, list(ignored))
-    n_known = int(known.sum())
-    if 4 * int((pred == gt)[known].sum()) >= n_known:  # enough pixels are right
+    is_known = ~np.isin(gt, list(ignored))
+    n_known = int(is_known.sum())
+    if 4 * int((pred == gt)[is_known].sum()) >= n_known:
         return
-    flat_pred, flat_gt = (np.ascontiguousarray(m[known], np.int64) for m in (pred, gt))
+    flat_pred, flat_gt = (np.ascontiguousarray(m[is_known], np.int64) for m in (pred, gt))
     predicted, annotated, pixels = value_pairs(flat_pred, flat_gt)[0]
-    right = int(pixels[predicted == annotated].sum())
+    n_right = int(pixels[predicted == annotated].sum())
     for renumbered, numbering in _numberings(predicted, np.array(labels)):
         same = renumbered == annotated
         n_agreeing = np.unique(renumbered[same]).size
         agrees = n_agreeing >= FEW or (n_agreeing > 1 and np.isin(renumbered, annotated).all())
-        fits = int(pixels[same].sum())
-        if agrees and 2 * fits > n_known and 4 * right < fits:
+        n_fitting = int(pixels[same].sum())
+        if agrees and 2 * n_fitting > n_known and 4 * n_right < n_fitting:
             raise DataError(
                 f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
                 f"the classes are given, {min(labels)} .. {max(labels)} "
-                f"({100 * fits // n_known} % of the pixels would be right, "
-                f"{100 * right // n_known} % are)",
-                fix=_ways(labels),
+                f"({100 * n_fitting // n_known} % of the pixels would be right, "
+                f"{100 * n_right // n_known} % are)",
+                fix=_renumbering_fixes(labels),
             )
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield the predicted labels converted from each other numbering in use, and its name."""
+    """Yield predicted labels as they would be in each other numbering in use, with its name.
+
+    values (n,): predicted labels.
+    labels (C,): the label of each class.
+
+    If the labels of the classes have gaps, the other numberings are train ids (positions of the
+    classes from 0 or 1) on either side; then, always, labels that are one too high or too low.
+    Values of no class become -1.
+    """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
         order = np.argsort(labels)
+        # The class whose label is the value, if there is one
         place = order[np.minimum(np.searchsorted(labels, values, sorter=order), n - 1)]
         for first in (0, 1):  # train ids, and those of programs that keep 0 for the background
-            train = (values >= first) & (values < first + n)
-            of_train = np.where(train, labels[np.where(train, values - first, 0)], -1)
+            is_train_id = (values >= first) & (values < first + n)
+            label_of = labels[np.where(is_train_id, values - first, 0)]
+            from_train_ids = np.where(is_train_id, label_of, -1)
             ids = f"train ids ({first} .. {first + n - 1})"
-            yield of_train, f"{ids} beside label ids in the truth"
-            to_train = np.where(labels[place] == values, place + first, -1)
-            yield to_train, f"label ids beside {ids} in the truth"
+            yield from_train_ids, f"{ids} beside label ids in the truth"
+            to_train_ids = np.where(labels[place] == values, place + first, -1)
+            yield to_train_ids, f"label ids beside {ids} in the truth"
     yield values - 1, "labels one above those of the truth"
     yield values + 1, "labels one below those of the truth"
 
 
-def _ways(labels: Sequence[int]) -> tuple[Fix, ...]:
+def _renumbering_fixes(labels: Sequence[int]) -> tuple[Fix, ...]:
+    """Return how to give both maps one numbering. Labels with gaps can have train ids too."""
     if max(labels) - min(labels) < len(labels):
         return ("shift the labels of one side",)
     return (
@@ -421,50 +505,54 @@ def _ways(labels: Sequence[int]) -> tuple[Fix, ...]:
 
 
 def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
-    """Raise DataError if one map holds the other map's numbers modulo 256 (or 65536).
+    """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
 
-    Cut numbers of instances are accepted if all of them still differ; classes and ids are not, as
-    the number itself matters.
+    That is, the map has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half
+    of the pixels with such a number agree in the low bits. If `unit` is "instance", cut numbers are
+    accepted if all of them still differ and none became 0; labels of classes and ids are not, as
+    the number itself matters. Maps of different shapes are accepted.
     """
     if pred.shape != gt.shape:
         return
     sides = ((pred, gt, SIDES[0]), (gt, pred, SIDES[1]))
-    for narrow, wide, what in sides:
-        size = 1 << (8 * narrow.dtype.itemsize)
-        if narrow.dtype.kind not in "iu" or size > 1 << 16 or wide.max(initial=0) < size:
+    for narrow, other, what in sides:
+        n_values = 1 << (8 * narrow.dtype.itemsize)
+        if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
-        beyond, rest = wide >= size, wide & (size - 1)
-        ids = np.unique(wide[wide > 0])
-        kept = np.unique(ids & (size - 1))
-        lost = unit != "instance" or kept.size < ids.size or kept[0] == 0
+        is_cut = other >= n_values
+        ids = np.unique(other[other > 0])
+        cut_ids = np.unique(ids & (n_values - 1))
+        some_lost = cut_ids.size < ids.size or cut_ids[0] == 0
         unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
-        if lost and 2 * int((unsigned == rest)[beyond].sum()) > int(beyond.sum()):
+        n_agreeing = int((unsigned == other & (n_values - 1))[is_cut].sum())
+        if (unit != "instance" or some_lost) and 2 * n_agreeing > int(is_cut.sum()):
             raise DataError(
-                f"{what}: {narrow.dtype} with the other side's numbers modulo {size} (up to "
-                f"{wide.max()} there), expected all their bits: save 16 or 32 bits"
+                f"{what}: {narrow.dtype} with the other side's numbers modulo {n_values} (up to "
+                f"{other.max()} there), expected all their bits: save 16 or 32 bits"
             )
 
 
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
-    """Raise DataError if a map uses every number of its type, some for several pieces.
+    """Raise DataError if a map (H, W) uses every number of its type, some for several pieces.
 
-    Such a map had more instances than numbers.
+    The map must have had more instances than numbers. Only unsigned types are checked; `what` names
+    the map in the message.
     """
-    size = 1 << (8 * numbers.dtype.itemsize)
-    if numbers.dtype.kind != "u" or numbers.max(initial=0) != size - 1:
+    largest = (1 << (8 * numbers.dtype.itemsize)) - 1
+    if numbers.dtype.kind != "u" or numbers.max(initial=0) != largest:
         return
-    used = np.unique(numbers[numbers > 0]).size
-    if used == size - 1 and pieces_of(numbers, 8, 0).max() > used:
+    n_used = np.unique(numbers[numbers > 0]).size
+    if n_used == largest and number_pieces(numbers, 8, 0).max() > n_used:
         raise DataError(
-            f"{what}: all {used} numbers of {numbers.dtype} are in use, some for several pieces "
+            f"{what}: all {n_used} numbers of {numbers.dtype} are in use, some for several pieces "
             "(more instances than numbers?), expected one for each instance: save 16 or 32 bits"
         )
 
 
-def pieces_of(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of equal labels from 1; pixels of `background` become 0.
+def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
+    """Number the connected pieces of equal labels (H, W) from 1.
 
-    Pieces are connected by 4 or by 8 `neighbours`.
+    Pieces are connected by 4 or by 8 `neighbours`. Pixels with the label `background` become 0.
     """
     from skimage.measure import label
 

@@ -28,7 +28,12 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
-from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, name_file_in_errors, pieces_of
+from bsdsbench.metrics.label_maps import (
+    NEIGHBOURS,
+    as_label_map,
+    name_file_in_errors,
+    number_pieces,
+)
 from bsdsbench.metrics.region.overlaps import Annotators, OverlapTable, number_regions
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
@@ -167,8 +172,8 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """
     maps = as_label_map(labels)
     if opt.components:
-        maps = pieces_of(maps, opt.components)
-    n_labels, n_pieces = np.unique(maps).size, int(pieces_of(maps, 8).max())
+        maps = number_pieces(maps, opt.components)
+    n_labels, n_pieces = np.unique(maps).size, int(number_pieces(maps, 8).max())
     all_in_use = not opt.components and maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
     most = n_labels * (_REUSED if opt.components == 0 else 1)
     if all_in_use and n_pieces > most:

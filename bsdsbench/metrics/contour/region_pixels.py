@@ -17,7 +17,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.distances import distances, outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_of
-from bsdsbench.metrics.label_maps import LabelOptions, as_counted, label_maps, name_file_in_errors
+from bsdsbench.metrics.label_maps import LabelOptions, label_maps, name_file_in_errors, options_for
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
     MATCHED_PIXEL,
@@ -174,7 +174,7 @@ def region_pixels(
     `opt` says what the maps hold; with `spacing`, the (row, column) step, the largest errors are
     measured. Raises DataError if a map is no such label map, mask or instance map.
     """
-    opt = as_counted(opt, gt)
+    opt = options_for(opt, gt)
     with name_file_in_errors(pred, gt):
         maps = label_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
