@@ -140,7 +140,7 @@ def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
 
 
 def _check_things(options: LabelOptions, _: object, named: Sequence[str] | None) -> None:
-    """Raise ProtocolError if a name of the option `things` is no class, or if no label is ignored beside them."""
+    """Raise ProtocolError if a name in the option `things` is no class, or no label is ignored."""
     for name in named or ():
         if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"

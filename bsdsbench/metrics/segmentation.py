@@ -24,7 +24,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
-from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
+from bsdsbench.metrics.contour.pairs import as_masks, as_pair, find_instances, match_regions
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
@@ -81,9 +81,9 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
                 labels[0] for labels in as_pair(values[:1], values[1:], *numbering)[:2]
             )
     else:
-        regions = instances_of(pred, gt, params)
+        regions = find_instances(pred, gt, params)
         of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
-        matching, pixels = match(regions, params.unit == "id"), regions.pixels
+        matching, pixels = match_regions(regions, params.unit == "id"), regions.pixels
         if not params.classes:  # pixels of no instance are ground, void pixels are not counted
             pixels = np.where(regions.gt.void, 0, pixels)
         ends = np.cumsum([matching.iou.size, matching.excused.size])

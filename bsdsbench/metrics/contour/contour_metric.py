@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
 from bsdsbench.metrics.contour.compared import PIXELS, Compared
 from bsdsbench.metrics.contour.measures import TABLE, davis_radius, iou, label_values
-from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.contour.sequences import (
     OBJECTS,
@@ -82,7 +82,10 @@ _GROUPS = tuple(_MEASURES)
 
 
 def _key_at(name: str, size: float) -> str:
-    """Return the key of a measure at a size, "_" for the dot, as dots separate parts of a key."""
+    """Return the key of a measure at a size, such as "f@0_008".
+
+    "_" stands for the dot of the size, as dots separate the parts of a key.
+    """
     return f"{name}@{size:g}".replace(".", "_")
 
 
@@ -95,7 +98,7 @@ class ContourOptions(LabelOptions):
         "skip",
         "Convention for empty masks, a name in bsdsbench.metrics.contour.CONVENTIONS.",
         one_of(*CONVENTIONS),
-        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty][2]})",
+        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].text})",
     )
     groups: tuple[str, ...] = option(
         _GROUPS[:-1], f"Measures to compute, any of {', '.join(_GROUPS)}.", some_of(*_GROUPS)
@@ -140,17 +143,21 @@ class ContourOptions(LabelOptions):
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Trimap widths in pixels.", POSITIVES)
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """Return key -> (name in `TABLE`, size) of the chosen measures, in the order of the columns
-        of `value_sum`."""
+        """Return the chosen measures, key -> (name in `TABLE`, size), in the order of `value_sum`.
+
+        IoU and Dice are always chosen. A measure with several sizes has one key per size, such as
+        "trimap@3"; a percentile stands in the name, as in "hd95-pooled".
+        """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
-            sizes = getattr(self, sizes_option)
             if group not in self.groups:
                 continue
-            for size in sizes if isinstance(sizes, tuple) else (sizes,):
+            sizes = getattr(self, sizes_option)
+            has_several = isinstance(sizes, tuple)
+            for size in sizes if has_several else (sizes,):
                 for name in names:
-                    sized = name.replace("%", f"{size:g}")
-                    chosen[sized if size is sizes else _key_at(name, size)] = (name, size)
+                    key = _key_at(name, size) if has_several else name.replace("%", f"{size:g}")
+                    chosen[key] = (name, size)
         return chosen
 
 
@@ -195,63 +202,97 @@ _POOLED = (
 
 
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
-    """Count one image: two masks, or two label maps if `params` has classes.
+    """Count one image: two masks (H, W), or two label maps if `params` has classes.
 
     With C classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
 
-    value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
-    value_count : i8 (C, M), number of these pairs
-    areas       : i8 (C, 3), pixels in both masks, in pred, in gt
-    shells      : i8 (C, W, 3), the same for the inner boundaries of Boundary IoU
-    near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
-    outline     : i8 (C, 2), boundary pixels of pred and of gt
-    pairs       : i8 (C, 3), number of masks in both maps, in pred only, in gt only
+    value_sum : float64 (C, M), each measure summed over the pairs of masks for which it is defined
+    value_count : int64 (C, M), number of these pairs
+    areas : int64 (C, 3), pixels in both masks, in pred, in gt
+    shells : int64 (C, W, 3), the same for the inner boundaries of Boundary IoU
+    near : int64 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
+    outline : int64 (C, 2), boundary pixels of pred and of gt
+    pairs : int64 (C, 3), number of masks in both maps, in pred only, in gt only
 
-    Raises DataError if an array is no mask or label map, ShapeError if the shapes differ.
+    For means over sequences there are the counts of `object_counts` too. Raises DataError if an
+    array is no mask or label map, ShapeError if the shapes differ.
     """
     opt = params or ContourOptions()
-    pair, class_of = pair_of(pred, gt, opt)
-    c = Compared(pair, opt.spacing)
-    table = np.stack([label_values(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
+    pair, class_of = pair_masks(pred, gt, opt)
+    compared = Compared(pair, opt.spacing)
+    measures = opt.measures().values()
+    values = [label_values(compared, name, size, opt.empty) for name, size in measures]
+    table = np.stack(values, axis=1)  # (labels, M)
     void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # not even two empty masks
         table[:] = np.nan
+    rows = _count_labels(compared, table, opt)
+    objects: dict[str, F8] = {}
+    if opt.mean == "sequences":
+        ids = _object_numbers(pred, gt, void, opt)
+        both_empty = CONVENTIONS[opt.empty].both_empty
+        absent = [both_empty[TABLE[name].is_distance] for name, _ in measures]
+        objects = object_counts(ids, compared.areas, table, absent)
+    if class_of is not None:
+        rows = {k: _sum_by_class(row, class_of, len(opt.class_names)) for k, row in rows.items()}
+    return Counts(**rows, **objects)
+
+
+def _count_labels(
+    compared: Compared, table: F8, opt: ContourOptions
+) -> dict[str, NDArray[np.generic]]:
+    """Return the counts of `_contour_counts` for each of n labels instead of classes.
+
+    `table` (n, M) holds the measures of each label, NaN if undefined.
+    """
+    n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
-    shells = [c.find("shells", size) for size in widths]
-    radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
-    drawn = c.sites("side", PIXELS) if radii else ()
-    near = [
-        [side.sums(side.distance <= with_tolerance(radius)) for side in drawn] for radius in radii
-    ]
-    has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
-    rows = {
+    bounds = opt.davis_bounds if "davis" in opt.groups else ()
+    shells = [compared.find("shells", width) for width in widths]  # (W, n, 3)
+    sides = compared.sites("side", PIXELS) if bounds else ()
+    near = []  # (R, 2, n)
+    for bound in bounds:
+        radius = with_tolerance(davis_radius(compared.pair.shape, bound))
+        near.append([side.sums(side.distance <= radius) for side in sides])
+    outline = [side.n for side in sides] or np.zeros((2, n), np.int64)  # (2, n)
+    in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
+    return {
         "value_sum": np.nan_to_num(table, posinf=np.inf),
         "value_count": ~np.isnan(table),
-        "areas": c.areas,
-        "shells": np.array(shells, np.int64).reshape(len(shells), pair.n, 3).transpose(1, 0, 2),
-        "near": np.array(near, np.int64).reshape(len(radii), 2, pair.n).transpose(2, 0, 1),
-        "outline": np.array([side.n for side in drawn] or np.zeros((2, pair.n), np.int64)).T,
-        "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
+        "areas": compared.areas,
+        "shells": np.array(shells, np.int64).reshape(len(widths), n, 3).transpose(1, 0, 2),
+        "near": np.array(near, np.int64).reshape(len(bounds), 2, n).transpose(2, 0, 1),
+        "outline": np.array(outline).T,
+        "pairs": np.stack([in_pred & in_gt, in_pred & ~in_gt, ~in_pred & in_gt], axis=1),
     }
-    objects: dict[str, Any] = {}
-    if opt.mean == "sequences":
-        if opt.unit != "id" or opt.classes or opt.divisor:
-            raise DataError(
-                "contour.mean='sequences': expected objects without classes",
-                fix=Setting("contour.unit", "id", "numbered objects"),
-            )
-        counted = ... if void is None else ~void
-        pred_numbers, gt_numbers = (np.asarray(labels)[counted] for labels in (pred, gt))
-        ids = np.union1d(pred_numbers[pred_numbers > 0], gt_numbers[gt_numbers > 0])
-        both_empty = CONVENTIONS[opt.empty][0]
-        absent = [both_empty[TABLE[name].is_distance] for name, _ in opt.measures().values()]
-        objects = object_counts(ids, c.areas, table, absent)
-    if class_of is not None:
-        for name, row in rows.items():  # one row per label becomes one row per class
-            kind = np.float64 if row.dtype.kind == "f" else np.int64
-            rows[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
-            np.add.at(rows[name], class_of, row)
-    return Counts(**rows, **objects)
+
+
+def _object_numbers(
+    pred: ArrayLike, gt: ArrayLike, void: Bool | None, opt: ContourOptions
+) -> NDArray[np.integer[Any]]:
+    """Return the ascending numbers of the objects in either map (H, W), outside void pixels.
+
+    Raises DataError if the options do not compare objects by their number, without classes.
+    """
+    if opt.unit != "id" or opt.classes or opt.divisor:
+        raise DataError(
+            "contour.mean='sequences': expected objects without classes",
+            fix=Setting("contour.unit", "id", "numbered objects"),
+        )
+    counted = ... if void is None else ~void
+    pred_numbers, gt_numbers = (np.asarray(labels)[counted] for labels in (pred, gt))
+    return np.union1d(pred_numbers[pred_numbers > 0], gt_numbers[gt_numbers > 0])
+
+
+def _sum_by_class(row: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
+    """Sum counts (labels, ...) over the labels of each class, (classes, ...).
+
+    `class_of` (labels,) is the class of each label. Integers and bool become int64.
+    """
+    dtype = np.float64 if row.dtype.kind == "f" else np.int64
+    sums: NDArray[np.generic] = np.zeros((n_classes, *row.shape[1:]), dtype)
+    np.add.at(sums, class_of, row)
+    return sums
 
 
 class ContourMetric(LabelMetric[ContourOptions]):
@@ -285,42 +326,65 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
+        """Return what the files hold; images are frames of sequences if `opt.mean` says so."""
         return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
+        """Return the counts of `_contour_counts` and, for means over sequences, the frame's id."""
         counts = super().count(pred, gt, protocol, opt)
-        return Counts(**counts, **(frame_counts(gt.image_id) if opt.mean == "sequences" else {}))
+        frame = frame_counts(gt.image_id) if opt.mean == "sequences" else {}
+        return Counts(**counts, **frame)
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> DrawnSteps:
+        """Return the right, false and missed pixels, with the largest error of distances."""
         spacing = opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
         return region_pixels(pred, gt, opt, spacing).steps()
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
+        """Yield the scores of single images; frames keep the objects of their sequence."""
         return super().image_scores(by_sequence(stack), protocol)
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
+        """Return no warning. Raises DataError if `mean` is "sequences" and the frames form none."""
         if opt.mean == "sequences":
             check_sequences(ids, by_sequence(stack), opt.skip_ends)
         return []
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
-        """Return one column of each kind, or None (all columns) if the user chose `groups`."""
+        """Return the keys of one column of each kind, or None (all columns) if `groups` is set."""
         if opt.groups != _GROUPS[:-1]:
             return None
-        first = _key_at("biou", opt.boundary_sizes[0]), f"hd{opt.percent:g}-pooled", "assd-pooled"
-        return ("dice", "iou", *first, _key_at("nsd-area", opt.tolerances[0]), "n_images")
+        return (
+            "dice",
+            "iou",
+            _key_at("biou", opt.boundary_sizes[0]),
+            f"hd{opt.percent:g}-pooled",
+            "assd-pooled",
+            _key_at("nsd-area", opt.tolerances[0]),
+            "n_images",
+        )
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> ScoreTree:
-        """Return the means over classes, `pooled`, `pairs`, `over` and, of several classes,
-        `per_class`; each value is an array with one number per row of `weights`."""
+        """Return the scores of S weighted data sets; every value is (S,).
+
+        the keys of `opt.measures()` : means over the classes of each class's mean
+        over : measure -> unit ("pairs", "classes") -> how many values a mean includes, and of how
+            many
+        pooled : IoU, Dice, Boundary IoU and F of the pixels of all images together, mean over
+            classes
+        pairs : number of masks in both maps, in the prediction only, in the ground truth only
+        per_class : class -> all of these for the class; only if there are several classes
+
+        Means over sequences replace the means over classes, see `_sequence_scores`.
+        """
         stack = by_sequence(stack)
         per_image = {name: values for name, values in stack.items() if name not in TRACKS}
         total = {name: weighted_sum(weights, values) for name, values in per_image.items()}
@@ -332,9 +396,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         n_compared = np.maximum(n_compared[:, :, None], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_compared.sum(axis=1))
-        pooled = _pooled_scores(total, opt)
         if "tracks" in stack:
-            scores |= _of_sequences(sequence_means(stack, weights, opt.skip_ends), keys, opt)
+            scores |= _sequence_scores(sequence_means(stack, weights, opt.skip_ends), keys, opt)
+        pooled = _pooled_scores(total, opt)  # (S, C) each
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         sides = ("both", "pred_only", "gt_only")
         scores["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
@@ -353,7 +417,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return scores
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
-        """Describe what was compared, what empty masks gave, and the order of the means."""
+        """Describe the options, and in which order means are taken."""
         unit = "images" if opt.unit == "class" else "instances"
         if opt.mean == "sequences":
             ends = ", without the first and the last" if opt.skip_ends else ""
@@ -365,12 +429,19 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
 
 def _coverage(unit: str, keys: Sequence[str], n_defined: F8, n_all: F8) -> Over:
-    """Return of how many units each measure is defined, from (S, M) numbers."""
+    """Build the entry "over" of M measures: of how many units each is defined.
+
+    `n_defined` and `n_all` are (S, M), in the order of `keys`; `unit` names what is counted, such
+    as "classes".
+    """
     return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
 
 
 def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:
-    """Return the (S, M) values by measure, and `over`: of how many pairs each is defined."""
+    """Return the values of each measure, key -> (S,), and `over`: of how many pairs it is defined.
+
+    `values`, `n_defined` and `n_all` are (S, M), in the order of `keys`.
+    """
     scores: dict[str, Any] = dict(zip(keys, values.T, strict=True))
     return {**scores, "over": _coverage("pairs", keys, n_defined, n_all)}
 
@@ -378,7 +449,8 @@ def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
 
-    Each score is (S, C), NaN if a class has no pixels.
+    `total` holds the counts of `_contour_counts`, summed over images, with a first axis of S data
+    sets. Returns key -> float64 (S, C), NaN if a class has no pixels.
     """
     areas, outline = total["areas"], total["outline"]  # (S, C, 3), (S, C, 2)
     boundary_iou = iou(total["shells"], divide=defined_ratio)  # (S, C, W)
@@ -395,15 +467,23 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     return pooled
 
 
-def _of_sequences(means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions) -> ScoreTree:
-    """Return the scores of sequences: means of all measures, and recall and decay of J and F."""
+def _sequence_scores(
+    means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
+) -> ScoreTree:
+    """Return the scores of sequences, (S,) each.
+
+    `means` holds `mean`, `recall` and `decay` (S, M) of `sequence_means`, in the order of `keys`,
+    and `objects` (S,). The scores are the mean of every measure; recall and decay of J (IoU) and,
+    if it is chosen, of F at the first of `davis_bounds`, with `jf`, the mean of J and F; and the
+    number of objects. `over` is empty.
+    """
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}
-    sides = {"iou": "iou"}
+    key_of = {"iou": "iou"}
     if "davis" in opt.groups:
-        sides["f"] = _key_at("f", opt.davis_bounds[0])
-        scores["jf"] = (scores["iou"] + scores[sides["f"]]) / 2
-    for name, key in sides.items():
+        key_of["f"] = _key_at("f", opt.davis_bounds[0])
+        scores["jf"] = (scores["iou"] + scores[key_of["f"]]) / 2
+    for name, key in key_of.items():
         for form in ("recall", "decay"):
             scores[f"{name}_{form}"] = means[form][:, keys.index(key)]
     return scores

@@ -222,10 +222,8 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     is_empty = (n_pred == 0) | (n_gt == 0)
     if not is_empty.any():
         return values
-    convention = CONVENTIONS[empty]
-    both_empty, one_empty, _ = convention
-    # Overlap or distance
-    for_both, for_one = both_empty[definition.is_distance], one_empty[definition.is_distance]
+    convention, kind = CONVENTIONS[empty], int(definition.is_distance)  # (overlap, distance)
+    for_both, for_one = convention.both_empty[kind], convention.one_empty[kind]
     if for_one is None:
         for_one = compared.pair.diagonal(compared.spacing)
     values = np.where(is_empty, for_one, values)

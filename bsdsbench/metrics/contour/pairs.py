@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,10 +35,12 @@ MATCH_IOU = 0.5  # regions with a larger IoU have at most one such partner
 
 
 class LabelPair(NamedTuple):
-    """Two label maps (H, W) with the labels 0 .. n - 1, and -1 for none; int32, or int8 for masks.
+    """Two label maps with the labels 0 .. n - 1, and -1 for none.
 
-    A pair of masks has n = 1, and may be cropped to the bounding box of both masks plus one pixel;
-    `shape` is the shape of the image.
+    pred, gt : int32 (H, W). A pair of masks (n = 1) is int8, and may be cropped to the bounding box
+        of both masks plus one pixel
+    n : number of labels
+    shape : rows and columns of the image
     """
 
     pred: Labels
@@ -47,23 +49,38 @@ class LabelPair(NamedTuple):
     shape: tuple[int, ...]
 
     def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
-        """Return the length of the image's diagonal for pixels of this (row, column) spacing."""
+        """Return the length of the image's diagonal for pixels of this (row, column) step."""
         return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
 
 
 NAN, INF = math.nan, math.inf
-# name -> ((overlap, distance) if both masks are empty, (overlap, distance) if one is, description).
-# NaN is not counted; a distance of None is the diagonal of the image.
-CONVENTIONS: dict[str, tuple[Any, Any, str]] = {
-    "skip": ((NAN, NAN), (0, NAN), "both empty: not counted; one: overlap 0, no distance"),
-    "inf": ((NAN, NAN), (0, INF), "both empty: not counted; one: overlap 0, distance inf"),
-    "perfect": ((1, 0), (0, NAN), "both empty: perfect; one: overlap 0, no distance"),
-    "diagonal": (
-        (1, 0),
-        (0, None),
-        "both empty: perfect; one: overlap 0, distance the image diagonal",
+
+
+class _Convention(NamedTuple):
+    """The values of empty masks, as pairs (overlap, distance). NaN is not counted.
+
+    both_empty : the values if both masks are empty
+    one_empty : the values if one mask is; a distance of None is the diagonal of the image
+    text : a description for captions
+    """
+
+    both_empty: tuple[float, float]
+    one_empty: tuple[float, float | None]
+    text: str
+
+
+CONVENTIONS = {
+    "skip": _Convention(
+        (NAN, NAN), (0, NAN), "both empty: not counted; one: overlap 0, no distance"
     ),
-    "zero": ((0, NAN), (0, NAN), "both or one empty: overlap 0, no distance"),
+    "inf": _Convention(
+        (NAN, NAN), (0, INF), "both empty: not counted; one: overlap 0, distance inf"
+    ),
+    "perfect": _Convention((1, 0), (0, NAN), "both empty: perfect; one: overlap 0, no distance"),
+    "diagonal": _Convention(
+        (1, 0), (0, None), "both empty: perfect; one: overlap 0, distance the image diagonal"
+    ),
+    "zero": _Convention((0, NAN), (0, NAN), "both or one empty: overlap 0, no distance"),
 }
 
 
@@ -74,100 +91,129 @@ def as_pair(
     ignored: Sequence[float] = (),
     first: int = 0,
 ) -> LabelPair:
-    """Check two masks (`classes` is None), or two label maps, and number their labels from 0.
+    """Check two masks or two label maps (H, W), and number their labels from 0.
 
-    The labels of maps are `first` .. `first` + classes - 1; 0 means no label if `first` is larger.
-    Raises DataError if an array is no such map, ShapeError if the shapes differ.
+    classes: number of labels, `first` .. `first` + classes - 1, or None for masks. The label 0
+        means no label if `first` is larger.
+    ignored: labels of void pixels of the ground truth, which are cleared in both maps. They mean no
+        label in a prediction.
+
+    Raises DataError if an array is no such map or has another label, ShapeError if the shapes
+    differ.
     """
     if classes is None:
-        masks = as_masks(pred, gt, ignored)
-        box: tuple[slice, ...] = ()
-        if masks[0].size > _SMALL:  # crop to the bounding box of both masks plus one pixel
-            either = masks[0] | masks[1]
-            covered = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
-            box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(1) for i in covered)
-        pred_labels, gt_labels = (np.subtract(m[box].view(np.int8), 1, order="C") for m in masks)
-        return LabelPair(pred_labels, gt_labels, 1, masks[0].shape)
-    maps, end = as_label_maps(pred, gt), first + classes
-    nothing: dict[float, str] = {0: ""} if first else {}
-    nothing |= dict.fromkeys(ignored, " (ignored)")
+        return _pair_of_masks(as_masks(pred, gt, ignored))
+    pred_map, gt_map = as_label_maps(pred, gt)
+    without_label: dict[float, str] = {0: ""} if first else {}  # value -> remark for the message
+    without_label |= dict.fromkeys(ignored, " (ignored)")
     renumbered = []
-    for labels, what in zip(maps, SIDES, strict=True):
-        none = np.isin(labels, list(nothing))
-        none |= False if labels.dtype != np.int64 else labels == VOID
+    for labels, what in ((pred_map, SIDES[0]), (gt_map, SIDES[1])):
+        is_none = np.isin(labels, list(without_label))
+        if labels.dtype == np.int64:
+            is_none |= labels == VOID
         if what == SIDES[0] and labels.max() < 0:  # an empty prediction
-            none = labels == -1
-        wrong = ~none & ((labels < first) | (labels >= end))
-        if wrong.any():
-            also = "".join(f", or {label}{words}" for label, words in nothing.items())
+            is_none = labels == -1
+        is_wrong = ~is_none & ((labels < first) | (labels >= first + classes))
+        if is_wrong.any():
+            also = "".join(f", or {label}{remark}" for label, remark in without_label.items())
             raise DataError(
-                f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
+                f"{what}: label {labels[is_wrong][0]}, expected {first} .. "
+                f"{first + classes - 1}{also}"
             )
         from_zero = np.ascontiguousarray(labels, np.int32) - np.int32(first)
-        from_zero[none] = -1
+        from_zero[is_none] = -1
         renumbered.append(from_zero)
-    void = void_of(maps[1], ignored)
+    void = void_of(gt_map, ignored)
     if void is not None:
         renumbered[0][void] = -1
-    return LabelPair(renumbered[0], renumbered[1], classes, maps[0].shape)
+    return LabelPair(renumbered[0], renumbered[1], classes, pred_map.shape)
+
+
+def _pair_of_masks(masks: MapPair) -> LabelPair:
+    """Convert two bool masks (H, W) to label maps of one label, int8.
+
+    Maps of more than _SMALL pixels are cropped to the bounding box of both masks plus one pixel, or
+    to one pixel if both masks are empty.
+    """
+    box: tuple[slice, ...] = ()
+    if masks.pred.size > _SMALL:
+        either = masks.pred | masks.gt
+        covered = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]  # rows, columns
+        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(1) for i in covered)
+    pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
+    return LabelPair(pred, gt, 1, masks.pred.shape)
 
 
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
-    """Check two masks and clear void pixels in both.
+    """Check two masks (H, W), and return them as bool with void pixels cleared in both.
 
-    Raises DataError if an array is no mask, ShapeError if the shapes differ.
+    Void are the pixels of `gt` with a value in `ignored`. Raises DataError if an array is no mask
+    of two values or has no pixels, ShapeError if the shapes differ.
     """
-    masks, void = [], void_of(gt, ignored)
-    gt = gt if void is None else np.where(void, 0, gt)
-    for given, what in zip((pred, gt), SIDES, strict=True):
-        array = np.asarray(given)
-        if array.dtype.kind in "iu" and not is_binary(array):
-            labels = np.unique(as_label_map(array, what)).tolist()
-            if len(labels) > 2:
-                raise DataError(
-                    f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
-                    "mask of 0 and 1: name the classes",
-                    fix=(
-                        Setting("contour.classes", "one,two,three", "in the order of their labels"),
-                        Setting("contour.first", 1, "where 0 is none"),
-                    ),
-                )
-        masks.append(binary_map(array, what))
+    void = void_of(gt, ignored)
+    gt_without_void = gt if void is None else np.where(void, 0, gt)
+    masks = [_as_mask(pred, SIDES[0]), _as_mask(gt_without_void, SIDES[1])]
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels need one
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
     return MapPair(masks[0] if void is None else masks[0] & ~void, masks[1])
 
 
+def _as_mask(values: ArrayLike, what: str) -> Bool:
+    """Convert a mask (H, W) of two values to bool; `what` names it in errors.
+
+    Raises DataError if the array is no mask. A label map of more than two labels is refused with
+    the options that name classes.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and not is_binary(array):
+        labels = np.unique(as_label_map(array, what)).tolist()
+        if len(labels) > 2:
+            raise DataError(
+                f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
+                "mask of 0 and 1: name the classes",
+                fix=(
+                    Setting("contour.classes", "one,two,three", "in the order of their labels"),
+                    Setting("contour.first", 1, "where 0 is none"),
+                ),
+            )
+    return binary_map(array, what)
+
+
 class ClassedPair(NamedTuple):
-    """Two label maps, and the class of each label, (n,), or None if label k is class k."""
+    """Two label maps, and the class of each label, int64 (n,), or None if label k is class k."""
 
     pair: LabelPair
     class_of: I8 | None
 
 
-def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
-    """Convert two maps to the masks to compare: those of classes, or of paired instances.
+def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
+    """Convert two maps (H, W) to the pairs of masks to compare, as label maps.
 
-    Raises DataError if an array is not such a map as the options say, ShapeError if the shapes
+    A label stands for the two masks of a class, or for a pair of instances: by `opt.unit`, those
+    with the same number ("id"), or those matched by overlap ("instance"). An unmatched instance has
+    a label that only its map uses. Instances that lie on void only are left out.
+
+    Raises DataError if an array is no such map as the options say, ShapeError if the shapes
     differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
         return ClassedPair(pair, None)
-    instances = instances_of(pred, gt, opt)
+    instances = find_instances(pred, gt, opt)
     if opt.unit == "id":
         both = np.union1d(instances.pred.ids, instances.gt.ids)
-        pred_new, gt_new = (np.searchsorted(both, side.ids) for side in instances[:2])
+        pred_new = np.searchsorted(both, instances.pred.ids)
+        gt_new = np.searchsorted(both, instances.gt.ids)
         class_of = _class_of_value(both, opt)
     else:
-        pred_new, gt_new, class_of = match(instances)[:3]
-    # An instance that lies on void only is no mask.
-    kept = np.zeros(class_of.size, bool)
+        matching = match_regions(instances)
+        pred_new, gt_new, class_of = matching.pred_new, matching.gt_new, matching.class_of
+    has_pixels = np.zeros(class_of.size, bool)
     for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
-        kept[new[side.cells[side.cells >= 0]]] = True
-    place, class_of = np.cumsum(kept) - 1, class_of[kept]
-    # Renumber the regions, cell by cell; -1 stays -1.
+        has_pixels[new[side.cells[side.cells >= 0]]] = True
+    place, class_of = np.cumsum(has_pixels) - 1, class_of[has_pixels]
+    # Renumber the regions, cell by cell; -1, which is none, indexes the -1 at the end
     sides = ((instances.pred, place[pred_new]), (instances.gt, place[gt_new]))
     labels = [np.append(new, -1).astype(np.int32)[old.cells][instances.cell] for old, new in sides]
     pair = LabelPair(labels[0], labels[1], class_of.size, instances.cell.shape)
@@ -177,8 +223,10 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
 class Regions(NamedTuple):
     """The regions of one map, numbered 0, 1, .. in ascending order of their values in the file.
 
-    ids, class_of : i8 (regions,), value and class of each region
-    cells : i8 (cells,), the region of each cell, or -1
+    A cell is a pair of values (pred, gt) that occurs at a pixel, see `Instances`.
+
+    ids, class_of : int64 (regions,), value and class of each region
+    cells : int64 (cells,), the region of each cell, or -1
     void : bool (cells,), cells that are ignored
     """
 
@@ -189,12 +237,13 @@ class Regions(NamedTuple):
 
 
 class Instances(NamedTuple):
-    """The regions of both maps. A cell is a pair of values (pred, gt) that occurs.
+    """The regions of both maps. A cell is a pair of values (pred, gt) that occurs at a pixel.
 
-    pixels : i8 (cells,), pixels of each cell
+    pixels : int64 (cells,), pixels of each cell
     cell : int32 (H, W), the cell of each pixel
-    on_crowd : i8 (predicted regions,), pixels on any crowd, which stay in the union of a pair
-    excused : f8 (predicted regions,), share of pixels on void or on the crowd of the region's class
+    on_crowd : int64 (predicted regions,), pixels on any crowd, which stay in the union of a pair
+    excused : float64 (predicted regions,), share of pixels on void or on the crowd of the region's
+        class
 
     Ignored pixels are void, except for the last numbers of the ignored label: for C classes, the
     number divisor - 1 - k is the crowd of class k (from 0) if k < C, and a crowd that excuses no
@@ -209,39 +258,45 @@ class Instances(NamedTuple):
     excused: F8
 
 
-def instances_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances:
-    """Find the regions of two instance maps, and how they overlap.
+def find_instances(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances:
+    """Find the regions of two instance maps (H, W), and how they overlap.
 
-    Raises DataError if an array is not such a map as the options say, ShapeError if the shapes
+    Raises DataError if an array is no such map as the options say, ShapeError if the shapes
     differ.
     """
     maps = as_label_maps(pred, gt)
-    pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
-    pixels = pairs[2]
-    pairs = _numbered(pairs[:2], opt) if opt.things else pairs[:2]
-    pred_regions, gt_regions = (
-        _regions(values, opt, side) for values, side in zip(pairs, SIDES, strict=True)
-    )
+    cells, cell_of_pixel = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
+    values, pixels = cells[:2], cells[2]  # (2, cells): value in pred, value in gt
+    if opt.things:
+        values = _number_bare_labels(values, opt)
+    pred_regions = _number_regions(values[0], opt, SIDES[0])
+    gt_regions = _number_regions(values[1], opt, SIDES[1])
     # The number of an ignored label, counted from the last one, is the class of a crowd.
-    crowd_class = opt.divisor - 1 - pairs[1] % max(opt.divisor, 1)
-    has_number = gt_regions.void & (pairs[1] != VOID)
+    crowd_class = opt.divisor - 1 - values[1] % max(opt.divisor, 1)
+    has_number = gt_regions.void & (values[1] != VOID)
     is_crowd = has_number & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
-    is_own_crowd = is_crowd & (crowd_class == _class_of_value(pairs[0], opt))
+    is_own_crowd = is_crowd & (crowd_class == _class_of_value(values[0], opt))
     is_excused = (gt_regions.void & ~is_crowd) | is_own_crowd
     n_pixels, on_crowd, n_excused = (
-        _sums(np.where(cells, pred_regions.cells, -1), pixels, pred_regions.ids.size)
+        _sum_by_region(np.where(cells, pred_regions.cells, -1), pixels, pred_regions.ids.size)
         for cells in (True, is_crowd, is_excused)
     )
     pred_regions.cells[gt_regions.void] = -1
-    cell = cell.reshape(maps[0].shape)
-    excused = ratio(n_excused, n_pixels)
-    return Instances(pred_regions, gt_regions, pixels, cell, on_crowd, excused)
+    return Instances(
+        pred=pred_regions,
+        gt=gt_regions,
+        pixels=pixels,
+        cell=cell_of_pixel.reshape(maps[0].shape),
+        on_crowd=on_crowd,
+        excused=ratio(n_excused, n_pixels),
+    )
 
 
-def _numbered(values: I8, opt: LabelOptions) -> I8:
-    """Give labels without an instance number a value: the first instance of the class.
+def _number_bare_labels(values: I8, opt: LabelOptions) -> I8:
+    """Replace labels of classes (values below the divisor) by values class x divisor + number.
 
-    For a class in `opt.things` the value is that of the crowd of the class.
+    A class in `opt.things` gets the value of its crowd, which `Instances` describes; every other
+    class gets the number 0, its one region. All other values stay.
     """
     is_label = (values >= 0) & (values < opt.divisor)
     countable = [opt.classes.index(name) for name in opt.things or ()]
@@ -251,40 +306,29 @@ def _numbered(values: I8, opt: LabelOptions) -> I8:
 
 
 def _class_of_value(values: I8, opt: LabelOptions) -> I8:
-    """Return the class, from 0, of values in the files."""
+    """Return the class, from 0, of each value of a file, or 0 for all if there is no divisor."""
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
-def _sums(number: I8, pixels: I8, n: int) -> I8:
-    """Sum the pixels of cells over n regions; `number` is the region of each cell, or -1."""
-    inside = number >= 0
-    return np.bincount(number[inside], pixels[inside], n).astype(np.int64)
+def _sum_by_region(region: I8, pixels: I8, n: int) -> I8:
+    """Sum the `pixels` of cells over n regions, int64 (n,).
 
-
-def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
-    """Number the regions of one map; `values` are the values of its cells.
-
-    Raises DataError if a value belongs to no class. `what` names the map in the message.
+    `region` and `pixels` have one entry per cell; cells with the region -1 are left out.
     """
-    last = opt.first + max(len(opt.classes), 1) - 1
+    inside = region >= 0
+    return np.bincount(region[inside], pixels[inside], n).astype(np.int64)
+
+
+def _number_regions(values: I8, opt: LabelOptions, what: str) -> Regions:
+    """Number the regions of one map, whose cells have these values (cells,).
+
+    `what`, an entry of SIDES, names the map in messages. Void are ignored classes if there is a
+    divisor, else ignored numbers of the ground truth, and VOID. No region are void, 0 or less, and
+    with a divisor the class 0 if classes begin later. Raises DataError if a value belongs to no
+    class.
+    """
     if opt.divisor:
-        classes = values // opt.divisor
-        void = (values == VOID) | np.isin(classes, opt.ignored)
-        nothing = void | ((classes == 0) & (opt.first > 0))
-        alone = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
-        if opt.things is None and alone.any():
-            raise DataError(
-                f"{what}: value {values[alone][0]}, expected class x {opt.divisor} + number (a "
-                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
-                "have instances; instances of a class 0: things=[])"
-            )
-        if what == SIDES[0] and values.max() < 0:  # an empty prediction
-            nothing = values == -1
-        wrong = ~nothing & ((classes < opt.first) | (classes > last))
-        if wrong.any():
-            value = int(values[wrong][0])
-            fault = f"value {value} is class {value // opt.divisor}"
-            raise DataError(f"{what}: {fault}, expected {opt.first} .. {last}")
+        void, is_none = _read_class_values(values, opt, what)
     else:
         if values[values != VOID].min(initial=0) < -1:
             raise DataError(
@@ -293,11 +337,45 @@ def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
             )
         ignored = opt.ignored if what == SIDES[1] else ()
         void = (values == VOID) | np.isin(values, ignored)
-        nothing = void | (values <= 0)
-    ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
-    negative = int((ids < 0).sum())
-    ids = ids[negative:]
-    return Regions(ids, _class_of_value(ids, opt), number - negative, void)
+        is_none = void | (values <= 0)
+    ids, number = np.unique(np.where(is_none, -1, values), return_inverse=True)
+    n_negative = int((ids < 0).sum())  # 1 if there is a cell without region, else 0
+    ids = ids[n_negative:]
+    return Regions(ids, _class_of_value(ids, opt), number - n_negative, void)
+
+
+class _ValueKinds(NamedTuple):
+    """Which values (cells,) are void, and which belong to no region; bool each."""
+
+    void: Bool
+    is_none: Bool
+
+
+def _read_class_values(values: I8, opt: LabelOptions, what: str) -> _ValueKinds:
+    """Sort out the values class x divisor + number that are void or belong to no region.
+
+    Raises DataError for a value of no class, and for a class without number if `opt.things` does
+    not say what this means. `what` names the map in messages.
+    """
+    last = opt.first + max(len(opt.classes), 1) - 1
+    classes = values // opt.divisor
+    void = (values == VOID) | np.isin(classes, opt.ignored)
+    is_none = void | ((classes == 0) & (opt.first > 0))
+    is_bare = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
+    if opt.things is None and is_bare.any():
+        raise DataError(
+            f"{what}: value {values[is_bare][0]}, expected class x {opt.divisor} + number (a "
+            "class alone, or a group, as in Cityscapes: things='...' names the classes that "
+            "have instances; instances of a class 0: things=[])"
+        )
+    if what == SIDES[0] and values.max() < 0:  # an empty prediction
+        is_none = values == -1
+    is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
+    if is_wrong.any():
+        value = int(values[is_wrong][0])
+        has = f"value {value} is class {value // opt.divisor}"
+        raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
+    return _ValueKinds(void, is_none)
 
 
 class Matching(NamedTuple):
@@ -305,10 +383,10 @@ class Matching(NamedTuple):
 
     Pairs come first, then unmatched regions of pred, then unmatched regions of gt.
 
-    pred_new, gt_new : i8, the new number of each region of pred and of gt
-    class_of : i8, the class of each new number
-    iou : f8, the IoU of each pair
-    excused : f8, the excused share of each unmatched region of pred
+    pred_new, gt_new : int64, the new number of each region of pred and of gt
+    class_of : int64, the class of each new number; of pairs, the annotated region's
+    iou : float64 (pairs,), the IoU of each pair
+    excused : float64 (unmatched regions of pred,), see `Instances`
     """
 
     pred_new: I8
@@ -318,30 +396,31 @@ class Matching(NamedTuple):
     excused: F8
 
 
-def match(instances: Instances, by_number: bool = False) -> Matching:
-    """Pair regions of the same class whose IoU is above 0.5, or regions of the same number.
+def match_regions(instances: Instances, by_number: bool = False) -> Matching:
+    """Pair regions of the same class whose IoU is above 0.5 or, if `by_number`, of the same number.
 
-    Void pixels are not counted; pixels on a crowd stay in the union. Source: panopticapi,
-    evaluation.py.
+    Void pixels are not counted; pixels on a crowd stay in the union. At most one partner of a
+    region has an IoU above 0.5, so the pairs are unique. Source: panopticapi, evaluation.py.
     """
-    pred, gt, pixels = instances[:3]
-    in_pred = _sums(pred.cells, pixels, pred.ids.size) + instances.on_crowd
-    in_gt = _sums(gt.cells, pixels, gt.ids.size)
-    both = (pred.cells >= 0) & (gt.cells >= 0)
-    i, j, shared = gt.cells[both], pred.cells[both], pixels[both]
+    pred, gt, pixels = instances.pred, instances.gt, instances.pixels
+    in_pred = _sum_by_region(pred.cells, pixels, pred.ids.size) + instances.on_crowd
+    in_gt = _sum_by_region(gt.cells, pixels, gt.ids.size)
+    in_both = (pred.cells >= 0) & (gt.cells >= 0)
+    # Candidates: annotated region i and predicted region j, with their shared pixels
+    i, j, shared = gt.cells[in_both], pred.cells[in_both], pixels[in_both]
     if by_number:
         has_same_number = gt.ids[i] == pred.ids[j]
         shared_of_gt = np.bincount(i, shared * has_same_number, gt.ids.size).astype(np.int64)
         _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)
         shared = shared_of_gt[i]
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
-    good = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
-    good = np.flatnonzero(good)[np.argsort(i[good])]
-    i, j, iou = i[good], j[good], iou[good]
+    is_pair = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
+    pairs = np.flatnonzero(is_pair)[np.argsort(i[is_pair])]
+    i, j, iou = i[pairs], j[pairs], iou[pairs]
     pred_new, gt_new = np.full(pred.ids.size, -1), np.full(gt.ids.size, -1)
     pred_new[j] = gt_new[i] = np.arange(i.size)
-    alone_pred, alone_gt = np.flatnonzero(pred_new < 0), np.flatnonzero(gt_new < 0)
-    pred_new[alone_pred] = i.size + np.arange(alone_pred.size)
-    gt_new[alone_gt] = i.size + alone_pred.size + np.arange(alone_gt.size)
-    order = gt.class_of[i], pred.class_of[alone_pred], gt.class_of[alone_gt]
-    return Matching(pred_new, gt_new, np.concatenate(order), iou, instances.excused[alone_pred])
+    pred_only, gt_only = np.flatnonzero(pred_new < 0), np.flatnonzero(gt_new < 0)
+    pred_new[pred_only] = i.size + np.arange(pred_only.size)
+    gt_new[gt_only] = i.size + pred_only.size + np.arange(gt_only.size)
+    class_of = np.concatenate([gt.class_of[i], pred.class_of[pred_only], gt.class_of[gt_only]])
+    return Matching(pred_new, gt_new, class_of, iou, instances.excused[pred_only])

@@ -16,7 +16,7 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.distances import distances, outlines
-from bsdsbench.metrics.contour.pairs import as_masks, pair_of
+from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
 from bsdsbench.metrics.label_maps import LabelOptions, label_maps, name_file_in_errors, options_for
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
@@ -179,7 +179,7 @@ def region_pixels(
         maps = label_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
             return mask_pixels(*as_masks(*maps, opt.ignored), spacing)
-        pair, class_of = pair_of(*maps, opt)
+        pair, class_of = pair_masks(*maps, opt)
     if class_of is None:
         class_of = np.arange(pair.n)
     return RegionPixels(pair.pred, pair.gt, class_of, opt.class_names, spacing)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, Setting
@@ -33,7 +34,9 @@ def frame_counts(image_id: str) -> dict[str, F8]:
     return {"frame": np.array([[ord(letter)] for letter in image_id], np.float64)}
 
 
-def object_counts(ids: I8, areas: I8, values: F8, absent: ArrayLike) -> dict[str, F8]:
+def object_counts(
+    ids: NDArray[np.integer[Any]], areas: I8, values: F8, absent: ArrayLike
+) -> dict[str, F8]:
     """Return the counts of the n objects of a frame.
 
     ids (n,): numbers of the objects in the maps.
