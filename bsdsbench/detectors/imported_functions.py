@@ -34,7 +34,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def fresh_modules(name: str) -> Iterator[None]:
-    """Import the module `name` anew from its file in the `with` block, even after an edit.
+    """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
     At the start, these are removed from `sys.modules`, unless they are installed or of bsdsbench:
     the module, and all modules of its package if the package lies in the current folder. The

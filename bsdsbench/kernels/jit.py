@@ -235,7 +235,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
         compiled = njit(function, nogil=True, no_cfunc_wrapper=True, no_rewrites=True, **options)
         if config.DISABLE_JIT:
             return compiled
-        if "no_cpython_wrapper" in options:
+        if "no_cpython_wrapper" in options:  # a part, which Python never calls
             _compile_part(compiled)
         elif _folder is not None:
             compiled._cache = _KernelCache(function)

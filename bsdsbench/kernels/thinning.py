@@ -513,7 +513,7 @@ def _write_pixels(word, begin, pixel, end):
     `begin` is the flat index of the pixel of bit 0. Returns the new end.
     """
     while word:
-        lowest = word & (~word + ONE)
+        lowest = word & (~word + ONE)  # the lowest set bit alone; the ones below it count its index
         pixel[end] = begin + ones(lowest - ONE)
         word ^= lowest
         end += 1

@@ -7,7 +7,6 @@ samples: ones for the data set, the draws of a bootstrap, or all images but one 
 
 from __future__ import annotations
 
-import math
 from itertools import product
 from typing import Any
 
@@ -106,46 +105,76 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """Return the sum over N images for each of S samples, float64 (S, ...).
 
     weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): of each image. A value with weight 0 is left out, even NaN, if values are
-        floats.
+    values (N, ...): of each image, integers or floats. A float with weight 0 is left out, even NaN.
 
     Sums of integers are far below 2^53, and so exact in any order. Sums of floats add the images in
-    order, so that their bits do not depend on how the work was divided. Ways to compute them:
-    - one image: a product
-    - integers, and at most one weight of the first sample is not 1, as in a jackknife: the sum of
-      all images, corrected by the images whose weight is not 1
-    - other integers: matrix products of float32, which take half the time of float64, over so many
-      images at once that no sum exceeds 2^24
-    - floats: products of sparse matrices
+    order, so that their bits do not depend on how the work was divided.
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
     flat = values.reshape(n, values[0].size)
-    out = np.zeros((len(weights), flat.shape[1]))
     if n == 1:  # there is nothing to add; a weight of 0 leaves out even NaN
-        np.multiply(weights, flat, out=out, where=weights != 0)
-        out += 0.0  # without -0
+        sums = np.zeros((len(weights), flat.shape[1]))
+        np.multiply(weights, flat, out=sums, where=weights != 0)
+        sums += 0.0  # without -0
     elif are_integers and (weights[:1] != 1).sum() < 2:  # rows of a jackknife: all images but one
-        rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
-        out += flat.sum(axis=0)
-        np.add.at(out, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
+        sums = _correct_total(weights, flat)
+    elif are_integers:
+        sums = _sum_integers(weights, flat)
     else:
-        span = math.inf
-        if are_integers:
-            span = float(values.max(initial=0)) - float(values.min(initial=0))
-        block = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
-        # float32 is not faster with smaller blocks
-        dtype, block = (np.float32, int(block)) if block >= 64 else (np.float64, n)
-        n_rows = max(1, _MAX_WEIGHTS // block)
-        for k, row in product(range(0, n, block), range(0, len(weights), n_rows)):
-            factors: Any = np.ascontiguousarray(weights[row : row + n_rows, k : k + block], dtype)
-            if not are_integers:
-                from scipy.sparse import csr_array
+        sums = _sum_floats(weights, flat)
+    return sums.reshape(len(weights), *values.shape[1:])
 
-                # A sparse product adds in the order of images and skips weights of 0, even of NaN
-                factors = csr_array(factors)
-            out[row : row + n_rows] += factors @ np.ascontiguousarray(flat[k : k + block], dtype)
-    return out.reshape(len(weights), *values.shape[1:])
+
+def _correct_total(weights: Weights, flat: NDArray[Any]) -> F8:
+    """Return the weighted sums of integers (N, K) as corrections of the plain sum, float64 (S, K).
+
+    This is fast if nearly all of the weights (S, N) are 1.
+    """
+    n = len(flat)
+    sums = np.zeros((len(weights), flat.shape[1]))
+    rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
+    sums += flat.sum(axis=0)
+    np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
+    return sums
+
+
+def _sum_integers(weights: Weights, flat: NDArray[Any]) -> F8:
+    """Return the weighted sums of integers (N, K) by matrix products, float64 (S, K).
+
+    Products of float32 take half the time of float64. They are exact over so many images at once
+    that no sum exceeds 2^24; float64 is used if these are fewer than 64, when float32 is no faster.
+    """
+    n = len(flat)
+    span = float(flat.max(initial=0)) - float(flat.min(initial=0))
+    n_exact = (1 << 24) // max(1, span * float(weights.max(initial=1)))
+    block = int(min(n, n_exact))
+    dtype: type[np.floating[Any]] = np.float32
+    if block < 64:
+        dtype, block = np.float64, n
+    n_rows = max(1, _MAX_WEIGHTS // block)
+    sums = np.zeros((len(weights), flat.shape[1]))
+    for image, row in product(range(0, n, block), range(0, len(weights), n_rows)):
+        images, rows = slice(image, image + block), slice(row, row + n_rows)
+        factors = np.ascontiguousarray(weights[rows, images], dtype)
+        sums[rows] += factors @ np.ascontiguousarray(flat[images], dtype)
+    return sums
+
+
+def _sum_floats(weights: Weights, flat: NDArray[Any]) -> F8:
+    """Return the weighted sums of floats (N, K), added in the order of the images, float64 (S, K).
+
+    A sparse product adds in this order, and skips weights of 0, even of NaN.
+    """
+    from scipy.sparse import csr_array
+
+    n_rows = max(1, _MAX_WEIGHTS // len(flat))
+    sums = np.zeros((len(weights), flat.shape[1]))
+    for row in range(0, len(weights), n_rows):
+        rows = slice(row, row + n_rows)
+        factors = csr_array(np.ascontiguousarray(weights[rows], np.float64))
+        sums[rows] += factors @ np.ascontiguousarray(flat, np.float64)
+    return sums
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:

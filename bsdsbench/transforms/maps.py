@@ -34,8 +34,7 @@ from bsdsbench.protocol.protocol import NMSParams, Protocol
 def nms(
     prob: Map, radius: int = 1, border: int = 5, multiplier: float = 1.01, smooth: bool = True
 ) -> NDArray[np.float32]:
-    """Thin a soft edge map to its ridges by non-maximum suppression, as structured edges and HED
-    do.
+    """Thin a soft edge map to its ridges, by the NMS program of structured edges and HED.
 
     Parameters
     ----------

@@ -277,7 +277,8 @@ def new_side(
 def clear_matching(side, dual):
     """Make all vertices of a side free, set their duals, and empty the arena.
 
-    dual: the dual of all vertices, 0 for those that edges may lead to.
+    dual: the dual of all vertices: 0, or UNREACHED for vertices that are not in the map yet, so
+        that no path leads to them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -290,7 +291,8 @@ def forget_edges(nodes, edges, used):
     """Empty the arena of a side. Edges are found again when a search needs them.
 
     nodes NODE_DTYPE (n,): the vertices; `first_edge` of those with edges becomes EDGES_UNKNOWN.
-    edges EDGE_DTYPE: the arena. A list begins with a header: `weight` is its vertex, `to` its end.
+    edges EDGE_DTYPE: the arena. The list of a vertex's edges begins with a header, whose `weight`
+        is the vertex and whose `to` is the end of the list.
     used int64 (1,): length of the filled part of the arena; becomes 0.
     """
     header = np.int64(0)
@@ -322,7 +324,7 @@ def write_vertices(bits, cols, tiles, ends, pixel):
         tile = tiles[a]
         for row in range(bits.shape[1]):
             shift = np.uint64((row & 7) << 3)
-            for word in range(bits.shape[2]):
+            for word in range(bits.shape[2]):  # a byte of the word is a row of a tile
                 rest, k = bits[a, row, word], (row >> 3) * tile_cols + (word << 3)
                 while rest:
                     tile[k].bits |= (rest & np.uint64(255)) << shift
@@ -344,10 +346,10 @@ def number_pixels(tile, cols, pixel):
     for k in range(tile.size):
         rest = tile[k].bits
         tile[k].live, tile[k].before = rest, n
-        if rest:
+        if rest:  # the flat index of the tile's first pixel
             first = (k // tile_cols << 3) * cols + (k % tile_cols << 3)
         while rest:
-            bit = ones((rest & (~rest + ONE)) - ONE)
+            bit = ones((rest & (~rest + ONE)) - ONE)  # the index of the lowest set bit
             pixel[n] = first + (bit >> 3) * cols + (bit & 7)
             rest &= rest - ONE
             n += 1
@@ -455,7 +457,8 @@ def mix(x):
 def _add_values(edges, begin, end, value, opposite_values):
     """Add the values of both ends to the weights of a vertex's edges, and return the largest.
 
-    edges EDGE_DTYPE: the arena; the vertex has the edges begin .. end - 1. Changed in place.
+    edges EDGE_DTYPE: the arena; the vertex has the edges begin .. end - 1. `to` is the partner, and
+        `weight` is changed in place.
     value: the value of the vertex.
     opposite_values int64: the values of the vertices of the other side.
 

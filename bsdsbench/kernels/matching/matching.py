@@ -313,11 +313,11 @@ def count_partners(truth: Truth) -> I8:
     matched_gt = np.zeros(1, np.int64)
     for i, j in combinations(range(n_annotators), 2):
         # The smaller map enters as the ground truth, because fewer of its pixels find no mate
-        pred, gt = sorted([as_gt[j], as_pred[i]], key=lambda side: -side.pixel.size)
+        larger, smaller = sorted([as_gt[j], as_pred[i]], key=lambda side: -side.pixel.size)
         _match(
             no_changes,
-            pred,
-            gt,
+            larger,
+            smaller,
             geometries[j],
             work,
             ordering,
@@ -589,9 +589,9 @@ def count_set_bits(bits, kind, change, n_set):
         last_bit = np.uint64(0)  # of the word before
         for word in range(bits.shape[1]):
             x = bits[row, word]
-            run_ends = x ^ (x << ONE | last_bit)
+            run_ends = x ^ (x << ONE | last_bit)  # the bits that differ from the bit before
             last_bit = x >> np.uint64(63)
-            while run_ends:
+            while run_ends:  # one set bit after another, the lowest first
                 lowest = run_ends & (~run_ends + ONE)
                 change[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
                 run_ends ^= lowest

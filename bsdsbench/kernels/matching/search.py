@@ -105,9 +105,11 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
     """Match a free vertex with its best partner if that partner is free too.
 
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides, changed in place.
-    edges EDGE_DTYPE: the arena of the vertex's side, which has its edges.
-    step: the step from which the new pair is recorded.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. Their `dual`, `mate` and `since`,
+        the step of the match, are changed in place.
+    edges EDGE_DTYPE: the arena. The vertex's list begins at `first_edge` with a header, whose `to`
+        is the end of the list. An edge has the partner as `to`, and a `weight`.
+    step: the present step.
 
     The best partner has the largest weight minus dual. Three outcomes:
     - no partner has a weight above its dual: the vertex stays free, returns 0
@@ -238,7 +240,8 @@ def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
     reached: opposite vertices that have a distance from the root, n_reached of them. If the
         distance is less than `cost`, the dual rises by the difference, and that of the mate falls.
         All distances become UNREACHED again.
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides, changed in place.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. `dual` and `dist`, the distance
+        from the root, are changed in place.
     """
     nodes[root].dual -= cost
     for place in range(n_reached):
@@ -279,7 +282,7 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 def record_matched_steps(vertex, nodes, bits, step):
     """Record the steps at which a vertex was matched, from its `since` to step - 1.
 
-    nodes NODE_DTYPE (n,): the vertices of the side.
+    nodes NODE_DTYPE (n,): the vertices of the side; only `since` is read.
     bits uint64 (n, words): the bits of these steps are set; step s is bit s & 63 of word s >> 6.
     """
     first = nodes[vertex].since
