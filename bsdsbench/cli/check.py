@@ -361,8 +361,8 @@ def _summary_of_preset(preset: Protocol, defaults: Mapping[str, Any]) -> str:
     from bsdsbench.protocol.fields import abbreviated
     from bsdsbench.protocol.protocol import preset_text
 
-    comment = preset_text(preset.name).removeprefix("#")
-    summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")
+    comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
+    summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")  # up to punctuation
     for key, value in preset.leaves().items():
         if key in preset.names() and key not in _NOT_SUMMARISED and value != defaults[key]:
             summary += f"; {key} {abbreviated(value)}"

@@ -164,56 +164,60 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 
 
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
-    """Return a table with a row per pair of curves and axes.
+    """Return a table with a row per pair of curves, and per axes of the kind.
 
-    The row says which curve dominates the other, or at which points they cross.
+    The row says which curve dominates the other, or at which points they cross. DET curves are
+    compared in ROC space.
     """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
 
     rows = []
     for a, b in combinations(curves, 2):
+        verdicts = {
+            "first": f"{a.name} dominates",
+            "second": f"{b.name} dominates",
+            "equal": "equal",
+            "neither": "they cross",
+        }
         for axes in SPACES_OF_KIND[kind]:
             dominant, crossings = meeting(a.points, b.points, axes)
-            verdict = {
-                "first": f"{a.name} dominates",
-                "second": f"{b.name} dominates",
-                "equal": "equal",
-                "neither": "they cross",
-            }[dominant]
             if axes == "pr":
+                space = "PR"
                 template = "recall {:.4g}, precision {:.4g}"
                 points = map(template.format, crossings.recall, crossings.precision)
             else:
+                space = "ROC"
                 template = "FPR {:.4g}, TPR {:.4g}"
                 points = map(template.format, crossings.fpr, crossings.tpr)
-            space = "PR" if axes == "pr" else "ROC"
-            rows.append([a.name, b.name, space, verdict, "; ".join(points) or "-"])
+            rows.append([a.name, b.name, space, verdicts[dominant], "; ".join(points) or "-"])
     fields = [Field(key, key) for key in ("a", "b", "space", "relation", "where")]
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
 def _areas_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
-    """Return a table of every variant of AP and AUC for curves of samples, and one for curves of
-    points.
+    """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
-    Raises DataError if a curve of points has no totals of positives and negatives.
+    Curves of labels and scores have one table, curves of points another, because they have other
+    variants. Raises DataError if a curve of points lacks totals of positives and negatives.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import to_pr_form
 
-    sample_curves = [curve for curve in curves if not _has_points_only(curve, args)]
+    sample_curves = []
     sample_areas = []
-    for curve in sample_curves:
-        if curve.sample is not None:
+    point_curves = []
+    areas_of_points = []
+    for curve in curves:
+        if curve.sample is not None and not args.quantiles:
+            sample_curves.append(curve)
             labels, scores = curve.sample.labels, curve.sample.scores
             sample_areas.append(area_table(labels, scores, reading=args.reading))
-    point_curves = [curve for curve in curves if _has_points_only(curve, args)]
-    areas_of_points = []
-    for curve in point_curves:
-        p = curve.points
-        to_pr_form(p)  # raises DataError if the totals are not known
-        areas_of_points.append(point_areas(p.tp, p.fp, p.positives, p.negatives))
+        else:
+            point_curves.append(curve)
+            p = curve.points
+            to_pr_form(p)  # raises DataError if the totals are not known
+            areas_of_points.append(point_areas(p.tp, p.fp, p.positives, p.negatives))
     tables = []
     if sample_areas:
         columns = ("points", "ties", "rule")
@@ -228,8 +232,8 @@ def _table_of_areas(
 ) -> Table:
     """Return a table with a row per variant of the area, and a column of values per curve.
 
-    areas: the variants of each curve, the same in the same order for all curves. A variant has a
-        `name`, a `value`, and the attributes named by `columns`, which become further columns.
+    areas: for each curve, its area by each variant, in the same order. An area has a `name`, a
+        `value`, and the attributes named in `columns`, which become the last columns.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -238,9 +242,10 @@ def _table_of_areas(
     fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
     fields += [Field(column, column) for column in columns]
     rows = []
-    for variants in zip(*areas, strict=True):  # one variant of every curve
-        description = [getattr(variants[0], column) for column in columns]
-        rows.append([variants[0].name, *(area.value for area in variants), *description])
+    for same_variant in zip(*areas, strict=True):  # the area of each curve
+        values = [area.value for area in same_variant]
+        attributes = [getattr(same_variant[0], column) for column in columns]
+        rows.append([same_variant[0].name, *values, *attributes])
     return Table(key, "", fields, rows)
 
 

@@ -421,10 +421,14 @@ def _parse_changes(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of a protocol, by name, that a word's text sets.
+    """Return the fields of a protocol, by name, that the text of a word sets.
 
-    For "proto" the only entry is "base", the name of the preset. Raises ProtocolError for a preset
-    of another version, and for a tolerance of another form.
+    - proto "nyudv2.1": the entry "base", the name of the preset. Raises ProtocolError if this
+      package has another version of the preset.
+    - tol ".0075d" or "2px,4px": the tolerances. Raises ProtocolError for a text of another form.
+    - nms "none", or a recipe or constants: whether NMS is applied, and its constants
+    - thin "thin" or "unthinned": whether maps are thinned
+    - any other word: its field, as the text
     """
     if key == "proto":
         name, _, version = text.rpartition(".")

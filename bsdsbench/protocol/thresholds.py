@@ -36,12 +36,14 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
     Raises ProtocolError for anything else. The order and range of the values are checked later.
     """
     try:
-        if isinstance(value, str) and not value.isdecimal():
-            return _parse_threshold_text(value)
-        if not isinstance(value, str) and not is_int(value):
+        if isinstance(value, str):
+            if not value.isdecimal():
+                return _parse_threshold_text(value)
+            value = int(value)
+        if not is_int(value):
             return tuple(map(float, value))
-        if 1 <= int(value) <= MAX_THRESHOLDS:
-            return even_thresholds(int(value))
+        if 1 <= value <= MAX_THRESHOLDS:
+            return even_thresholds(value)
     except (TypeError, ValueError, ArithmeticError):
         pass
     raise ProtocolError(
@@ -72,10 +74,15 @@ def _parse_threshold_text(text: str) -> tuple[float, ...]:
 
 
 def format_thresholds(values: tuple[float, ...]) -> str:
-    """Return the shortest text that `parse_thresholds` converts to exactly these values.
+    """Return a short text that `parse_thresholds` converts to exactly these values.
 
-    In this order: the name of a grid, the number of even thresholds, "0+" and the text of the
-    others, "FROM..TO/N" for more than 4 evenly spaced values, or "at" and all values.
+    It is the first of these that fits:
+
+    - "8bit": the name of a grid
+    - "99": the number of even thresholds
+    - "0+99": 0, and the text of the other values
+    - "0.1..0.9/9": more than 4 evenly spaced values
+    - "at .1,.2": all values
     """
     count = len(values)
     for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():

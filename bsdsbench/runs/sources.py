@@ -442,7 +442,8 @@ def find_sources(
 
     pred_dir, gt_dir: by default the folders in the provenance of the run.
     images_dir: by default the folder of the run's photos, or that beside the ground truth (BSDS).
-    metric: the metric for which the ground truth is read, by default the first of the run.
+    metric: a metric that the run does not have, for which the ground truth is read. By default,
+        and for any metric of the run, the ground truth is read as the run read it first.
 
     Only images of the run are listed. An image that was counted without a prediction, as an empty
     map, is listed without one. Raises DataError if a folder is not known, is gone, or lacks an
@@ -453,15 +454,21 @@ def find_sources(
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     if not run.metrics:
         raise DataError(f"{run.name}: no images, expected a run with records")
-    reader = registry.readers(run.metrics if metric in run.metrics or not metric else [metric])[0]
+    metrics = run.metrics if metric is None or metric in run.metrics else [metric]
+    reader = registry.readers(metrics)[0]
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.by_reading([reader.name], run.protocol, kind)[0]
     pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
-    photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
-    views = _fields_of_view(run.place("valid"), pairs) if reader.void else {}
-    return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, reader, views)
+    photo_dir = images_dir or run.place("photos") or photos_beside(gt)
+    return Sources(
+        pairs=by_id,
+        photos=find_photos(photo_dir, by_id) if photo_dir else {},
+        pred_kind=kind,
+        metric=reader,
+        views=_fields_of_view(run.place("valid"), pairs) if reader.void else {},
+    )
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:

@@ -33,7 +33,7 @@ def test_ev1_files_alone_give_the_same_scores_and_bootstrap(folder, tmp_path):
     found = bb.compare([run, theirs], n_boot=100)
     assert {d.p for d in found.differences} == {1.0}
     assert found.notes == (
-        "theirs: from official files, which do not state the protocol; AP by the rule bsds",
+        "theirs: read from official files, which do not state the protocol; AP by the rule bsds",
     )
 
 
@@ -62,7 +62,7 @@ def test_what_the_random_matching_loses_is_no_difference(test):
     assert [rows["mine", "theirs"][k].mark for k in (3, 5)] == ["~", ""]
     assert [rows["theirs", "other"][k].mark for k in (3, 5)] == ["", "*"]
     (note,) = [line for line in table.note_lines if line.startswith("~ below")]
-    assert "random and loses about 4 pairs in a map" in note
+    assert "randomised and misses about 4 pairs per map" in note
     twice = bb.compare([mine, replace(mine, name="again", records=records)], n_boot=500, test=test)
     assert not twice.difference_of("mine", "again", "ods").solver
 
@@ -82,7 +82,7 @@ def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     assert theirs.boundary_score().ap == run.boundary_score().ap
     assert theirs.boundary_score().ods.f == pytest.approx(run.boundary_score().ods.f)
     _, (note,) = comparable([theirs], force=False)
-    assert note.endswith("AP by the rule bsds without their row of threshold 0")
+    assert note.endswith("AP by the rule bsds without the row of threshold 0")
     plain = bb.Evaluation.load(path)
     assert Signature(plain.protocol).differences(Signature(run.protocol)) == []
 
