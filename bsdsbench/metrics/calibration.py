@@ -67,13 +67,15 @@ class CalibrationOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _edges(soft: Map, bins: int, closed: str) -> F8:
-    """Return the edges between bins, moved by the largest rounding error of the map's values."""
-    share, edges = (
-        _FLOAT32 if soft.dtype == np.float32 else RELATIVE_TOLERANCE,
-        np.arange(1, bins) / bins,
-    )
-    return edges / with_tolerance(1, share) if closed == "left" else with_tolerance(edges, share)
+def _bin_edges(soft: Map, bins: int, closed: str) -> F8:
+    """Return the edges between bins of equal width, float64 (bins - 1,).
+
+    The edges are moved by the largest rounding error of the values of the map, so that a value on
+    an edge falls into the bin that is `closed` at this end: down for "left", up for "right".
+    """
+    error = _FLOAT32 if soft.dtype == np.float32 else RELATIVE_TOLERANCE
+    edges = np.arange(1, bins) / bins
+    return edges / with_tolerance(1, error) if closed == "left" else with_tolerance(edges, error)
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
@@ -104,45 +106,64 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> Arrays:
         """Count the pixels of each of B bins, summed over annotators.
 
-        pixels, marked : i8 (B,), all pixels, and those that annotators marked
-        value : f8 (B,), sum of p
+        pixels, marked : int64 (B,), all pixels of a bin, and those that annotators marked
+        value : float64 (B,), sum of p over the pixels of a bin
+
+        If `opt.of` is "decision", p is max(p, 1 - p), and the pixels whose decision (p >= 0.5)
+        agrees with the annotator count as marked.
         """
-        drawn, valid = annotated_masks(gt), gt.parts.get("valid")
+        masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
-        p, edges = unit(soft), _edges(soft, opt.bins, opt.closed)
-        same_shape(p.shape, drawn.shape[1:], pred.where)
-        marked = drawn.sum(axis=0)
+        p, edges = unit(soft), _bin_edges(soft, opt.bins, opt.closed)
+        same_shape(p.shape, masks.shape[1:], pred.where)
+        n_annotators, n_marked = len(masks), masks.sum(axis=0)
         if valid is not None:
-            p, marked = p[valid], marked[valid]
+            p, n_marked = p[valid], n_marked[valid]
         if opt.of == "decision":
-            marked = np.where(p >= 0.5, marked, len(drawn) - marked)
+            n_marked = np.where(p >= 0.5, n_marked, n_annotators - n_marked)
             p = np.maximum(p, 1 - p)
         bin_of = np.searchsorted(edges, p.ravel(), _SIDE[opt.closed])
-        pixels, value, hits = (
-            np.bincount(bin_of, x, opt.bins) for x in (None, p.ravel(), marked.ravel())
+        pixels, value, marked = (
+            np.bincount(bin_of, of_pixel, opt.bins)
+            for of_pixel in (None, p.ravel(), n_marked.ravel())
         )
-        n = len(drawn)
-        return {"pixels": n * pixels, "marked": hits.astype(np.int64), "value": n * value}
+        return {
+            "pixels": n_annotators * pixels,
+            "marked": marked.astype(np.int64),
+            "value": n_annotators * value,
+        }
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Return the pixels of the map at the edges of bins, at one half if there is one bin."""
-        valid, n = gt.parts.get("valid"), max(opt.bins, 2)
+        """Return the right, false and missed pixels, with the edges of the bins as thresholds.
+
+        With a single bin the threshold is one half.
+        """
+        valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
-        reached = np.searchsorted(_edges(soft, n, opt.closed), unit(soft), _SIDE[opt.closed])
-        return steps_of_soft(np.arange(1, n) / n, reached, annotated_masks(gt), valid)
+        edges = _bin_edges(soft, bins, opt.closed)
+        n_reached = np.searchsorted(edges, unit(soft), _SIDE[opt.closed])
+        return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        n, marked, value = (counts[name] for name in ("pixels", "marked", "value"))
-        off = np.abs(value - marked)
-        gap, ece = defined_ratio(off, n), defined_ratio(off.sum(axis=1), n.sum(axis=1))
-        errors = {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}
-        return {**errors, **{f"{key}_mean": values for key, values in errors.items()}}
+        """Compute the errors (N,) from counts (N, B); NaN if no pixel is counted.
+
+        Each error has the keys of both columns, such as `ece` and `ece_mean`.
+        """
+        n, difference = counts["pixels"], np.abs(counts["value"] - counts["marked"])
+        gap = defined_ratio(difference, n)  # (N, B), NaN for an empty bin
+        errors = {
+            "ece": defined_ratio(difference.sum(axis=1), n.sum(axis=1)),
+            "ace": defined_mean(gap),
+            "mce": np.fmax.reduce(gap, axis=1),
+        }
+        return {**errors, **{f"{key}_mean": error for key, error in errors.items()}}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
+        """Return the errors (S,) and `reliability`, whose arrays are (S, B); see the class."""
         n, marked, value = (
             weighted_sum(weights, stack[name]) for name in ("pixels", "marked", "value")
         )

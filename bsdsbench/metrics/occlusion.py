@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import I8
-from bsdsbench.images import GroundTruth, Prediction, unit
+from bsdsbench.arguments import I8, Bool
+from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
 from bsdsbench.metrics.boundary import CurveMetric, replayed, threshold_events, truth_maps
@@ -34,6 +34,35 @@ from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PR
 from bsdsbench.transforms.resize import bilinear
 
 _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
+
+
+def _count_right_pairs(
+    bmap: Bool, angles: Map, gt_maps: Bool, gt_angles: Sequence[Map], radius: float
+) -> I8:
+    """Match a boundary map with each annotator's, and count the pairs whose angles agree.
+
+    bmap bool (H, W), angles (H, W): predicted boundaries, and their angles in radians.
+    gt_maps bool (A, H, W), gt_angles A x (H, W): the same of the annotators.
+    radius: largest distance of a pair in pixels.
+
+    Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (over annotators),
+    and the predicted pixels in a right pair with any annotator.
+    """
+    from bsdsbench.kernels.matching.matching import match_maps
+
+    is_matched, right = np.zeros((2, bmap.size), bool)  # of predicted pixels
+    matched_gt = right_gt = 0
+    for annotator, (drawn, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
+        pred_at, gt_at = match_maps(bmap, drawn, radius, annotator)
+        difference = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
+        turn = np.mod(difference, 2 * np.pi)
+        agrees = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)
+        is_matched[pred_at] = True
+        right[pred_at[agrees]] = True
+        matched_gt += pred_at.size
+        right_gt += int(agrees.sum())
+    totals = np.count_nonzero(gt_maps), is_matched.sum(), bmap.sum()
+    return np.array([matched_gt, *totals, right_gt, right.sum()])
 
 
 class OcclusionMetric(CurveMetric[None]):
@@ -70,55 +99,48 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Arrays:
         """Count matched pixels, and pixels in pairs with the right orientation, at every threshold.
 
-        thresholds, matches : f8 (T,), i8 (T, 4), as in `boundary_counts`
-        right_gt, right_pred : i8 (T,), annotated pixels in a right pair, summed over annotators;
+        thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
+        right_gt, right_pred : int64 (T,), annotated pixels in a right pair, summed over annotators;
             predicted pixels in a right pair with any annotator. The official programs write
             right_gt and never use it.
 
-        Angles are in radians. The arrays of a `counter` for the edges are added.
+        If a `counter` is given, the arrays that it counts for the edges are added. It leaves out
+        the threshold 0 of the whole image, and so does this method.
         """
-        from bsdsbench.kernels.matching.matching import match_maps
-
-        gt_maps, angles, more = truth_maps(gt, protocol), pred.angles, dict[str, Any]()
-        rows, cols = gt_maps.shape[1:]
-        soft = pred.soft
-        if soft.shape != (rows, cols):
-            soft = np.clip(bilinear(unit(soft), (rows, cols)), 0.0, 1.0)
+        gt_maps = truth_maps(gt, protocol)
+        shape = gt_maps.shape[1], gt_maps.shape[2]
+        soft, angles = pred.soft, pred.angles
+        if soft.shape != shape:
+            soft = np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
+        if angles.shape != shape:
+            angles = bilinear(angles, shape)
         resized = Prediction(pred.image_id, soft=soft)
+        edges: dict[str, Any] = {}
         if counter is not None:  # without the row of the whole image
             above = protocol.thresholds[int(protocol.whole_image) :]
-            more |= counter(resized, gt, protocol.replace(thresholds=above))
-        if angles.shape != (rows, cols):
-            angles = bilinear(angles, (rows, cols))
-        thresholds, events, _ = threshold_events(resized, (rows, cols), protocol)
-        maps, radius = replayed(events, (rows, cols)), protocol.radius((rows, cols))
+            edges |= counter(resized, gt, protocol.replace(thresholds=above))
+        thresholds, events, _ = threshold_events(resized, shape, protocol)
+        maps, radius = replayed(events, shape), protocol.radius(shape)
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
             if k and np.array_equal(bmap, maps[k - 1]):
                 counts[k] = counts[k - 1]
-                continue
-            paired, right = np.zeros((2, bmap.size), bool)
-            matched_gt = right_gt = 0
-            for annotator, (drawn, gt_angle) in enumerate(zip(gt_maps, gt.angles, strict=True)):
-                pred_at, gt_at = match_maps(bmap, drawn, radius, annotator)
-                apart = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
-                turn = np.mod(apart, 2 * np.pi)
-                agree = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)
-                paired[pred_at] = True
-                right[pred_at[agree]] = True
-                matched_gt += pred_at.size
-                right_gt += int(agree.sum())
-            totals = np.count_nonzero(gt_maps), paired.sum(), bmap.sum()
-            counts[k] = matched_gt, *totals, right_gt, right.sum()
+            else:
+                counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
         right_gt, right_pred = counts[:, 4:].T
-        rows = {"thresholds": thresholds, "matches": counts[:, :4]}
-        return {**more, **rows, "right_gt": right_gt, "right_pred": right_pred}
+        matches = {"thresholds": thresholds, "matches": counts[:, :4]}
+        return {**edges, **matches, "right_gt": right_gt, "right_pred": right_pred}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
-        """Accept every size, as predictions are resized."""
+        """Return True: `count` resizes the prediction to the ground truth."""
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
+        """Return the counts (N, T, 4) of the three curves by the path of their scores.
+
+        The columns are those of `matches`: for orientation and accuracy, predicted pixels in a
+        right pair take the place of matched ones, and for accuracy matched ones that of all.
+        """
         edge = stack["matches"]
         gt, right = edge[..., [MATCHED_GT, TOTAL_GT]], stack["right_pred"][..., None]
         orientation = np.concatenate([gt, right, edge[..., [TOTAL_PRED]]], axis=-1)
@@ -128,7 +150,7 @@ class OcclusionMetric(CurveMetric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield the files of the curves, and ID_ev1_occ.txt for each image.
+        """Yield (name, text) of the files of the curves, and of ID_ev1_occ.txt for each image.
 
         The columns of ID_ev1_occ.txt are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
         """

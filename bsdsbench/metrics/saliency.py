@@ -30,7 +30,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit, without_void
 from bsdsbench.metrics.base import (
@@ -59,7 +59,8 @@ from bsdsbench.scores.ratios import (
 )
 from bsdsbench.transforms.maps import invert
 
-_LEVELS = 256
+_LEVELS = 256  # thresholds of curves; the two columns after them are those of
+_ADAPTIVE, _HALF = 256, 257  # the adaptive threshold and one half
 _EPS = float(np.spacing(1.0))
 
 
@@ -76,13 +77,16 @@ class SaliencyOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _curves(c: Stack, beta2: float) -> dict[str, F8]:
-    """Compute measures of N images, or N sums of images, from their counts; (N, 258) each.
+def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
+    """Compute the measures at each threshold for N images, name -> float64 (N, 258).
 
-    The thresholds are the 256 levels, the adaptive threshold and one half.
+    `counts` are those of `SaliencyMetric.count` with a first axis of N images, or of N sums over
+    images. The columns are the 256 levels, the adaptive threshold and one half. Images without a
+    pixel to count are NaN.
     """
-    tp, fp = (np.column_stack([c[name], c[f"half_{name}"]]) for name in ("tp", "fp"))
-    positives, negatives = c["positives"][:, None], (c["pixels"] - c["positives"])[:, None]
+    tp, fp = (np.column_stack([counts[k], counts[f"half_{k}"]]) for k in ("tp", "fp"))
+    positives = counts["positives"][:, None]
+    negatives = counts["pixels"][:, None] - positives
     precision, recall = ratio(tp, tp + fp), ratio(tp, positives)
     curves = {
         "precision": precision,
@@ -93,12 +97,13 @@ def _curves(c: Stack, beta2: float) -> dict[str, F8]:
         # balanced error rate: the accuracy of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
-    return {name: _unless_void(curve, c) for name, curve in curves.items()}
+    return {name: _undefine_void(curve, counts["pixels"]) for name, curve in curves.items()}
 
 
-def _unless_void(values: F8, c: Stack) -> F8:
-    """Return values (N,) or (N, T), NaN for images without a pixel to count."""
-    return np.where(c["pixels"].reshape(-1, *(1,) * (values.ndim - 1)) > 0, values, np.nan)
+def _undefine_void(values: F8, n_pixels: I8) -> F8:
+    """Return `values`, (N,) or (N, T), with NaN for the images without pixels, `n_pixels` (N,)."""
+    has_pixels = n_pixels > 0
+    return np.where(has_pixels if values.ndim == 1 else has_pixels[:, None], values, np.nan)
 
 
 # Key without "_mean" -> heading; the names of papers are those of `explain`.
@@ -122,9 +127,11 @@ _AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
+    """Build the column of a score of `measure`, with a shortened heading for narrow tables."""
     short = heading.replace("adaptive", "adp").replace("weighted ", "w")
     quantity = measure if measure in _SUMS else ""
-    return Column(key, heading, short, measure in _ERRORS, digits, shown, quantity=quantity)
+    lower = measure in _ERRORS
+    return Column(key, heading, short, lower, digits, shown, quantity=quantity)
 
 
 class SaliencyMetric(Metric[SaliencyOptions]):
@@ -158,30 +165,30 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Arrays:
-        """Count one image.
+        """Count the pixels of one image that are on at each threshold, in the mask and outside it.
 
-        tp, fp : i8 (257,), at the 256 levels and the adaptive threshold
-        half_tp, half_fp : i8 (), above one half
-        positives, pixels : i8 (), mask pixels, all pixels that are not void
-        abs_error_sum : f8 (), sum of abs(map - mask)
-        s_measure, weighted_f : f8 ()
+        tp, fp : int64 (257,), at the 256 levels and at the image's adaptive threshold
+        half_tp, half_fp : int64 (), above one half
+        positives, pixels : int64 (), mask pixels, all pixels that are not void
+        abs_error_sum : float64 (), sum of abs(map - mask)
+        s_measure, weighted_f : float64 ()
         """
         valid = gt.parts.get("valid")
-        mask, value = without_void(gt.mask, valid), _compared(pred, valid, protocol, opt)
+        mask, value = without_void(gt.mask, valid), _prepare_map(pred, valid, protocol, opt)
         counts: dict[str, Any] = {
             "s_measure": s_measure(value, mask, valid),
             "weighted_f": weighted_f(value, mask, valid),
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
-        levels = _levels(value)
+        levels = _to_levels(value)
         mean = value.mean() if value.size else 0.0
-        adaptive, half = value >= float(min(2 * mean, 1.0)), value > 0.5
-        for name, where in (("tp", mask), ("fp", ~mask)):
-            levels_of = np.bincount(levels[where], minlength=_LEVELS)
-            from_each_on = np.cumsum(levels_of[::-1])[::-1]
-            counts[name] = np.append(from_each_on, (adaptive & where).sum())
-            counts[f"half_{name}"] = (half & where).sum()
+        is_adaptive, is_above_half = value >= float(min(2 * mean, 1.0)), value > 0.5
+        for name, pixels in (("tp", mask), ("fp", ~mask)):
+            n_at_level = np.bincount(levels[pixels], minlength=_LEVELS)
+            n_from_level = np.cumsum(n_at_level[::-1])[::-1]
+            counts[name] = np.append(n_from_level, (is_adaptive & pixels).sum())
+            counts[f"half_{name}"] = (is_above_half & pixels).sum()
         return {
             **counts,
             "positives": mask.sum(),
@@ -192,77 +199,100 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> DrawnSteps:
-        """Return the pixels of the map at the levels of an 8-bit image."""
+        """Return the right, false and missed pixels at each of the 256 levels."""
         valid = gt.parts.get("valid")
-        reached = _levels(_compared(pred, valid, protocol, opt)).astype(np.int16) + 1
-        return steps_of_soft(np.arange(_LEVELS) / 255, reached, gt.mask[None], valid, opt.beta2)
+        levels = _to_levels(_prepare_map(pred, valid, protocol, opt))
+        n_reached = levels.astype(np.int16) + 1  # thresholds, of which each pixel reaches the first
+        return steps_of_soft(np.arange(_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Return means over images, the best values of mean curves, and ratios of sums.
+        """Return the scores of S weighted data sets, (S,) each.
 
-        `curve` has the mean precision and recall at each level, `ods` the point of `max_f_pr`.
+        max_*_mean (min_*_mean for errors) : the best value over the levels of the mean curve
+        *_mean : all others are means over images of a value of each image
+        *_sum : a value of the counts summed over images
+        max_f_pr, ods, curve : the largest F of the mean precision and recall, its point, and the
+            curve
+        over : how many images each mean includes
         """
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
-        sizes = stack["positives"][:, None], stack["pixels"][:, None]
-        curves["e"] = _unless_void(e_measure(stack["tp"], stack["fp"], *sizes), stack)
-        precision, recall = (
-            weighted_mean(weights, curves.pop(name)[:, :_LEVELS])
-            for name in ("precision", "recall")
-        )
-        thresholds, f_pr = np.arange(_LEVELS) / 255, f_beta(precision, recall, opt.beta2)
-        best = np.arange(len(f_pr)), f_pr.argmax(axis=1)
+        curves, sum_curves = _curves(stack, opt.beta2), _curves(total, opt.beta2)
+        positives, n_pixels = stack["positives"][:, None], stack["pixels"][:, None]
+        alignment = e_measure(stack["tp"], stack["fp"], positives, n_pixels)  # (N, 257)
+        curves["e"] = _undefine_void(alignment, stack["pixels"])
+        precision = weighted_mean(weights, curves.pop("precision")[:, :_LEVELS])
+        recall = weighted_mean(weights, curves.pop("recall")[:, :_LEVELS])
         scores: dict[str, Any] = {
-            "max_f_pr": f_pr[best],
-            "curve": PRCurve(thresholds, precision, recall),
-            "ods": {
-                "threshold": thresholds[best[1]],
-                "recall": recall[best],
-                "precision": precision[best],
-                "f": f_pr[best],
-            },
+            **_mean_curve_scores(precision, recall, opt.beta2),
             "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
-            "max_f_sum": sums["f"][:, :_LEVELS].max(axis=1),
-            "adaptive_f_sum": sums["f"][:, _LEVELS],
+            "max_f_sum": sum_curves["f"][:, :_LEVELS].max(axis=1),
+            "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE],
         }
         means = {
-            f"{name}_mean": _unless_void(stack[name], stack) for name in ("s_measure", "weighted_f")
+            f"{name}_mean": _undefine_void(stack[name], stack["pixels"])
+            for name in ("s_measure", "weighted_f")
         }
         means["mae_mean"] = defined_ratio(stack["abs_error_sum"], stack["pixels"])
         for name, curve in curves.items():
             at_levels = curve[:, :_LEVELS]
             means[f"mean_{name}_mean"] = at_levels.mean(axis=1)
-            means[f"adaptive_{name}_mean"] = curve[:, _LEVELS]
+            means[f"adaptive_{name}_mean"] = curve[:, _ADAPTIVE]
             if name in _AT_HALF:
-                means[f"{name}_mean"], scores[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
-            way = "min" if name in _ERRORS else "max"
-            scores[f"{way}_{name}_mean"] = getattr(weighted_mean(weights, at_levels), way)(axis=1)
+                means[f"{name}_mean"] = curve[:, _HALF]
+                scores[f"{name}_sum"] = sum_curves[name][:, _HALF]
+            mean_curve = weighted_mean(weights, at_levels)  # (S, 256)
+            if name in _ERRORS:
+                scores[f"min_{name}_mean"] = mean_curve.min(axis=1)
+            else:
+                scores[f"max_{name}_mean"] = mean_curve.max(axis=1)
         return {**scores, **image_means(weights, means)}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Symptoms:
-        """Yield (code, problem, remedy) if objects are dark on bright ground."""
+        """Yield ("inverted", problem, fix) if the map is darker on the object than beside it."""
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             problem = "the map is darker on the object than beside it"
             yield "inverted", problem, Setting("invert", not protocol.invert)
 
 
-def _compared(
+def _mean_curve_scores(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
+    """Return the scores of a curve of mean precision and recall, (S, 256) each.
+
+    `max_f_pr` (S,) is the largest F, `ods` its point with fields (S,), `curve` the curve.
+    """
+    thresholds, f = np.arange(_LEVELS) / 255, f_beta(precision, recall, beta2)
+    samples, best = np.arange(len(f)), f.argmax(axis=1)
+    return {
+        "max_f_pr": f[samples, best],
+        "curve": PRCurve(thresholds, precision, recall),
+        "ods": {
+            "threshold": thresholds[best],
+            "recall": recall[samples, best],
+            "precision": precision[samples, best],
+            "f": f[samples, best],
+        },
+    }
+
+
+def _prepare_map(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
-    """Invert and stretch a prediction's map as options say; void pixels do not move the stretch."""
+    """Return a prediction's soft map (H, W), inverted and stretched as the options say.
+
+    Void pixels, False in `valid`, do not influence the stretch.
+    """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
         soft = np.where(valid, soft, soft[valid].min())
     return strengths(soft, opt.stretch)
 
 
-def _levels(value: Map) -> NDArray[np.uint8]:
-    """Convert a map in [0, 1] to the 256 levels of an 8-bit image."""
+def _to_levels(value: Map) -> NDArray[np.uint8]:
+    """Convert values in [0, 1] to the 256 levels of an 8-bit image, rounded down."""
     return np.floor(value * 255).astype(np.uint8)
 
 
@@ -285,63 +315,98 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     a = 2 g m / (g g + m m). The measure is the sum of (1 + a)^2 / 4 over all pixels, divided by
     their number minus 1 (at least 1) as in the authors' program. A binary map and a mask have only
     four kinds of pixels, so counts are enough. An empty mask gives the share of map pixels that are
-    off, a full mask the share that are on.
+    off, a full mask the share that are on, also divided by the number minus 1.
+
+    Parameters
+    ----------
+    tp, fp : array
+        Pixels that are on in the map, inside and outside the mask.
+    positives, pixels : array
+        Pixels of the mask, and all pixels. All shapes must broadcast.
+
+    Returns
+    -------
+    array
+        float64, of the broadcast shape.
     """
     mean_g, mean_m = ratio(positives, pixels), ratio(tp + fp, pixels)
-    kinds = (1, 1, tp), (0, 1, fp), (1, 0, positives - tp), (0, 0, pixels - positives - fp)
+    kinds = (  # value in the mask, value in the map, number of pixels
+        (1, 1, tp),
+        (0, 1, fp),
+        (1, 0, positives - tp),
+        (0, 0, pixels - positives - fp),
+    )
     total: Any = 0.0
-    for in_mask, in_map, count in kinds:
+    for in_mask, in_map, n in kinds:
         g, m = in_mask - mean_g, in_map - mean_m
-        total = total + count * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
-    constant = np.where(positives == 0, pixels - fp, tp)
-    uniform = (positives == 0) | (positives == pixels)
-    return ratio(np.where(uniform, constant, total), np.maximum(pixels - 1, 1))
+        total = total + n * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
+    is_uniform = (positives == 0) | (positives == pixels)
+    n_right = np.where(positives == 0, pixels - fp, tp)
+    return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
 
 def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
-    It is the mean of an object and a region similarity. `soft` is (H, W) in [0, 1], `mask` (H, W)
-    bool. Standard deviations divide by n - 1. The four regions around the centroid of the mask are
-    weighted by area, as in the authors' program; a centroid half way between two pixels is rounded
-    to the even one. An empty mask gives 1 - mean(soft), a full mask mean(soft), and negative
-    measures become 0. Void pixels (`valid` is False) belong to no object and no region; an image
-    with void pixels only gives 0.
+    It is the mean of an object and a region similarity. Standard deviations divide by n - 1. The
+    four regions around the centroid of the mask are weighted by area, as in the authors' program; a
+    centroid half way between two pixels is rounded to the even one. An empty mask gives
+    1 - mean(soft), a full mask mean(soft), and negative measures become 0.
+
+    Parameters
+    ----------
+    soft : array
+        (H, W), in [0, 1].
+    mask : array
+        bool (H, W).
+    valid : array or None
+        bool (H, W). Void pixels, where it is False, belong to no object and no region.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 if all pixels are void.
     """
     soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
 
-    def counted(values: Map, part: slice | tuple[slice, slice] = slice(None)) -> Map:
-        return values[part] if valid is None else values[part][valid[part]]
+    def valid_values(values: Map, window: slice | tuple[slice, slice] = slice(None)) -> Map:
+        """Return the values in a window without those of void pixels; (H, W) or flat."""
+        return values[window] if valid is None else values[window][valid[window]]
 
-    every, on = counted(soft), counted(mask)
+    values, on = valid_values(soft), valid_values(mask)
     share = on.mean() if on.size else 0.0
     if share in (0, 1):
-        return float(abs(1 - share - every.mean())) if on.size else 0.0
-    inside, outside = _object_similarity(every[on]), _object_similarity(1 - every[~on])
+        return float(abs(1 - share - values.mean())) if on.size else 0.0
+    inside, outside = _object_similarity(values[on]), _object_similarity(1 - values[~on])
     by_object = share * inside + (1 - share) * outside
-    y, x = (  # one beyond the centroid
+    y, x = (  # the first row and column after the centroid
         1 + round(float(np.arange(size) @ np.count_nonzero(mask, axis=1 - axis)) / on.sum())
         for axis, size in enumerate(mask.shape)
     )
     total = 0.0
-    for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
-        quarter = counted(soft, part)
+    for window in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
+        quarter = valid_values(soft, window)
         if quarter.size:
-            total += quarter.size * _similarity(quarter, counted(mask, part).astype(np.float64))
-    return max(0.0, float(0.5 * by_object + 0.5 * (total / every.size)))
+            quarter_mask = valid_values(mask, window).astype(np.float64)
+            total += quarter.size * _similarity(quarter, quarter_mask)
+    return max(0.0, float(0.5 * by_object + 0.5 * (total / values.size)))
 
 
 def _object_similarity(values: F8) -> float:
-    """Compute 2 m / (m m + 1 + s) of the mean m and the standard deviation s of the values."""
+    """Compute 2 m / (m m + 1 + s) from the mean m and the standard deviation s of values.
+
+    A single value has the standard deviation 0.
+    """
     mean = values.mean()
-    spread = values.std(ddof=1) if values.size > 1 else 0.0
-    return float(2 * mean / (mean * mean + 1 + spread + _EPS))
+    deviation = values.std(ddof=1) if values.size > 1 else 0.0
+    return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
 
 
 def _similarity(a: F8, b: F8) -> float:
-    """Compute structural similarity (SSIM) without its stabilising constants.
+    """Compute the structural similarity (SSIM) of two arrays without its stabilising constants.
 
-    With means a, b it is 4 a b cov / ((a a + b b) (var + var)).
+    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)), with means ma, mb, variances va, vb and the
+    covariance cov. If the numerator is 0, it is 1 if the denominator is 0 too, and 0 otherwise.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     da, db = a - mean_a, b - mean_b
@@ -353,25 +418,39 @@ def _similarity(a: F8, b: F8) -> float:
 def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute weighted F of a soft map (Margolin, Zelnik-Manor and Tal, CVPR 2014).
 
-    `soft` is (H, W) in [0, 1], `mask` (H, W) bool. On the mask a pixel's error is the smaller of
-    abs(soft - mask) and a blurred error: each pixel off the mask takes the error of its nearest
-    mask pixel, then a Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. Off the mask,
-    errors abs(soft - mask) are weighted by 2 - 0.5^(distance / 5). An empty mask gives 0. Void
-    pixels (`valid` is False) have no error, like pixels outside the image.
+    On the mask, a pixel's error is the smaller of abs(soft - mask) and a blurred error: each pixel
+    off the mask takes the error of its nearest mask pixel, then a Gaussian (7 x 7, sigma 5, zeros
+    outside) blurs the errors. Off the mask, errors abs(soft - mask) are weighted by
+    2 - 0.5^(distance / 5).
+
+    Parameters
+    ----------
+    soft : array
+        (H, W), in [0, 1].
+    mask : array
+        bool (H, W).
+    valid : array or None
+        bool (H, W). Void pixels, where it is False, have no error, like pixels outside the image.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 if the mask is empty.
     """
     from scipy import ndimage
 
     mask = without_void(np.asarray(mask, bool), valid)
     if not mask.any():
         return 0.0
-    error, off = np.abs(np.asarray(soft, np.float64) - mask), ~mask
-    distance, nearest = ndimage.distance_transform_edt(off, return_indices=True)
+    error = np.abs(np.asarray(soft, np.float64) - mask)
+    # Distance to the mask (H, W), and row and column of the nearest mask pixel (2, H, W)
+    distance, nearest = ndimage.distance_transform_edt(~mask, return_indices=True)
     kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
     blurred = without_void(error.take(nearest[0] * error.shape[1] + nearest[1]), valid)
     for axis in range(2):  # the Gaussian is a product of one along each axis
         blurred = ndimage.correlate1d(blurred, kernel / kernel.sum(), axis, mode="constant")
     hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
-    off = without_void(off, valid)
+    off = without_void(~mask, valid)
     false = (error[off] * (2 - np.exp2(distance[off] / -5))).sum()
     recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + false)
     return float(f_measure(precision, recall))

@@ -20,9 +20,12 @@ ECCV 2010.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, without_void
@@ -86,17 +89,37 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return the predicted and the annotated foreground, without void pixels."""
+    """Return the predicted and the annotated foreground, bool (H, W), False at void pixels.
+
+    A predicted pixel is foreground if its prepared value is at least `threshold`.
+    """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
-    """Compute b0, b1 and the Euler characteristic of each patch of a mask, i8 (patches, 3).
+    """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
-    `TopologyOptions` describes the other arguments. The Euler characteristic is a sum over 2 x 2
-    pixels: Gray, "Local properties of binary images in two dimensions", 1971.
+    b0 is the number of components, b1 the number of holes, and the Euler characteristic b0 - b1. It
+    is a sum over 2 x 2 pixels: Gray, "Local properties of binary images in two dimensions", 1971.
+
+    Parameters
+    ----------
+    mask : array
+        bool (H, W). All that lies outside a patch is background.
+    connectivity : int
+        Neighbours of a foreground pixel, 8 or 4; a background pixel has the other number.
+    patch : int
+        Side of the square patches in pixels; 0 takes the whole mask. All patches that fit are
+        taken, from the top left, row by row.
+    stride : int
+        Pixels from one patch to the next; 0 puts them side by side.
+
+    Returns
+    -------
+    array
+        int64 (patches, 3); (0, 3) if no patch fits.
 
     Examples
     --------
@@ -113,7 +136,7 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     neighbours[1] = connectivity == 8
     neighbours[1, 1], neighbours[1, :, 1] = True, True
     numbers = []
-    windows = sliding_window_view(mask, (rows, cols))
+    windows = sliding_window_view(mask, (rows, cols))  # (row, column, rows, cols)
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
         # Components are numbered throughout all patches: a patch has as many as the largest number
@@ -121,10 +144,11 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
         last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
         b0 = np.diff(last, prepend=0)
         corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
-        n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]
-        diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
+        n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]  # of each 2 x 2 pixels
+        is_diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
         n_one, n_three, n_diagonal = (
-            np.count_nonzero(squares, axis=(1, 2)) for squares in (n_on == 1, n_on == 3, diagonal)
+            np.count_nonzero(squares, axis=(1, 2))
+            for squares in (n_on == 1, n_on == 3, is_diagonal)
         )
         euler = (n_one - n_three + (2 if connectivity == 4 else -2) * n_diagonal) // 4
         numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
@@ -152,28 +176,35 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     ) -> Arrays:
         """Count the topological errors and skeleton pixels of one image.
 
-        errors : i8 (3,), absolute differences of b0, b1, Euler characteristic, summed over patches
-        patches : i8 (), number of patches with a pixel that is not void
-        skeleton : i8 (2, 2), see `skeleton_pixels`
+        errors : int64 (3,), absolute differences of b0, b1 and the Euler characteristic, summed
+            over patches
+        patches : int (), number of patches with a pixel that is not void
+        skeleton : int64 (2, 2), by map (pred, gt): skeleton pixels in the other mask, and all
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
-        patches = opt.connectivity, opt.patch, opt.stride
-        numbers = [betti_numbers(mask, *patches) for mask in masks]
+        options = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
+        pred_numbers, gt_numbers = (betti_numbers(mask, **options) for mask in masks)
         if "valid" in gt.parts:
-            is_counted = betti_numbers(gt.valid, *patches)[:, 0] > 0  # not void only
-            numbers = [side[is_counted] for side in numbers]
-        errors = np.abs(numbers[0] - numbers[1]).sum(axis=0)
-        pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)
-        skeleton = skeleton_pixels(pred_label, gt_label, 1)
-        return {"errors": errors, "patches": len(numbers[0]), "skeleton": skeleton[0]}
+            # A patch has a component of valid pixels unless it is void everywhere
+            is_counted = betti_numbers(gt.valid, **options)[:, 0] > 0
+            pred_numbers, gt_numbers = pred_numbers[is_counted], gt_numbers[is_counted]
+        pred_label, gt_label = (
+            mask.astype(np.int8) - 1 for mask in masks
+        )  # 0 on the mask, else -1
+        return {
+            "errors": np.abs(pred_numbers - gt_numbers).sum(axis=0),
+            "patches": len(pred_numbers),
+            "skeleton": skeleton_pixels(pred_label, gt_label, 1)[0],
+        }
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> DrawnSteps:
-        """Return the pixels of both foregrounds."""
+        """Return the right, false and missed pixels of the two foregrounds."""
         return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold)).steps()
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
+        """Compute the mean errors over patches and clDice, (N,) each, NaN if nothing defines them."""
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
@@ -200,6 +231,47 @@ class CcqOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
+class _BufferedLines(NamedTuple):
+    """The centre lines of both maps, and the pixels within the buffer of each; bool (H, W)."""
+
+    lines: MapPair
+    near: MapPair
+
+
+def _find_lines(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
+) -> _BufferedLines:
+    """Find the centre lines of both foregrounds, and their buffers.
+
+    Foregrounds are thinned to skeletons, unless `opt.lines` says that they are centre lines.
+    """
+    from skimage.morphology import skeletonize
+
+    from bsdsbench.kernels.matching.graph import within_reach
+
+    masks = _foregrounds(pred, gt, protocol, opt.threshold)
+    lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
+    disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, masks.gt.shape)
+    near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
+    return _BufferedLines(MapPair(*lines), MapPair(*near))
+
+
+def _half_widths(
+    radius: float, spacing: tuple[float, float], shape: tuple[int, ...]
+) -> NDArray[np.int32]:
+    """Return the half width of each row of a disk in pixels, int32 (rows,), from top to bottom.
+
+    Row k reaches half_width[k] pixels to the left and to the right of the centre. `radius` is
+    measured in the unit of `spacing`, the (row, column) step. The disk is cut to what matters in an
+    image of the (rows, columns) `shape`.
+    """
+    steps = zip(spacing, shape, strict=True)
+    down, right = (s * np.arange(min(int(radius / s) + 1, n) + 1) for s, n in steps)
+    row_distance = np.concatenate([down[:0:-1], down])
+    half = (np.hypot(row_distance[:, None], right[1:]) <= radius).sum(axis=1).astype(np.int32)
+    return half[row_distance <= radius]
+
+
 class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
@@ -222,52 +294,43 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the matched and all pixels of the predicted and of the annotated line, i8 (2,)."""
-        lines, near = self._lines(pred, gt, protocol, opt)
-        matched = [(line & reach).sum() for line, reach in zip(lines, near[::-1], strict=True)]
+        """Count the pixels of the predicted and of the annotated line.
+
+        matched : int (2,), pixels of each line within the buffer of the other line
+        total : int (2,), all pixels of each line
+        """
+        lines, near = _find_lines(pred, gt, protocol, opt)
+        matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
         return {"matched": matched, "total": [line.sum() for line in lines]}
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> DrawnSteps:
-        """Return the pixels of both lines as one step; pixels near the other line are matched."""
-        lines, near = self._lines(pred, gt, protocol, opt)
-        of_gt = (lines.gt & near.pred).sum(), lines.gt.sum()
-        of_pred = (lines.pred & near.gt).sum(), lines.pred.sum()
+        """Return the classes of the pixels as a single step.
+
+        A pixel of a line is right if it lies within the buffer of the other line. Off the lines,
+        the buffers have classes of their own. If a pixel is in several of these, the first listed
+        class is shown: matched, false, missed, near both lines, near the predicted, near the
+        annotated one.
+        """
+        lines, near = _find_lines(pred, gt, protocol, opt)
+        matched_gt, matched_pred = (lines.gt & near.pred).sum(), (lines.pred & near.gt).sum()
         classes = np.select(
             [lines.pred & near.gt, lines.pred, lines.gt & ~near.pred, near.pred & near.gt, *near],
             [MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, NEAR_BOTH, NEAR_PRED, NEAR_GT],
         )
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
-        matches = np.array([[*of_gt, *of_pred]])
+        matches = np.array([[matched_gt, lines.gt.sum(), matched_pred, lines.pred.sum()]])
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
-    def _lines(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-    ) -> tuple[MapPair, MapPair]:
-        """Return the centre lines of both maps, and the pixels within the buffer of each."""
-        from skimage.morphology import skeletonize
-
-        from bsdsbench.kernels.matching.graph import within_reach
-
-        masks = _foregrounds(pred, gt, protocol, opt.threshold)
-        lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
-        buffer = with_tolerance(opt.buffer)
-        steps = zip(opt.spacing, masks.gt.shape, strict=True)
-        down, right = (s * np.arange(min(int(buffer / s) + 1, n) + 1) for s, n in steps)
-        rows = np.concatenate([down[:0:-1], down])  # row distances in the disk around a pixel
-        half = (np.hypot(rows[:, None], right[1:]) <= buffer).sum(axis=1).astype(np.int32)
-        disk = half[rows <= buffer]
-        near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
-        return MapPair(*lines), MapPair(*near)
-
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
+        """Compute the scores (N,) from matched and all pixels (N, 2) of both lines; 0/0 is NaN."""
         matched, total = counts["matched"], counts["total"]
-        shares = defined_ratio(matched, total)
-        missed = total[:, 1] - matched[:, 1]
+        shares = defined_ratio(matched, total)  # correctness, completeness
+        n_missed = total[:, 1] - matched[:, 1]
         return {
             "completeness": shares[:, 1],
             "correctness": shares[:, 0],
-            "quality": defined_ratio(matched[:, 0], total[:, 0] + missed),
+            "quality": defined_ratio(matched[:, 0], total[:, 0] + n_missed),
             "f": defined_f(shares),
         }
