@@ -45,8 +45,8 @@ def _count_right_pairs(
     gt_maps bool (A, H, W), gt_angles A x (H, W): the same of the annotators.
     radius: largest distance of a pair in pixels.
 
-    Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (over annotators),
-    and the predicted pixels in a right pair with any annotator.
+    Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (summed
+    over annotators), and the predicted pixels in a right pair with any annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 

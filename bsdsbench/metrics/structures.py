@@ -204,7 +204,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold)).steps()
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
-        """Compute the mean errors over patches and clDice, (N,) each, NaN if nothing defines them."""
+        """Compute the mean errors over patches and clDice, (N,) each, NaN if undefined."""
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
