@@ -40,11 +40,15 @@ class Finding:
     fix: tuple[Fix, ...] = ()
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Describe the remedy; `write` formats options, by default as in Python."""
+        """Return the remedy in words; `write` formats options, by default as in Python."""
         return Problem(fix=self.fix).fixes(write)
 
     def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
-        """Format the finding as one line that names at most `limit` files."""
+        """Return the finding as one line: "LEVEL: CODE: MESSAGE [FILES] -> REMEDY".
+
+        At most `limit` files are named. `write` formats the options of the remedy, by default as in
+        Python.
+        """
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fixes(write)}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
@@ -53,7 +57,16 @@ class Finding:
 class Findings(list[Finding]):
     """The findings of `doctor`, errors first.
 
-    `n_images` were read, and `n_measured` of them took the slower measurements.
+    Attributes
+    ----------
+    n_images : int
+        The number of images that were read.
+    n_measured : int
+        The number of images that took the slower measurements too.
+    reading : str
+        How the files of both sides are read, in one line.
+    note : str
+        The recall at which the curve starts, if AP is 0 below it; this is no problem. Else "".
     """
 
     n_images: int = 0
@@ -62,7 +75,7 @@ class Findings(list[Finding]):
     note: str = ""  # the recall at which the curve starts, if AP is 0 below it; not a problem
 
     def summary(self) -> str:
-        """Format the numbers of errors, warnings, images read and images measured in one line."""
+        """Return one line: the numbers of errors and warnings, and of images read and measured."""
         errors = sum(f.level == "error" for f in self)
         counts = f"{counted(errors, 'error')}, {counted(len(self) - errors, 'warning')}"
         return (

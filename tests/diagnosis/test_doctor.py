@@ -12,7 +12,9 @@ from scipy.io import loadmat, savemat
 
 import bsdsbench as bb
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.doctor import GAIN, JPEG, doctor
+from bsdsbench.diagnosis.checks import GAIN
+from bsdsbench.diagnosis.doctor import doctor
+from bsdsbench.diagnosis.examined_images import JPEG
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
@@ -243,7 +245,7 @@ def test_a_remedy_that_does_not_help_is_not_named(
     folder = Path(shutil.copytree(small / options.get("method", CLEAN), tmp_path / "pred"))
     change(folder, plant)
     assert code in codes(folder, six)
-    monkeypatch.setattr("bsdsbench.diagnosis.doctor.GAIN", 1.0)
+    monkeypatch.setattr("bsdsbench.diagnosis.checks.GAIN", 1.0)
     assert code not in codes(folder, six)
 
 

@@ -1,0 +1,301 @@
+"""The checks of the doctor, which turn what was read and measured into findings.
+
+A remedy that can be applied to the maps (inversion, NMS, shifting back) is tried on the measured
+images, and reported only if it raises their F by GAIN. Maps of three detectors and of UCMs are
+displaced by 0.00 to 0.39 pixels, and shifting back maps that were moved by one pixel diagonally
+raises F by 0.003 to 0.011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from bsdsbench.diagnosis import symptoms
+from bsdsbench.diagnosis.examined_images import ExaminedImage, ExaminedInputs, MeasuredMaps
+from bsdsbench.diagnosis.findings import CHECKS, ERROR, WARNING, Finding, Findings
+from bsdsbench.errors import DataError, Problem, Setting, alike
+from bsdsbench.images import Prediction
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.sanity import find_swaps
+from bsdsbench.text import counted
+
+GAIN = 0.003  # a remedy is reported if it raises F by at least this much
+SCALED = 1.5  # pixels: maps are scaled if the displacements of two quarters differ by more
+CORRELATED = 0.05  # maps that correlate less with the ground truth are not compared with it
+TRIAL = 5  # number of thresholds at which a remedy is tried
+AS_EXPECTED = "write the files again as expected"
+# Data sets whose images have several annotators, who all count
+MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
+
+
+class Examination:
+    """The state of the checks.
+
+    - inputs: what was read
+    - findings: the findings so far
+    - faulty: ids of the images with an error, which later checks leave out
+    """
+
+    def __init__(self, inputs: ExaminedInputs) -> None:
+        self.inputs = inputs
+        self.findings = Findings()
+        self.faulty = set[str]()
+
+    @property
+    def sound(self) -> list[ExaminedImage]:
+        """The images without an error so far."""
+        return [image for image in self.inputs.images if image.image_id not in self.faulty]
+
+    @property
+    def measured(self) -> list[tuple[ExaminedImage, MeasuredMaps]]:
+        """The images without an error that were measured further, with their maps."""
+        return [(image, image.maps) for image in self.sound if image.maps]
+
+    def report_images(self, code: str, images: Sequence[ExaminedImage], **details: object) -> None:
+        """Report a problem of these images; do nothing if there are none.
+
+        If the problem is an error, the images are no longer `sound`. `details` are those of
+        `report`; `first` (the first image) and `maps` (their number, as "2 maps") are added.
+        """
+        if not images:
+            return
+        details = {"first": images[0], "maps": counted(len(images), "map"), **details}
+        self.report(code, [image.file for image in images], n=len(images), **details)
+        if CHECKS[code][0] == ERROR:
+            self.faulty.update(image.image_id for image in images)
+
+    def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
+        """Add a finding about these files, or about the whole set if there are none.
+
+        `code` is a key of CHECKS. `details` are the values of the placeholders in its message, by
+        name, beside n (the number of files), of (all images) and measured (images measured
+        further). The detail `fix`, a tuple, replaces the remedy.
+        """
+        level, text, fix = CHECKS[code]
+        details = {
+            "of": len(self.inputs.images),
+            "n": len(files),
+            "measured": len(self.measured),
+            **details,
+        }
+        message = text.format(**details)
+        self.findings.append(Finding(code, level, message, (*files,), details.get("fix", fix)))
+
+    def best_f(
+        self,
+        measured: Sequence[MeasuredMaps],
+        protocol: Protocol,
+        change: Callable[[Any], Any] | None = None,
+    ) -> float:
+        """Return the ODS F of these images under a protocol, at only TRIAL thresholds.
+
+        `change` converts each soft map (H, W) before it is counted.
+        """
+        metric, few = self.inputs.metric, protocol.replace(thresholds=TRIAL)
+        counts = []
+        for maps in measured:
+            pred = maps.pred
+            if change:
+                pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
+            counts.append(metric.count(pred, maps.gt, few, metric.options_of(few)))
+        return float(metric.score_of(metric.stack(counts), few)["ods"]["f"])
+
+    def report_remedy(
+        self,
+        code: str,
+        images: Sequence[ExaminedImage],
+        protocol: Protocol | None = None,
+        change: Callable[[Any], Any] | None = None,
+        **details: object,
+    ) -> None:
+        """Report a problem only if its remedy, tried on these images, raises their F by GAIN.
+
+        The remedy is another `protocol`, or a `change` of each soft map (H, W). Images that were
+        not measured further take no part in the trial. `details` are those of `report`; `tried`
+        (F before and after) is added.
+        """
+        measured = [image.maps for image in images if image.maps]
+        if not measured:
+            return
+        before = self.best_f(measured, self.inputs.protocol)
+        after = self.best_f(measured, protocol or self.inputs.protocol, change)
+        if after >= before + GAIN:
+            tried = f"F rises from {before:.3f} to {after:.3f}"
+            self.report_images(code, images, tried=tried, **details)
+
+
+def check_names(examination: Examination) -> None:
+    """Report ids that only one side has, and images of several files.
+
+    - "names" or "split": fewer than half of the ids have a prediction, and other predictions are
+      there. They are "names" if they are the missing ids with one prefix and suffix.
+    - "missing", "extra": otherwise, ids without prediction, or without ground truth
+    - "doubled", for each side: files that cannot be told to be one image, or whose ids differ in
+      upper and lower case only
+    """
+    inputs = examination.inputs
+    preds, gts = inputs.preds, inputs.gts
+    missing = [image_id for image_id in gts if image_id not in preds]
+    extra = [image_id for image_id in preds if image_id not in gts]
+    n_common = len(gts) - len(missing)
+    numbers = {"of": len(gts), "common": n_common, "preds": counted(len(extra), "prediction")}
+    if missing and extra and n_common < len(gts) / 2:
+        if affixes := _find_affixes(missing, extra):
+            examination.report("names", extra, longer=affixes, **numbers)
+        else:
+            examination.report("split", extra, **numbers)
+    else:
+        if missing:
+            examination.report("missing", missing, **numbers)
+        if extra:
+            examination.report("extra", extra, **numbers)
+    sides = ("prediction", preds), ("ground truth", gts)
+    for (what, side), doubled in zip(sides, inputs.doubled, strict=True):
+        ids_by_lower_case: dict[str, list[str]] = {}
+        for image_id in side:
+            ids_by_lower_case.setdefault(image_id.casefold(), []).append(image_id)
+        several = [ids for ids in ids_by_lower_case.values() if len(ids) > 1 or ids[0] in doubled]
+        files = [str(path) for ids in several for image_id in ids for path in side[image_id]]
+        if files:
+            examination.report("doubled", files, what=what)
+
+
+def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
+    """Return "PREFIX*SUFFIX" if every missing id with this prefix and suffix is an extra id.
+
+    Returns "" if there is no such prefix and suffix.
+    """
+    for name in extra:
+        prefix, image_id, suffix = name.partition(missing[0])
+        if image_id and {prefix + i + suffix for i in missing} <= {*extra}:
+            return f"{prefix}*{suffix}"
+    return ""
+
+
+def check_files(examination: Examination) -> None:
+    """Report files that cannot be read, images that the metric refuses, and its own symptoms.
+
+    Problems of files that differ in numbers only are one finding. A symptom is reported if at least
+    half of the measured images have it.
+    """
+    inputs = examination.inputs
+    for similar in alike(inputs.unread):
+        example = attrs.evolve(similar[0], file="", fix=())
+        examination.report(
+            "unreadable",
+            [Path(problem.file).name for problem in similar],
+            words=f"{counted(len(similar), 'file')}: {example}",
+            fix=similar[0].fix or (AS_EXPECTED,),
+        )
+    for reason in dict.fromkeys(inputs.refused):
+        examination.report("refused", words=reason)
+    for (code, text, remedy), files in inputs.symptoms.items():
+        if 2 * len(files) >= inputs.n_measured:
+            message = f"{text} in {counted(len(files), 'image')}"
+            examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
+
+
+def check_values(examination: Examination) -> None:
+    """Report the problems of sizes, annotations and values, in this order.
+
+    - "annotators", "transposed", "resized": sizes of single images
+    - "one-annotator": a data set of MANY_ANNOTATORS with a single annotator per image
+    - "gt-polarity": ground truth of single images
+    - "values": values that have no single meaning in the whole set
+    - "zero", "saturated", "few-values": maps of single images
+    """
+    inputs = examination.inputs
+    images, name = inputs.images, inputs.protocol.name
+
+    def report_coded(*codes: str) -> None:
+        for code in codes:
+            coded = [image for image in examination.sound if code in image.codes]
+            examination.report_images(code, coded)
+
+    report_coded("annotators", "transposed", "resized")
+    has_one_each = bool(images) and all(image.annotators == 1 for image in images)
+    if name.rstrip("*") in MANY_ANNOTATORS and has_one_each:
+        examination.report("one-annotator", name=name)
+    report_coded("gt-polarity")
+    problems = tuple[Problem, ...]()
+    try:
+        inputs.readings.verdict(inputs.records)
+    except DataError as error:
+        problems = error.problems
+    for problem in problems:
+        fix = problem.fix or (AS_EXPECTED,)
+        examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
+    report_coded("zero", "saturated", "few-values")
+
+
+def check_places(examination: Examination) -> None:
+    """Report maps that are inverted, mirrored, or those of another image.
+
+    - "inverted": measured maps that are darker on the ground truth, if inverting raises F. Unless
+      they are more than half of the maps, only those on bright ground are tried.
+    - "mirrored": maps that fit the ground truth better when flipped or rotated, a finding per
+      orientation
+    - "exchanged": maps that fit the ground truth of another image, and the other way round
+    """
+    protocol = examination.inputs.protocol
+    measured = examination.measured
+    dark = [image for image, maps in measured if symptoms.darker_near(maps.soft, maps.truth)]
+    if 2 * len(dark) <= len(measured):
+        dark = [image for image in dark if image.maps and np.median(image.maps.soft) > 0.5]
+    fix = Setting("invert", not protocol.invert)
+    inverted_protocol = protocol.replace(invert=fix.value)
+    examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
+    placed = [image for image in examination.sound if image.thumbnails]
+    for orientation in sorted({image.orientation for image in placed} - {""}):
+        turned = [image for image in placed if image.orientation == orientation]
+        examination.report_images("mirrored", turned, way=orientation)
+    by_id = {image.image_id: image for image in placed}
+    thumbnails = [(i.image_id, *i.thumbnails) for i in placed if i.thumbnails]
+    if swapped := dict(find_swaps(thumbnails)):
+        first_id, other_id = next(iter(swapped.items()))
+        images = [by_id[image_id] for image_id in swapped]
+        examination.report_images("exchanged", images, a=first_id, b=other_id)
+
+
+def check_lines(examination: Examination) -> None:
+    """Report lines that are too thick or too thin, odd values, and displaced maps.
+
+    - "raw": thick lines, if non-maximum suppression raises F
+    - "thinned", "grid-values", "jpeg": as measured
+    - "scaled": the maps are displaced, and by more than SCALED pixels differently in their quarters
+    - "shift": the maps are displaced by whole pixels, and shifting them back raises F
+    """
+    protocol, measured = examination.inputs.protocol, examination.measured
+
+    def images_with(code: str) -> list[ExaminedImage]:
+        return [image for image, _ in measured if code in image.codes]
+
+    examination.report_remedy("raw", images_with("raw"), protocol.replace(nms=True))
+    for code in ("thinned", "grid-values", "jpeg"):
+        examination.report_images(code, images_with(code))
+    maps = [(m.soft, m.truth) for _, m in measured]
+    moved = symptoms.displacement(maps, CORRELATED) if maps else None
+    if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
+        return
+    quarters = symptoms.quarters(maps, CORRELATED)
+    # (4, 2) -> the range over the quarters, of rows and of columns; unknown if one is left out
+    ranges = np.ptp(quarters, axis=0) if len(quarters) == 4 else np.zeros(2)
+    images = [image for image, _ in measured]
+    if ranges.max() > SCALED:
+        first, last = quarters[0], quarters[-1]
+        ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
+        examination.report_images("scaled", images, **ends)
+        return
+    back = -round(moved.rows), -round(moved.columns)
+    examination.report_remedy(
+        "shift",
+        images,
+        change=lambda soft: np.roll(soft, back, (0, 1)),
+        dy=moved.rows,
+        dx=moved.columns,
+    )
