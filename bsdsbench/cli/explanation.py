@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bsdsbench.diagnosis.explain import Explanation, Trial
+    from bsdsbench.diagnosis.explanation import Explanation, Trial
     from bsdsbench.results.evaluation import Evaluation
 
 # The number of settings that explain prints, beside those that reach the target and the run itself
@@ -51,7 +51,7 @@ def print_explanation(
     `target_values` maps each score of the metric to its target, as the user wrote it. A trial that
     reaches the target has the sign "=" if its setting is in use somewhere, else "~".
     """
-    from bsdsbench.diagnosis.explain import in_capitals
+    from bsdsbench.diagnosis.explanation import in_capitals
     from bsdsbench.metrics.registry import describe
 
     for row in explanation.published:

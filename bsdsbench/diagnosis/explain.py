@@ -11,11 +11,12 @@ only for targets of four digits.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +31,12 @@ from bsdsbench.diagnosis.causes import (
     other_columns,
     readings,
 )
+from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, ranked, resolution
 from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.optional import whole_curve
-from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.references import PREFIX
@@ -46,32 +47,32 @@ from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores
-from bsdsbench.text import counted
 
 METRIC = registry.DEFAULT_METRICS[0]
 STEPS = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
 STARTS = 4  # number of single settings from which pairs are formed
 LATE = 0.5  # images that were begun are finished until this share of the limit has passed beyond it
 OWN = CountingChange("", "", "")  # the settings of the run itself
-FINEST = 1e-6  # no target is taken to be known more precisely
-FINE = 5e-5  # half a unit of the fourth digit
-LIKELY_FIRST = ("as it is", "reading", "images", "setting")
-Number = float | str  # a text says its digits: "0.760" is not "0.76"
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """Parse targets: ["boundary.ods=0.788"] gives {"ods": "0.788"}.
+    """Parse targets: ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}.
 
-    Scores of other metrics keep the name of the metric. Raises DataError if an item is no target.
+    An item may hold several targets, separated by commas. Keys of the boundary metric lose its
+    name, and keys other than class names become lower case. Values keep their digits.
+
+    Raises DataError for an item that is no target: a name, "=" and a number, which may exceed 1
+    only for another metric. Raises DataError for a repeated name, too.
     """
     targets = {}
     for item in ",".join(items).split(","):
         name, _, value = map(str.strip, item.partition("="))
-        named = score_name(name)
-        if not (named and named.part):  # names of classes keep their letters
+        score = score_name(name)
+        if not (score and score.part):  # names of classes keep their letters
             name = name.lower().removeprefix(f"{METRIC}.")
         number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
-        if not (name and number and ("." in name or float(value) <= 1)) or name in targets:
+        is_in_range = number and ("." in name or float(value) <= 1)
+        if not name or not is_in_range or name in targets:
             raise DataError(
                 f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
                 "METRIC.SCORE= and a number of another metric, each once"
@@ -80,32 +81,37 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     return targets
 
 
-def in_capitals(measure: str) -> str:
-    """Return "ODS" for "ods"; the name of a class or of a group of scores is left unchanged."""
-    return measure if "." in measure else measure.upper()
-
-
 class MetricTargets(NamedTuple):
-    """The metric of the targets, and column key -> published value."""
+    """The targets of one metric.
+
+    - metric: the name of the metric
+    - values: score, such as "ods" -> published value
+    """
 
     metric: str
     values: dict[str, Number]
 
 
 def metric_of(targets: Mapping[str, Number]) -> MetricTargets:
-    """Find the metric of all targets. Raises DataError if there are several metrics."""
+    """Find the metric of targets, {SCORE or METRIC.SCORE: value}, and drop its name from the keys.
+
+    Scores without a metric are those of boundary. Raises DataError if the targets belong to several
+    metrics, or if there are none.
+    """
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
         name, _, key = target.partition(".")
-        metric, key = (name, key) if name in registry.names() else (METRIC, target)
-        by_metric.setdefault(metric, {})[key] = value
+        if name in registry.names():
+            by_metric.setdefault(name, {})[key] = value
+        else:
+            by_metric.setdefault(METRIC, {})[target] = value
     if len(by_metric) != 1:
         raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
     return MetricTargets(*by_metric.popitem())
 
 
 class RunWithFiles(NamedTuple):
-    """A run and its files, None for reference runs (`ref:NAME`) and shared runs."""
+    """A run and its files. `sources` is None if the run has counts only."""
 
     run: Evaluation
     sources: Sources | None
@@ -119,26 +125,29 @@ def run_of(
     metric: str = METRIC,
     **options: Any,
 ) -> RunWithFiles:
-    """Load a saved run, or evaluate a folder of maps now.
+    """Load a run with its files, or evaluate a folder of maps.
 
-    `run` is a reference run (ref:NAME), a shared run (file or URL), the folder of a saved run, or a
-    folder of maps, which is evaluated with the ground truth and options of `evaluate`. Raises
-    DataError if a folder of maps comes without ground truth.
+    - ref:NAME, a URL, or a file: a reference run or a shared run, which has no files
+    - the folder of a saved run: the run, with the files that it names or that are in `gt_dir`
+    - any other folder: its maps are evaluated with the ground truth in `gt_dir`, the protocol and
+      further `options` of `evaluate`
+
+    Raises DataError if a folder of maps comes without ground truth, or if a saved run or its files
+    cannot be read.
     """
     folder = Path(run)
     if str(run).startswith((PREFIX, *ADDRESSES)) or folder.is_file():
-        # There are no files, so no image can be counted again.
         return RunWithFiles(Evaluation.load(run), None)
     if is_run(folder):
-        saved = Evaluation.load(folder)
+        loaded = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(
             f"{run}: no saved run (result.json), expected one",
             fix="give the ground truth as well where it holds maps",
         )
     else:
-        saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
-    return RunWithFiles(saved, find_sources(saved, gt_dir=gt_dir, metric=metric))
+        loaded = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
+    return RunWithFiles(loaded, find_sources(loaded, gt_dir=gt_dir, metric=metric))
 
 
 def explain(
@@ -171,45 +180,84 @@ def explain(
     published : sequence of str
         Descriptions of published results that have the targets, to be named first.
 
+    Returns
+    -------
+    Explanation
+        All trials, the most likely first, and the conclusion drawn from them.
+
     Raises
     ------
     DataError
         If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
-    name, wanted = metric_of(targets)
+    name, values = metric_of(targets)
     files = sources
     if files is None and run.provenance.source is None:
         files = find_sources(run, metric=name)
-    search = Search(run, name, wanted, files, seconds, workers or available_cores(), progress)
+    search = Search(run, name, values, files, seconds, workers or available_cores(), progress)
     search.note("as it is", "as it is", search.base, n_causes=0)
     search.readings(OWN, search.own, search.base)
-    for label, images in named_images(search.ids, run.place("gt")).items():
-        scores = search.scores([search.own[k] for k in images], run.protocol)
-        who = f"a run of {len(images)} images"
-        search.note(label, "images", scores, n_images=len(images), who=who)
-    every = [s for s in counting_changes(search.metric) if s.differs(run.protocol, search.metric)]
+    search.try_subsets()
+    changes = [c for c in counting_changes(search.metric) if c.differs(run.protocol, search.metric)]
     if files is None:
-        search.late, every = every, []
-    gaps, pairs = search.narrow(every), dict[frozenset[str], CountingChange]()
-    for nearest in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
-        for partner in every:
+        search.late = changes
+    else:
+        gaps = search.narrow(changes)
+        if not search.reached:
+            search.narrow(_pair_nearest(changes, gaps, search))
+    late = [change for change in search.late if change.n_causes == 1]
+    names = [change.kind if files is None else change.label for change in late]
+    return Explanation(
+        search.targets,
+        base={target: search.base[target] for target in values},
+        trials=ranked(search.trials.values()),
+        seconds=seconds - search.left,
+        n_images=len(search.ids),
+        published=tuple(published),
+        not_counted=tuple(dict.fromkeys(names)),
+        pairs_not_counted=len(search.late) - len(late),
+        files=files is not None,
+    )
+
+
+def _pair_nearest(
+    changes: Sequence[CountingChange], gaps: Mapping[str, float], search: Search
+) -> list[CountingChange]:
+    """Combine the STARTS changes that came nearest to the targets with all other changes.
+
+    `gaps` maps the label of a change to its distance from the targets; a change that was not
+    counted is the farthest. Pairs that exclude each other, or make no difference to the run, are
+    left out, and each pair is listed once.
+    """
+    pairs = dict[frozenset[str], CountingChange]()
+    for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
+        for partner in changes:
             both = nearest.with_other(partner)
-            if both and both.differs(run.protocol, search.metric):
+            if both and both.differs(search.run.protocol, search.metric):
                 pairs.setdefault(frozenset((nearest.label, partner.label)), both)
-    if not search.reached:
-        search.narrow(pairs.values())
-    base = {t: search.base[t] for t in wanted}
-    trials, spent, n = ranked(search.trials.values()), seconds - search.left, len(search.ids)
-    late = tuple(setting.label for setting in search.late if setting.n_causes == 1)
-    n_pairs, rows, known = len(search.late) - len(late), tuple(published), files is not None
-    if not known:
-        late = tuple(dict.fromkeys(setting.kind for setting in search.late))
-    return Explanation(search.targets, base, trials, spent, n, rows, late, n_pairs, known)
+    return list(pairs.values())
 
 
 @dataclass
 class Search:
-    """The state of a search: the run's counts, the counts made so far, the trials and the clock."""
+    """The state of a search.
+
+    - run, name: the run to explain, and the name of the metric
+    - targets: column key of the metric -> published value
+    - sources: the files of the run, or None
+    - seconds, workers, progress: as in `explain`
+
+    Derived from these, or filled by the search:
+
+    - metric: the metric
+    - ids, own: the image ids, and the run's counts of each image, in the same order
+    - base: the run's scores by column key
+    - order: indices of the images, in an order in which any first n are spread over the run
+    - made: label of a setting -> {index of an image: its counts}
+    - trials: label -> the last trial, or one that met the targets
+    - late: settings that were not counted on all images
+    - until: the time at which the search ends
+    """
 
     run: Evaluation
     name: str
@@ -220,24 +268,24 @@ class Search:
     progress: Progress | None
 
     def __post_init__(self) -> None:
-        run, self.metric = self.run, registry.get(self.name)
+        self.metric = registry.get(self.name)
         self.until = time.monotonic() + self.seconds
-        counts = dict(counts_in_order(run.records, self.metric.name))
-        self.ids, self.own = list(counts), list(counts.values())
-        self.base = self.scores(self.own, run.protocol)
+        counts = dict(counts_in_order(self.run.records, self.metric.name))
+        self.ids = list(counts)
+        self.own = list(counts.values())
+        self.base = self.scores(self.own, self.run.protocol)
         for target in self.targets:
             if target not in self.base:
                 raise DataError(f"target {target!r}: expected any of {', '.join(self.base)}")
-        # An order in which any first n images are spread over the run (golden ratio).
-        spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
+        spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]  # golden ratio
         self.order = np.argsort(spread, kind="stable").tolist()
-        self.made: dict[str, dict[int, Any]] = {}  # counts by setting, then by image
-        self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
-        self.late: list[CountingChange] = []  # not counted on all images
+        self.made: dict[str, dict[int, Any]] = {}
+        self.trials: dict[str, Trial] = {}
+        self.late: list[CountingChange] = []
 
     @property
     def left(self) -> float:
-        """The number of seconds left."""
+        """The number of seconds left; negative after the end."""
         return self.until - time.monotonic()
 
     @property
@@ -246,17 +294,22 @@ class Search:
         return any(t.reached for t in self.trials.values())
 
     def scores(self, counts: Sequence[Mapping[str, Any]], protocol: Protocol) -> dict[str, float]:
-        """Compute the scores of images by column key; undefined scores are left out."""
-        stack, opt = self.metric.stack(counts), self.metric.options_of(protocol)
-        once = np.ones((1, len(counts)), np.int64)
-        tree = sample_scores(self.metric.scores(stack, once, protocol, opt))
-        columns = self.metric.score_columns(tree, protocol)
-        return {key: float(value) for key, _, value in columns if value == value}
+        """Compute the scores of a set of images by column key; undefined scores are left out.
+
+        `counts` are the counts of each image, name -> array.
+        """
+        opt = self.metric.options_of(protocol)
+        once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
+        tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
+        columns = self.metric.score_columns(sample_scores(tree), protocol)
+        return {key: float(value) for key, _, value in columns if not math.isnan(value)}
 
     def note(self, label: str, kind: str, scores: Mapping[str, float], **fields: Any) -> float:
-        """Record a trial, and return its gap to the targets (inf if a score is undefined).
+        """Record a trial, and return its gap, the largest distance of a score to its target.
 
-        `fields` are further fields of `Trial`; by default the trial has all images and one cause.
+        If a target is undefined, nothing is recorded, and the gap is inf. A trial replaces an
+        earlier one with the same label, unless only the earlier one meets the targets. `fields` are
+        further fields of `Trial`; by default the trial has all images and one cause.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -267,6 +320,13 @@ class Search:
             self.trials[label] = trial
         return trial.gap
 
+    def try_subsets(self) -> None:
+        """Record the scores of the named subsets of the images, from the run's own counts."""
+        for label, indices in named_images(self.ids, self.run.place("gt")).items():
+            scores = self.scores([self.own[k] for k in indices], self.run.protocol)
+            who = f"a run of {len(indices)} images"
+            self.note(label, "images", scores, n_images=len(indices), who=who)
+
     def readings(
         self,
         setting: CountingChange,
@@ -275,28 +335,16 @@ class Search:
     ) -> None:
         """Record every other way to read the targets off the counts of all images.
 
-        `counts` and `scores` are those of the run under a setting.
+        A reading is another column of the metric, or another rule for a score of the curve. It is
+        recorded if it changes a target. Under a `setting` other than the run's own (OWN) it is the
+        second cause beside the setting.
+
+        `counts` are those of each image under the setting, and `scores` the scores from them.
         """
         # (label, who reads scores so, scores)
-        other_readings = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
-        protocol = setting.on(self.run.protocol)
-        opt = self.metric.options_of(protocol)
-        if self.metric.has_curve(opt):
-            stack, n = self.metric.stack(counts), len(counts)
-            weights = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
-            curves: list[Any] = [
-                self.metric.scores(stack, w, protocol, opt)["curve"] for w in weights
-            ]
-            run, images = curves
-            whole = whole_curve(self.metric, run[0], stack)
-            matched = self.metric.reads == "annotators" and "matches" in stack
-            known = self.sources is not None and matched and 0 < run.thresholds[0] < 1
-            if self.sources and "ap" in self.targets and setting is OWN and known:
-                matches = stack["matches"].sum(axis=0)
-                whole = with_whole_image(self.sources, protocol, run.thresholds, matches)
-            for measure, words, who, value in readings(run[0], images, whole):
-                other_readings.append((words, who, {**scores, measure: float(value)}))
-        for label, who, changed in other_readings:
+        others = [(label, "", s) for label, s in other_columns(self.metric, self.targets, scores)]
+        others += self._readings_of_curve(setting, counts, scores)
+        for label, who, changed in others:
             if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # no target changes, or a value is undefined
             if setting is OWN:
@@ -305,50 +353,95 @@ class Search:
                 both = "; ".join(filter(None, (setting.who, who)))
                 self.note(f"{setting.label} + {label}", "setting", changed, n_causes=2, who=both)
 
-    def narrow(self, every: Iterable[CountingChange]) -> dict[str, float]:
-        """Count settings, always the nearest one on more images, until all are done or time is up.
+    def _readings_of_curve(
+        self,
+        setting: CountingChange,
+        counts: Sequence[Mapping[str, Any]],
+        scores: Mapping[str, float],
+    ) -> list[tuple[str, str, dict[str, float]]]:
+        """Return (label, who reads scores so, scores) of every rule for a score of the curve.
 
-        Once the targets are met, only settings that may meet them too are continued. Returns the
-        gap of each setting by its label, from the images counted so far.
+        The arguments are those of `readings`. Returns [] if the metric has no curve.
+        """
+        protocol = setting.on(self.run.protocol)
+        opt = self.metric.options_of(protocol)
+        if not self.metric.has_curve(opt):
+            return []
+        stack = self.metric.stack(counts)
+        n = len(counts)
+        all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
+        run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
+        image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
+        curve = run_curves[0]
+        whole = whole_curve(self.metric, curve, stack)
+        is_matched = self.metric.reads == "annotators" and "matches" in stack
+        lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # of threshold 0
+        if self.sources and "ap" in self.targets and setting is OWN and lacks_row:
+            matches = stack["matches"].sum(axis=0)
+            whole = with_whole_image(self.sources, protocol, curve.thresholds, matches)
+        return [
+            (label, who, {**scores, measure: float(value)})
+            for measure, label, who, value in readings(curve, image_curves, whole)
+        ]
+
+    def narrow(self, settings: Iterable[CountingChange]) -> dict[str, float]:
+        """Count settings on more and more images, always the one nearest to the targets so far.
+
+        Each setting is counted on the numbers of images in STEPS, then on all. From some images,
+        its scores are estimated: the run's scores plus the difference that the setting makes on
+        these images. A setting is done when it is counted on all images or an image is refused;
+        one that changes no target is dropped. The search ends when all are done, when time is up,
+        or when the targets are met and no other setting seems to meet them too.
+
+        Returns label -> gap to the targets, from the images counted so far, of the settings that
+        were counted. Settings for which there was no time are added to `late`.
         """
         steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
-        open_ = {s: (-inf, 0) for s in every}
+        progress_of = {setting: (-inf, 0) for setting in settings}  # (gap, images counted)
         gaps = {}
         near = max(resolution(t) for t in self.targets.values())
-        while open_ and self.left > 0:
-            setting = min(open_, key=lambda s: open_[s][0])
-            gap, done = open_.pop(setting)
+        while progress_of and self.left > 0:
+            setting = min(progress_of, key=lambda s: progress_of[s][0])
+            gap, n_done = progress_of.pop(setting)
             if self.reached and gap > near:
                 break
-            n = next(step for step in steps if step > done)
-            exact, images = n == len(self.ids), sorted(self.order[:n])
-            counts = self.count(setting, images)
+            n = next(step for step in steps if step > n_done)
+            is_exact = n == len(self.ids)
+            indices = sorted(self.order[:n])
+            counts = self.count(setting, indices)
             if counts is None:
-                self.late += [setting] * (self.left <= 0)
+                if self.left <= 0:
+                    self.late.append(setting)
                 continue
             scores = self.scores(counts, setting.on(self.run.protocol))
-            if not exact:
-                before = self.scores([self.own[k] for k in images], self.run.protocol)
-                both = scores.keys() & before.keys() & self.base.keys()
-                scores = {t: self.base[t] + scores[t] - before[t] for t in both}
+            if not is_exact:
+                before = self.scores([self.own[k] for k in indices], self.run.protocol)
+                defined = scores.keys() & before.keys() & self.base.keys()
+                scores = {t: self.base[t] + scores[t] - before[t] for t in defined}
             elif all(scores.get(t) == self.base[t] for t in self.targets):  # no effect
                 self.trials.pop(setting.label, None)
                 continue
-            fields = {"exact": exact, "n_images": n, "n_causes": setting.n_causes}
+            fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}
             gap = self.note(setting.label, "setting", scores, who=setting.who, **fields)
             gaps[setting.label] = gap
-            if not exact:
-                open_[setting] = gap, n
+            if not is_exact:
+                progress_of[setting] = gap, n
             elif setting.n_causes == 1:
                 self.readings(setting, counts, scores)
         if self.left <= 0:
-            self.late += open_
+            self.late += progress_of
         return gaps
 
     def count(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
-        """Count images under a setting, or return None if time is up or an image is refused."""
+        """Count images under a setting, and return the counts of each.
+
+        `images` are indices of `ids`. Images that are already in `made` are not counted again, and
+        new counts are added there. Images that were begun are finished, for a while after the end
+        (LATE). Returns None if an image is refused, or if time was up before all were counted.
+        """
         protocol = setting.on(self.run.protocol)
-        opt, made = self.metric.options_of(protocol), self.made.setdefault(setting.label, {})
+        opt = self.metric.options_of(protocol)
+        made = self.made.setdefault(setting.label, {})
 
         def count_image(k: int) -> None:
             if self.left < -LATE * self.seconds:
@@ -370,150 +463,3 @@ class Search:
             except DataError:
                 return None
         return [made[k] for k in images] if {*images} <= made.keys() else None
-
-
-@dataclass(slots=True)
-class Trial:
-    """A change, the scores that it gives, and their largest distance to a target.
-
-    label : the change in words
-    kind : one of LIKELY_FIRST
-    who : who does so, "" if unknown
-    n_causes : number of changes, 0 for the run as it is
-    exact : whether the scores are those of all images, or estimated from `n_images`
-    gap, reached : the largest distance to a target, and whether all targets are met
-    """
-
-    label: str
-    kind: str
-    scores: dict[str, float]
-    targets: InitVar[Mapping[str, Number]]
-    who: str = ""
-    n_causes: int = 1
-    exact: bool = True
-    n_images: int = 0
-    gap: float = 0.0
-    reached: bool = False
-
-    def __post_init__(self, targets: Mapping[str, Number]) -> None:
-        self.scores = {m: self.scores[m] for m in targets}
-        gaps = np.array([abs(self.scores[m] - float(t)) for m, t in targets.items()])
-        reach = np.array([resolution(t) for t in targets.values()])
-        known = self.n_causes < 2 and HOME_MADE not in self.who
-        near = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
-        self.gap, self.reached = float(gaps.max()), near and (known or min(reach) <= FINE)
-
-    @property
-    def in_use(self) -> bool:
-        """True if a known program makes the change."""
-        return HOME_MADE not in self.who
-
-
-def resolution(value: Number) -> float:
-    """Return half a unit of the last digit of a printed number, at least 1e-6."""
-    text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
-    return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """All trials, the best first, and the conclusion drawn from them.
-
-    not_counted : settings that were not counted on all images for want of time; for a run without
-        files, the kinds of all settings
-    pairs_not_counted : number of pairs of settings left out for want of time
-    files : False if the run has counts but no files
-    """
-
-    targets: dict[str, Number]
-    base: dict[str, float]
-    trials: tuple[Trial, ...]
-    seconds: float
-    n_images: int
-    published: tuple[str, ...] = ()
-    not_counted: tuple[str, ...] = ()
-    pairs_not_counted: int = 0
-    files: bool = True
-
-    @property
-    def complete(self) -> bool:
-        """True if all settings were counted."""
-        return not self.not_counted and not self.pairs_not_counted
-
-    @property
-    def partly_line(self) -> str:
-        """A line with the number of settings counted on some images only, or ""."""
-        n_partly = sum(not trial.exact for trial in self.trials)
-        if not n_partly:
-            return ""
-        partly = counted(n_partly, "more setting")
-        return f"{partly} counted on some images only, without a match there; one may still fit"
-
-    @property
-    def late_line(self) -> str:
-        """A line with the settings that were not counted and the reason, or ""."""
-        left_out = list(self.not_counted)
-        if self.pairs_not_counted:
-            left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")
-        reason = "within the time limit" if self.files else "because the files are not given"
-        return f"not counted {reason}: {', '.join(left_out)}" if left_out else ""
-
-    @property
-    def fitting(self) -> tuple[Trial, ...]:
-        """The trials that meet every target; only a single one identifies the cause."""
-        return tuple(t for t in self.trials if t.reached)
-
-    @property
-    def answer(self) -> Trial | None:
-        """The most likely trial that meets every target, or None."""
-        return next(iter(self.fitting), None)
-
-    def sentence(self) -> str:
-        """State the finding in a text that can be pasted into a paper or an issue."""
-        trial = self.answer
-        rows = f"Published with these numbers: {', '.join(self.published)}. "
-        rows = rows if self.published else ""
-        asked = ", ".join(f"{in_capitals(m)} {v}" for m, v in self.targets.items())
-        present = ", ".join(f"{in_capitals(m)} {v:.4f}" for m, v in self.base.items())
-        if trial is None:
-            late = " in the given time" if self.files else " from their counts alone"
-            late = "" if self.complete else late
-            near = next(t for t in self.trials if t.exact)
-            return (
-                f"{rows}No known reading of these {self.n_images} images{late} reaches the target "
-                f"({asked}); the nearest one counted on all images is {near.label}, off by "
-                f"{near.gap:.4f}."
-            )
-        if not trial.n_causes:
-            return f"{rows}The run already has the target ({asked}): {present}."
-        if len(self.fitting) > 1:
-            return (
-                f"{rows}{len(self.fitting)} readings fit the target ({asked}), so the right one is "
-                f"not identified: {', '.join(map(_named, self.fitting))}. This run has {present}. "
-                "More measures or digits in the target may tell them apart."
-            )
-        moved = ", ".join(
-            f"{in_capitals(m)} from {v:.4f} to {trial.scores[m]:.4f}" for m, v in self.base.items()
-        )
-        if not trial.in_use:
-            return (
-                f"{rows}No setting of a known program gives the target ({asked}), but "
-                f"{trial.label!r} does: {moved}."
-            )
-        by = f"; used by {trial.who}" if trial.who else ""
-        return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
-
-
-def _named(trial: Trial) -> str:
-    """Name a trial in a list of trials that meet the targets."""
-    return repr(trial.label) + ("" if trial.in_use else " (no known program)")
-
-
-def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Sort trials: those that meet the targets by likelihood, then the others by distance."""
-
-    def key(t: Trial) -> tuple[float, ...]:
-        likely = (t.n_causes, LIKELY_FIRST.index(t.kind)) if t.reached else ()
-        return (not t.reached, *likely, t.gap)
-
-    return tuple(sorted(trials, key=key))

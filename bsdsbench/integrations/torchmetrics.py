@@ -114,7 +114,7 @@ class BenchmarkMetric(Metric):
         """Return the evaluation of all images so far, of all ranks if states were gathered.
 
         Images without ids get numbers as ids. `name` is the name of the run. Warnings about the set
-        are dropped, as they would disturb the training.
+        are dropped.
 
         Raises DataError if there are no images, if two different images have the same id, or if the
         values of the images have no single meaning.

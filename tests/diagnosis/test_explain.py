@@ -8,15 +8,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.diagnosis.causes import counting_changes, readings
-from bsdsbench.diagnosis.explain import (
-    Explanation,
-    Search,
-    Trial,
-    explain,
-    parse_targets,
-    ranked,
-    run_of,
-)
+from bsdsbench.diagnosis.explain import Search, explain, parse_targets, run_of
+from bsdsbench.diagnosis.explanation import Explanation, Trial, ranked
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol

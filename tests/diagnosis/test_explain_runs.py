@@ -5,7 +5,7 @@ import json
 import imageio.v3 as iio
 import numpy as np
 
-from bsdsbench.diagnosis.explain import Explanation, Trial, ranked
+from bsdsbench.diagnosis.explanation import Explanation, Trial, ranked
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted
 

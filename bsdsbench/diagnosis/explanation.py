@@ -1,0 +1,199 @@
+"""What a search for the settings of a published score has tried, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import InitVar, dataclass
+
+import numpy as np
+
+from bsdsbench.protocol.fields import HOME_MADE
+from bsdsbench.text import counted
+
+FINEST = 1e-6  # no target is taken to be known more precisely
+FINE = 5e-5  # half a unit of the fourth digit
+LIKELY_FIRST = ("as it is", "reading", "images", "setting")
+Number = float | str  # a text says its digits: "0.760" is not "0.76"
+
+
+def in_capitals(measure: str) -> str:
+    """Return a score's name in capitals, "ODS" for "ods".
+
+    A name with a dot, of a class or of a group of scores, is returned unchanged.
+    """
+    return measure if "." in measure else measure.upper()
+
+
+@dataclass(slots=True)
+class Trial:
+    """A change, the scores that it gives, and their distance to the targets.
+
+    - label: the change in words
+    - kind: one of LIKELY_FIRST
+    - scores: target -> score; of the given scores only those of targets are kept
+    - targets: target -> published value; used to compute the last two fields, and not kept
+    - who: the programs or people that do so, "" if unknown
+    - n_causes: the number of changes, 0 for the run as it is
+    - exact: True if the scores are those of all images, False if estimated from `n_images`
+    - gap: the largest distance of a score to its target
+    - reached: True if all scores are exact and agree with the targets to their digits. Pairs of
+      changes, and changes that no known program makes, also need a target of four digits.
+    """
+
+    label: str
+    kind: str
+    scores: dict[str, float]
+    targets: InitVar[Mapping[str, Number]]
+    who: str = ""
+    n_causes: int = 1
+    exact: bool = True
+    n_images: int = 0
+    gap: float = 0.0
+    reached: bool = False
+
+    def __post_init__(self, targets: Mapping[str, Number]) -> None:
+        self.scores = {t: self.scores[t] for t in targets}
+        gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
+        reach = np.array([resolution(value) for value in targets.values()])
+        self.gap = float(gaps.max())
+        agrees = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
+        is_likely = self.n_causes < 2 and self.in_use
+        self.reached = agrees and (is_likely or min(reach) <= FINE)
+
+    @property
+    def in_use(self) -> bool:
+        """True if a known program makes the change."""
+        return HOME_MADE not in self.who
+
+
+def resolution(value: Number) -> float:
+    """Return half a unit of the last digit of a published number, but at least FINEST.
+
+    A text says its digits, "0.760"; of a float, zeros at the end are unknown.
+    """
+    text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
+    return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
+
+
+def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+    """Sort trials: first those that meet the targets, then the others by their gap.
+
+    Trials that meet the targets are sorted by the number of causes, then by their kind (in the
+    order of LIKELY_FIRST), then by their gap.
+    """
+
+    def key(trial: Trial) -> tuple[float, ...]:
+        if trial.reached:
+            return 0, trial.n_causes, LIKELY_FIRST.index(trial.kind), trial.gap
+        return 1, trial.gap
+
+    return tuple(sorted(trials, key=key))
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All trials, the most likely first, and the conclusion drawn from them.
+
+    - targets: target -> published value
+    - base: target -> the run's score
+    - trials: in the order of `ranked`
+    - seconds: the time that the search took
+    - n_images: the number of images of the run
+    - published: descriptions of published results that have the targets
+    - not_counted: labels of the settings that were not counted on all images for want of time; for
+      a run without files, the kinds of all settings
+    - pairs_not_counted: the number of pairs of settings that were not, for want of time
+    - files: False if the run has counts but no files
+    """
+
+    targets: dict[str, Number]
+    base: dict[str, float]
+    trials: tuple[Trial, ...]
+    seconds: float
+    n_images: int
+    published: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
+    pairs_not_counted: int = 0
+    files: bool = True
+
+    @property
+    def complete(self) -> bool:
+        """True if all settings were counted."""
+        return not self.not_counted and not self.pairs_not_counted
+
+    @property
+    def partly_line(self) -> str:
+        """A line with the number of settings counted on some images only, or ""."""
+        n_partly = sum(not trial.exact for trial in self.trials)
+        if not n_partly:
+            return ""
+        partly = counted(n_partly, "more setting")
+        return f"{partly} counted on some images only, without a match there; one may still fit"
+
+    @property
+    def late_line(self) -> str:
+        """A line with the settings that were not counted and the reason, or ""."""
+        left_out = list(self.not_counted)
+        if self.pairs_not_counted:
+            left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")
+        reason = "within the time limit" if self.files else "because the files are not given"
+        return f"not counted {reason}: {', '.join(left_out)}" if left_out else ""
+
+    @property
+    def fitting(self) -> tuple[Trial, ...]:
+        """The trials that meet every target; only a single one identifies the cause."""
+        return tuple(t for t in self.trials if t.reached)
+
+    @property
+    def answer(self) -> Trial | None:
+        """The most likely trial that meets every target, or None."""
+        return next(iter(self.fitting), None)
+
+    def sentence(self) -> str:
+        """Return the conclusion as a text that can be pasted into a paper or an issue.
+
+        - No trial meets the targets: the nearest trial counted on all images, and its gap.
+        - The run meets them as it is.
+        - Several trials meet them: all of them, since the cause is not identified.
+        - One trial meets them: its label, the scores before and after, and who does so.
+
+        Published results with the targets are named first.
+        """
+        rows = f"Published with these numbers: {', '.join(self.published)}. "
+        rows = rows if self.published else ""
+        asked = ", ".join(f"{in_capitals(t)} {value}" for t, value in self.targets.items())
+        present = ", ".join(f"{in_capitals(t)} {score:.4f}" for t, score in self.base.items())
+        trial = self.answer
+        if trial is None:
+            limit = " in the given time" if self.files else " from their counts alone"
+            limit = "" if self.complete else limit
+            near = next(t for t in self.trials if t.exact)
+            return (
+                f"{rows}No known reading of these {self.n_images} images{limit} reaches the target "
+                f"({asked}); the nearest one counted on all images is {near.label}, off by "
+                f"{near.gap:.4f}."
+            )
+        if not trial.n_causes:
+            return f"{rows}The run already has the target ({asked}): {present}."
+        if len(self.fitting) > 1:
+            return (
+                f"{rows}{len(self.fitting)} readings fit the target ({asked}), so the right one is "
+                f"not identified: {', '.join(map(_named, self.fitting))}. This run has {present}. "
+                "More measures or digits in the target may tell them apart."
+            )
+        moved = ", ".join(
+            f"{in_capitals(t)} from {score:.4f} to {trial.scores[t]:.4f}"
+            for t, score in self.base.items()
+        )
+        if not trial.in_use:
+            return (
+                f"{rows}No setting of a known program gives the target ({asked}), but "
+                f"{trial.label!r} does: {moved}."
+            )
+        by = f"; used by {trial.who}" if trial.who else ""
+        return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
+
+
+def _named(trial: Trial) -> str:
+    """Name a trial in a list of trials that meet the targets."""
+    return repr(trial.label) + ("" if trial.in_use else " (no known program)")
