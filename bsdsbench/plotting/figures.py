@@ -62,7 +62,7 @@ from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
 _BOX = "box"
-_LETTER_WIDTH = 0.62  # of a letter in font sizes, an upper bound of the mean
+_LETTER_WIDTH = 0.62  # width of a letter, in font sizes
 Runs = Sequence[Evaluation | str | Path]
 # The display class of each kind of `plot_runs` that draws curves
 DISPLAYS: dict[str, Any] = {

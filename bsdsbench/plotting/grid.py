@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bsdsbench.plotting.style import figure_width, font_size, save, style
 
 _PAGE_HEIGHT = 9.0  # inches of text on a page
-_LETTER_WIDTH = 0.62  # of a letter in font sizes, an upper bound of the mean
+_LETTER_WIDTH = 0.62  # width of a letter, in font sizes
 
 
 class PictureRow(NamedTuple):

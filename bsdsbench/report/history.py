@@ -29,17 +29,22 @@ def history_of(
 ) -> list[Evaluation]:
     """Load runs and sort them by date.
 
-    If the date of a run is not known, the runs are sorted by folder in natural order: v2 before
-    v10. By default a run has the name of its folder, if these names differ.
+    If the date of any run is unknown, all runs are sorted by folder in natural order: v2 before
+    v10.
 
     Parameters
     ----------
     folders : sequence of str
         Folders of runs, patterns ("out/v*"), or other names of runs, such as "ref:hed".
     names : sequence of str, optional
-        Names of the runs, in the natural order of the folders.
+        Names of the runs, in the natural order of the folders. By default a run is named like its
+        folder if these names differ, and otherwise has its own name.
     force : bool
         Return the runs even if they are not comparable.
+
+    Returns
+    -------
+    list of Evaluation
 
     Raises
     ------
@@ -47,21 +52,23 @@ def history_of(
         If a pattern matches no folder, or the runs are not comparable.
     """
     paths = sorted(matching_folders(folders, "--history"), key=natural)
-    last_parts = [os.path.basename(os.path.normpath(path)) for path in paths]
-    if names is None and len({*last_parts}) == len(paths):
-        names = last_parts
+    folder_names = [os.path.basename(os.path.normpath(path)) for path in paths]
+    if names is None and len({*folder_names}) == len(paths):
+        names = folder_names
     runs = as_runs(paths, names)
     refuse_unless_forced(forbidden(runs), force, "such scores have no history", "shows them")
-    dates = [run.provenance.date or "" for run in runs]
-    order = sorted(range(len(runs)), key=lambda k: dates[k] if all(dates) else "")
-    return [runs[k] for k in order]
+    if all(run.provenance.date for run in runs):
+        return sorted(runs, key=lambda run: str(run.provenance.date))
+    return runs
 
 
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
-    """Return a table of scores with one row per run, in the order of the runs.
+    """Build a table of scores with one row per run, in the order of the runs.
 
-    `columns` are the scores to show, such as "ods", or "all"; default: the usual scores. Raises
-    DataError if no run has a score.
+    columns : the scores to show, such as "ods", or "all". By default the scores that tables show
+
+    The columns are the run's name, the day of its date, and the scores. Raises DataError if no run
+    has a score.
     """
     names = _chosen_scores(runs, columns)
     rows: list[list[Cell]] = []
@@ -87,20 +94,23 @@ def plot_history(
     runs : sequence of Evaluation
         Runs in the order of `history_of`.
     columns : sequence of str, optional
-        The scores to draw; default: the first usual score.
+        The scores to draw, a line each. By default the first score that tables show.
     look, path : optional
         See `bsdsbench.plotting.style.draw_figure`.
+
+    Returns
+    -------
+    Figure
 
     Raises
     ------
     DataError
-        If no run has a score.
+        If no run has a score, or if the suffix of `path` is unknown.
     """
     from bsdsbench.plotting.style import draw_figure, font_size, legend, next_style
 
-    names = _chosen_scores(runs, columns)
-    if columns is None:
-        names = names[:1]
+    all_names = _chosen_scores(runs, columns)
+    names = all_names[:1] if columns is None else all_names
     scores_of_runs = [flat_scores(run) for run in runs]
 
     def draw(ax: Axes) -> None:
@@ -109,9 +119,11 @@ def plot_history(
             line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}
             ax.plot(range(len(runs)), values, **line)
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
+        # Turn the labels if they do not fit side by side; widths are in letters
         label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
+        figure_width = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
         rotation: Any = {}
-        if sum(label_widths) > ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size()):
+        if sum(label_widths) > figure_width:
             rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
         if len(names) > 1:
@@ -124,7 +136,10 @@ def plot_history(
 
 
 def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
-    """Return a page of HTML with the plot and the table. Raises DataError if no run has a score."""
+    """Return an HTML page with the plot of `plot_history` above the table of `history_table`.
+
+    Raises DataError if no run has a score.
+    """
     from bsdsbench.plotting.style import drawn_bytes
     from bsdsbench.tables.forms import html_page
 
@@ -133,6 +148,11 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 
 
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return METRIC.SCORE of the scores to show. Raises DataError if no run has a score."""
+    """Return the scores to show, as METRIC.SCORE.
+
+    They are the scores that `columns` names or, if it is None, those that tables of the last run
+    show. Scores of all runs are known. Raises DataError if `columns` names an unknown score, or if
+    no run has a score.
+    """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

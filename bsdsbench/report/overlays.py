@@ -52,34 +52,43 @@ BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # ends of file names
 
 
 def drawn_metric(run: Evaluation) -> Metric | None:
-    """Return the metric whose pixels are drawn, or None if no metric of the run can be drawn.
+    """Return the metric of a run whose pixels are drawn. In order of preference:
 
-    The first metric that matches boundaries is preferred, then the first drawable metric that reads
-    the files in the same way as the run's first metric.
+    1. the first metric that matches boundaries and has a precision-recall curve
+    2. the first metric that can draw its pixels, among those that read the files like the run's
+       first metric
+    3. None
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
             return metric
-    kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    read_alike = registry.by_reading(run.metrics, run.protocol, kind)[0].metrics
-    drawable = (metric for metric in map(registry.get, run.metrics) if metric in read_alike)
-    return next((metric for metric in drawable if isinstance(metric, DrawsPixels)), None)
+    pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
+    read_alike = registry.by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
+    for metric in map(registry.get, run.metrics):
+        if metric in read_alike and isinstance(metric, DrawsPixels):
+            return metric
+    return None
 
 
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
 ) -> DrawnSteps:
-    """Return the class of each pixel of an image (matched, false, missed) at every threshold.
+    """Compute the class of each pixel of an image (matched, false, missed) at every threshold.
 
-    `errors` tells classes of errors apart, by default if the run has counted them. The run must
-    have a metric that can be drawn, see `drawn_metric`.
+    pred, gt : the prediction and the ground truth of an image of the run
+    errors   : True to tell classes of errors apart, if the metric matches boundaries. By default
+        they are told apart if the run has counted them
+
+    The metric is `drawn_metric(run)`, which must not be None. Instead of thresholds a metric may
+    have parts, such as classes.
     """
     metric: Any = drawn_metric(run)
-    inputs = pred, gt, run.protocol, metric.options_of(run.protocol)
+    options = metric.options_of(run.protocol)
     if isinstance(metric, DrawsPixels):
-        return metric.pixel_steps(*inputs)
-    errors = metric_with_errors(run) is not None if errors is None else errors
-    steps: DrawnSteps = metric.count(*inputs, partial(pixel_classes, errors=errors))["steps"]
+        return metric.pixel_steps(pred, gt, run.protocol, options)
+    has_classes = metric_with_errors(run) is not None if errors is None else errors
+    classify = partial(pixel_classes, errors=has_classes)
+    steps: DrawnSteps = metric.count(pred, gt, run.protocol, options, classify)["steps"]
     return steps
 
 
@@ -99,7 +108,11 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return stripes (H, W) over the pixels that are not counted, or None if all are counted."""
+    """Return a bool map (H, W) of diagonal stripes over the pixels that are not counted.
+
+    These are the pixels outside the ground truth's valid map or, without one, the pixels of its
+    label map with a void value. Returns None if all pixels are counted.
+    """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
         valid = ~np.isin(gt.labels, void_values(run))
@@ -109,34 +122,39 @@ def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
     return np.asarray(~valid & ((rows + columns) // _STRIPE % 2 == 0))
 
 
-def _paint(
+def paint(
     classes: NDArray[np.uint8],
     photo: NDArray[np.uint8] | None = None,
     opacity: float = 1.0,
     void: Bool | None = None,
     mark: LargestError | None = None,
 ) -> NDArray[np.uint8]:
-    """Convert pixel classes (H, W) to colours (H, W, 3), on white or on a paled photo.
+    """Paint pixel classes as colours uint8 (H, W, 3), on white or on a pale gray photo.
 
-    opacity : of the colours over the photo
-    void : stripes (H, W) over pixels that are not counted, or None
-    mark : an error to mark by a ring, with a line to the nearest pixel of the other outline
+    classes : uint8 (H, W), indices into COLORS; 0 is transparent
+    photo   : uint8 (H, W, 3), or None for white
+    opacity : of the colours over the photo, from 0 to 1
+    void    : bool (H, W), stripes over pixels that are not counted; painted where class is 0
+    mark    : an error to mark by a ring, with a line to the nearest pixel of the other outline. A
+        distance of 0 is not marked
     """
     from skimage.draw import circle_perimeter, line
 
     colors = np.array(COLORS, np.uint8)
+    states = classes
     if void is not None:
-        classes = np.where(void & (classes == 0), np.uint8(VOID_STATE), classes)
-    pixels = colors[classes]
+        states = np.where(void & (classes == 0), np.uint8(VOID_STATE), classes)
+    pixels = colors[states]
     if photo is not None:
         pale_photo = np.rint(255 * PALE + photo.mean(axis=2, keepdims=True) * (1 - PALE))
-        alpha = np.where(classes == 0, 0, opacity)[..., None]
+        alpha = np.where(states == 0, 0, opacity)[..., None]  # (H, W, 1)
         pixels = np.rint(alpha * pixels + (1 - alpha) * pale_photo).astype(np.uint8)
     if mark is not None and mark.distance > 0:
         radius = max(3, round(_RING * float(np.hypot(*classes.shape))))
-        for extra, gray_level in ((1, 255), (0, 0)):
-            ring = circle_perimeter(mark.row, mark.col, radius + extra, shape=classes.shape)
-            pixels[ring] = gray_level
+        white_ring = circle_perimeter(mark.row, mark.col, radius + 1, shape=classes.shape)
+        black_ring = circle_perimeter(mark.row, mark.col, radius, shape=classes.shape)
+        pixels[white_ring] = 255
+        pixels[black_ring] = 0
         pixels[line(mark.row, mark.col, mark.to_row, mark.to_col)] = 0
     return pixels
 
@@ -145,7 +163,12 @@ def _paint(
 
 
 class Painted(NamedTuple):
-    """An overlay as (H, W, 3) uint8, with the end of its file name (`kind`) and its score."""
+    """An overlay.
+
+    kind    : the end of its file name, such as "best" in ID_best.png
+    pixels  : uint8 (H, W, 3)
+    caption : the measure and its value, such as "F 0.71"
+    """
 
     kind: str
     pixels: NDArray[np.uint8]
@@ -153,29 +176,42 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return the path of an image's main overlay in the folder `out`, or None if it is missing."""
-    paths = (Path(out, f"{safe_name(image_id)}_{kind}.png") for kind in (BEST, PIXELS))
-    return next(filter(Path.is_file, paths), None)
+    """Return the path of an image's main overlay in the folder `out`, or None if it is missing.
+
+    It is ID_best.png, or ID_pixels.png of a metric with parts.
+    """
+    for kind in (BEST, PIXELS):
+        path = Path(out, f"{safe_name(image_id)}_{kind}.png")
+        if path.is_file():
+            return path
+    return None
 
 
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image, each painted when the iterator reaches it.
+    """Yield the overlays of an image. An overlay is painted when the iterator reaches it.
 
-    The overlays are at the image's best threshold and at the run's ODS threshold, if there is one.
-    For a metric with parts they show all classes, then each class if there are several.
+    - a metric with thresholds: at the image's best threshold (BEST) and, if the run has an ODS
+      threshold, at the threshold nearest to it (AT_ODS)
+    - a metric with parts: one of all parts (PIXELS) and, if there are several parts, one of each
+
+    pred, gt : the prediction and the ground truth of the image
+    photo    : uint8 (H, W, 3), or None for a white background
     """
     steps = pixel_steps(pred, gt, run)
-    ods_threshold = chosen_threshold(run)
-    step_by_kind = {BEST: steps.best}
-    if steps.parts:
-        kinds = [PIXELS, *(f"{PIXELS}_{safe_name(part)}" for part in steps.parts[1:])]
-        step_by_kind = {kind: k for k, kind in enumerate(kinds)}
-    elif ods_threshold is not None:
-        step_by_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
-    for kind, k in step_by_kind.items():
-        pixels = _paint(
+    step_of_kind = {}
+    if steps.parts:  # the first step has all parts
+        step_of_kind[PIXELS] = 0
+        for k, part in enumerate(steps.parts[1:], 1):
+            step_of_kind[f"{PIXELS}_{safe_name(part)}"] = k
+    else:
+        step_of_kind[BEST] = steps.best
+        ods_threshold = chosen_threshold(run)
+        if ods_threshold is not None:
+            step_of_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
+    for kind, k in step_of_kind.items():
+        pixels = paint(
             steps.at(k),
             photo,
             opacity=OPACITY if steps.areas else 1.0,
@@ -192,11 +228,17 @@ def write_overlays(
     image_ids: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write ID_best.png and ID_ods.png of every image, or of `image_ids`, into the folder `out`.
+    """Write the overlays of a run's images into the folder `out`, and return their paths.
 
-    For region metrics the files are ID_pixels.png, and ID_pixels_CLASS.png if there are several
-    classes. Returns the paths. Raises DataError if files of the run are missing or none of its
-    metrics can be drawn, and OSError if a file cannot be written.
+    - a metric with thresholds: ID_best.png, and ID_ods.png if the run has an ODS threshold
+    - a metric with parts, such as classes: ID_pixels.png, and ID_pixels_CLASS.png if there are
+      several
+
+    image_ids : the images to draw, by default all
+    progress  : called after each image
+
+    Raises DataError if files of the run are missing or none of its metrics can be drawn, and
+    OSError if a file cannot be written.
     """
     metric = drawn_metric(run)
     if metric is None:
@@ -211,9 +253,10 @@ def write_overlays(
     for done, record in enumerate(records, 1):
         pred, gt = sources.load_of_run(run, record, metric)
         photo = sources.photo(record.image_id, gt.shape)
-        for kind, pixels, _ in paint_image(pred, gt, run, photo):
-            written.append(Path(out, f"{safe_name(record.image_id)}_{kind}.png"))
-            write_atomic(written[-1], png_bytes(pixels), durable=False)
+        for overlay in paint_image(pred, gt, run, photo):
+            path = Path(out, f"{safe_name(record.image_id)}_{overlay.kind}.png")
+            write_atomic(path, png_bytes(overlay.pixels), durable=False)
+            written.append(path)
         if progress:
             progress(done, len(records), record.image_id)
     return written

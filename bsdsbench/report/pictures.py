@@ -51,53 +51,71 @@ MOST = 200  # images
 _LEVELS = 8  # gray levels of annotated lines
 
 
-def _gt_picture(
+def _gt_pictures(
     gt: GroundTruth,
     photo: NDArray[np.uint8] | None,
     side: int | None = THUMBNAIL,
     void: Bool | None = None,
 ) -> dict[str, object]:
-    """Return the pictures of one image's ground truth as data URLs, for JSON.
+    """Return the pictures of the ground truth of one image, for JSON.
 
-    "gt" holds the annotated lines, darker if more annotators agree, and "truth" a caption. "size"
-    is (width, height), "thumb" a small picture for the table. "void" (stripes over pixels that are
-    not counted) and "photo" are given if they exist. "paper" is True if the thumb is "gt", which
-    has a transparent background.
+    photo : uint8 (H, W) or (H, W, 3), or None
+    side  : the longer side of the photo in pixels, or None for full size
+    void  : stripes (H, W) over pixels that are not counted, or None
+
+    Pictures are data URLs:
+
+    gt    : the annotated lines, darker if more annotators agree, on a transparent background
+    size  : [width, height] of the image
+    truth : a caption of "gt"
+    void  : the stripes, if given
+    photo : the photo, if given
+    thumb : a small picture for the table of images, the photo or else "gt"
+    paper : True if "thumb" is "gt" and needs a white background, otherwise missing
     """
-    lines, caption = annotated_shares(gt)
-    levels = np.ceil(lines * (_LEVELS - 1)).astype(np.uint8)
+    shares, caption = annotated_shares(gt)
+    levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
     grays = np.linspace(190, 0, _LEVELS).astype(int)
+    # (red, green, blue, opacity); level 0, without a line, is transparent
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
-    gt_uri = _uri("png", png_bytes(levels, palette))
+    gt_url = _data_url("png", png_bytes(levels, palette))
     pictures = {
-        "gt": gt_uri,
+        "gt": gt_url,
         "size": [gt.shape[1], gt.shape[0]],
         "truth": f"ground truth, {caption}",
     }
     if void is not None:
         void_palette = (0, 0, 0, 0), (*COLORS[VOID_STATE], round(255 * OPACITY))
-        pictures["void"] = _uri("png", png_bytes(void.astype(np.uint8), void_palette))
+        pictures["void"] = _data_url("png", png_bytes(void.astype(np.uint8), void_palette))
     if photo is None:
-        return {**pictures, "thumb": gt_uri, "paper": True}
-    return {**pictures, "photo": _jpeg_uri(photo, side), "thumb": _jpeg_uri(photo, THUMB)}
+        return {**pictures, "thumb": gt_url, "paper": True}
+    return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
 
 
 class AnnotatedLines(NamedTuple):
-    """The share of annotators who drew each pixel, f8 (H, W), with a caption."""
+    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption."""
 
     lines: NDArray[np.float64]
     words: str
 
 
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
-    """Return the lines to draw for a ground truth: boundaries, outlines of labels, or the mask."""
+    """Return the pixels to draw for a ground truth. The first of these that it has:
+
+    1. boundaries: the fraction of annotators who drew each pixel
+    2. boundaries of classes: 1 at boundaries of any class
+    3. a label map: 1 at the outlines of the regions
+    4. a mask: 1 inside
+    5. anything else: 0 everywhere
+    """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
         return AnnotatedLines(np.mean(gt.boundaries, axis=0), caption)
     if "class_boundaries" in gt.parts:
         n_classes = int(gt.class_boundaries.any(axis=(1, 2)).sum())
-        caption = f"boundaries of {n_classes} {'class' if n_classes == 1 else 'classes'}"
-        return AnnotatedLines(gt.class_boundaries.any(axis=0).astype(float), caption)
+        noun = "class" if n_classes == 1 else "classes"
+        is_drawn = gt.class_boundaries.any(axis=0)  # (classes, H, W) -> (H, W)
+        return AnnotatedLines(is_drawn.astype(float), f"boundaries of {n_classes} {noun}")
     if "labels" in gt.parts:
         return AnnotatedLines(seg2bdry(gt.labels).astype(float), "outlines")
     if "mask" in gt.parts:
@@ -105,10 +123,11 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     return AnnotatedLines(np.zeros(gt.shape), "which is not drawn")
 
 
-def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
-    """Return a (H, W) or (H, W, 3) picture as a JPEG data URL.
+def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
+    """Return a picture, uint8 (H, W) or (H, W, 3), as a data URL of a JPEG file.
 
-    `side` limits the longer side in pixels; None keeps the full size.
+    side : the longer side is shrunk to at most this number of pixels. None keeps the full size, at
+        a higher quality
     """
     from PIL import Image
 
@@ -117,13 +136,15 @@ def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
         image.thumbnail((side, side))
     out = io.BytesIO()
     image.save(out, "JPEG", quality=QUALITY if side else FULL_QUALITY, optimize=side is not None)
-    return _uri("jpeg", out.getvalue())
+    return _data_url("jpeg", out.getvalue())
 
 
-def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
-    """Return the prediction as dark lines on white, as it is compared with thresholds.
+def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
+    """Draw a prediction as dark lines on white, uint8 (H, W).
 
-    For segmentations a line is darker if more of them have it.
+    - segmentations: their outlines, darker if more of them have the outline
+    - a map of classes: its outlines
+    - a soft map: its values, as the protocol of the run prepares them for thresholds
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -137,29 +158,48 @@ def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
 
 
-def _uri(kind: str, data: bytes) -> str:
-    """Return an image file of type `kind`, such as "png", as a data URL."""
+def _data_url(kind: str, data: bytes) -> str:
+    """Return the content `data` of an image file of type `kind`, such as "png", as a data URL."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> list[str]:
-    """Sort all ids by interest: in turn the worst, the best and the most different images.
+    """Sort the images by how interesting they are to look at.
 
-    values : the main score of each run, image id -> value
+    ids    : all images
+    values : image id -> main score, for each run
+
+    The images are taken in turn from these rankings: the worst of each run, the best of each run,
+    and those on which two runs differ most. Images without a score come last.
     """
     rankings = []
     for scores in values:
-        ascending = sorted(scores, key=lambda k: (scores[k], k))
+        ascending = sorted(scores, key=lambda image_id: (scores[image_id], image_id))
         rankings += [ascending, ascending[::-1]]
     for a, b in combinations(values, 2):
         difference = {k: abs(a[k] - b[k]) for k in a.keys() & b.keys()}
         rankings.append(sorted(difference, key=lambda k: (-difference[k], k)))
-    in_turn = (k for turn in zip_longest(*rankings) for k in turn if k is not None)
+    in_turn = []  # the first of each ranking, then the second of each, and so on
+    for turn in zip_longest(*rankings):
+        in_turn += [image_id for image_id in turn if image_id is not None]
     return list(dict.fromkeys([*in_turn, *ids]))
 
 
+class MadePictures(NamedTuple):
+    """The pictures of an image, and the runs whose files are unusable.
+
+    pictures : for JSON: the keys of `_gt_pictures`, unless no run has usable files; "runs", number
+        of a run as text -> {"pred": data URL, and the keys of `_planes`}; "fault", why pictures are
+        missing, if any are
+    failures : (run, error) for each run with unusable files
+    """
+
+    pictures: dict[str, Any]
+    failures: list[tuple[Evaluation, DataError]]
+
+
 class ImagePictures:
-    """A function that makes the pictures of one image for all runs, small or in full size."""
+    """A function that makes the pictures of one image for all runs. Threads may call it."""
 
     def __init__(
         self,
@@ -168,24 +208,29 @@ class ImagePictures:
         full: bool,
         errors: bool = False,
     ) -> None:
-        """Store what the pictures are made of.
+        """Choose how pictures are made.
 
-        sources : the files of runs by name; runs without files have no pictures
-        errors : always show classes of errors; otherwise only if a run has counted them
+        sources : run name -> the files of the run. Runs without files have no pictures
+        full    : True for photos and predictions in full size, False for thumbnails
+        errors  : True to show classes of errors always, False only if a run has counted them
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
         self.effort = SERVED_EFFORT if full else EFFORT
-        self.errors = errors or None
-        # (number, run, records by image id)
+        self.errors = True if errors else None  # as `pixel_steps` takes it
+        # (number of the run as text, run, its records by image id), for the runs with files
         self.runs: list[tuple[str, Evaluation, dict[str, ImageRecord]]] = []
         for number, run in enumerate(runs):
             if run.name in sources:
                 records = {record.image_id: record for record in run.records}
                 self.runs.append((str(number), run, records))
 
-    def __call__(self, image_id: str) -> tuple[dict[str, Any], list[tuple[Any, DataError]]]:
-        """Return one image's pictures for JSON, and (run, error) of runs with unusable files."""
+    def __call__(self, image_id: str) -> MadePictures:
+        """Make the pictures of an image. Runs that left the image out have none.
+
+        The ground truth is that of the first run with usable files. A DataError of a run is not
+        raised, but returned in `failures`.
+        """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
         for number, run, records in self.runs:
@@ -197,29 +242,42 @@ class ImagePictures:
                 pred, gt = sources.load_of_run(run, records[image_id], metric)
                 if "gt" not in pictures:
                     photo = sources.photo(image_id, gt.shape)
-                    pictures.update(_gt_picture(gt, photo, self.side, void_stripes(gt, run)))
+                    pictures.update(_gt_pictures(gt, photo, self.side, void_stripes(gt, run)))
                 if metric is not None:
                     planes = _planes(pixel_steps(pred, gt, run, self.errors), self.effort)
-                    gray = _jpeg_uri(_gray(pred, run), self.side)
-                    pictures["runs"][number] = {"pred": gray, **planes}
+                    pred_url = _jpeg_url(_draw_prediction(pred, run), self.side)
+                    pictures["runs"][number] = {"pred": pred_url, **planes}
             except DataError as error:
                 failures.append((run, error))
         if failures:
             lines = [f"no pictures of {run.name}: {fault_of(run, e)}" for run, e in failures]
             pictures["fault"] = "; ".join(lines)
-        return pictures, failures
+        return MadePictures(pictures, failures)
 
 
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Return the class of each pixel of an image at every step, for JSON.
+    """Pack the class of each pixel of an image at every step, and its counts, for JSON.
 
-    `planes` is base64 of deflated bytes: the low bytes of `n_changes`, its high bytes, the low and
-    high bytes of `steps`, then `classes`. `sums` are the matched and all predicted pixels, summed
-    over annotators if there are several. `marks` are [row, col, to_row, to_col, distance], or None.
+    steps  : the classes; a step is a threshold or a part, such as a class
+    effort : level of zlib
+
+    planes     : base64 of deflated bytes: the low bytes of `steps.n_changes`, its high bytes, the
+        low and the high bytes of `steps.steps`, and `steps.classes`
+    n          : number of changes, the size of `steps.steps`
+    size       : (width, height)
+    thresholds : a number per step
+    matchedGt  : matched annotated pixels at each step
+    totalGt    : all annotated pixels; a list over steps if steps are parts
+    measure, beta2, best, areas : as in `DrawnSteps`; best is 0 if steps are parts
+    classes    : True if pixels have classes of errors
+    sums, annotators : with several annotators, [matched, all] predicted pixels at each step, summed
+        over annotators, and the number of annotators
+    parts, marks : if steps are parts, their names, and for each part the largest error [row, col,
+        to_row, to_col, distance] or None
     """
     planes = []
     for numbers in (steps.n_changes, steps.steps):
-        planes.append(numbers.astype(np.uint8).tobytes())
+        planes.append(numbers.astype(np.uint8).tobytes())  # keeps the low byte
         planes.append((numbers >> 8).astype(np.uint8).tobytes())
     packed = zlib.compress(b"".join([*planes, steps.classes.tobytes()]), effort)
     matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()
@@ -252,32 +310,35 @@ def draw_pictures(
     full: bool,
     progress: Progress | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (image id, pictures) in the order of `ids`, made in threads.
+    """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
 
-    named : names of runs whose folders the user gave. If their files cannot be used, DataError is
-        raised; for other runs a note is appended to `notes`.
-    full : draw all images, otherwise as many as `MOST` and `BUDGET` allow
+    pictures : makes the pictures of one image
+    named    : names of the runs whose folders the user gave. If files of such a run cannot be used,
+        DataError is raised
+    notes    : for each other run with unusable files, a line is appended, in place, at the end
+    full     : True to make the pictures of all images. Otherwise the generator stops after MOST
+        images, or when the pictures have more than BUDGET characters, but not before the first
+    progress : called after each image
     """
     n_characters = 0
     reasons_by_run: dict[str, list[str]] = {}
+    drawn_ids = ids if full else ids[:MOST]
     if not pictures.runs:
-        ids = []
-    elif not full:
-        ids = ids[:MOST]
+        drawn_ids = []
     pool = ThreadPoolExecutor(available_cores())
     try:
-        made = zip(ids, pool.map(pictures, ids), strict=True)
-        for done, (image_id, (pictures_of_image, failures)) in enumerate(made, 1):
-            for run, error in failures:
+        results_in_order = zip(drawn_ids, pool.map(pictures, drawn_ids), strict=True)
+        for done, (image_id, made) in enumerate(results_in_order, 1):
+            for run, error in made.failures:
                 if run.name in named:
                     raise error
                 reasons_by_run.setdefault(run.name, []).append(fault_of(run, error))
-            n_characters += len(repr(pictures_of_image))
+            n_characters += len(repr(made.pictures))
             if n_characters > BUDGET and done > 1 and not full:
                 break
-            yield image_id, pictures_of_image
+            yield image_id, made.pictures
             if progress:
-                progress(done, len(ids), image_id)
+                progress(done, len(drawn_ids), image_id)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     for name, reasons in reasons_by_run.items():

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bsdsbench.comparison.bootstrap import SEED
 from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.report.html import Page
 from bsdsbench.report.pictures import ImagePictures
 from bsdsbench.results.evaluation import Evaluation
@@ -33,9 +34,14 @@ _NOT_THERE = "not there"
 
 
 class ViewServer(ThreadingHTTPServer):
-    """A server of the page of runs and of the pictures of their images.
+    """A server of the report page of runs and of the pictures of their images in full size.
 
-    Maps and annotations are read from the folders that the runs name. Port 0 is any free port.
+    runs : maps and annotations are read from the folders that the runs name
+    port : 0 is any free port
+
+    The constructor makes the page, which takes seconds. Attributes: `address` is the URL to open,
+    `token` the secret part of it, `hosts` the accepted Host headers, `ids` the images, `notes` the
+    lines on missing parts, and `page` the page in UTF-8.
     """
 
     daemon_threads = True
@@ -43,12 +49,15 @@ class ViewServer(ThreadingHTTPServer):
     def __init__(self, runs: Sequence[Evaluation], port: int = 0) -> None:
         page = Page(runs)
         page.find_files([None] * len(runs))
-        self.ids, self.runs = page.ids, runs
+        self.runs = runs
+        self.ids = page.ids
         self.maker = ImagePictures(runs, page.sources, full=True, errors=True)
-        text = page.render(
-            lambda: compare(list(runs), n_boot=N_SAMPLES, seed=SEED), N_SAMPLES, SEED, served=True
-        )
-        self.notes, self.page = page.notes, text.encode()
+
+        def compared() -> Comparison:
+            return compare(list(runs), n_boot=N_SAMPLES, seed=SEED)
+
+        self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
+        self.notes = page.notes
         self.token = secrets.token_urlsafe(32)
         super().__init__((LOOPBACK, port), _Handler)
         port = self.server_address[1]
@@ -56,8 +65,11 @@ class ViewServer(ThreadingHTTPServer):
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def pictures(self, number: int) -> bytes:
-        """Return the pictures of image `number` as JSON; "fault" says why pictures are missing."""
-        pictures, _ = self.maker(self.ids[number])
+        """Return the pictures of the image `ids[number]` as JSON, see `MadePictures`.
+
+        Errors in files are told under the key "fault". The pictures for the table are left out.
+        """
+        pictures = self.maker(self.ids[number]).pictures
         for key in ("thumb", "paper"):
             pictures.pop(key, None)
         return json.dumps(pictures, separators=(",", ":")).encode()
@@ -77,12 +89,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Send the page or the pictures of an image; 403 for another host, 404 for other paths."""
+        """Send the page for /TOKEN/, and the pictures of an image for /TOKEN/pictures/NUMBER.
+
+        - a Host header that is missing, repeated or of another server: status 403
+        - another path, a wrong token, or a number beyond the images: status 404
+        """
+        if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
+            return self.send_error(403, _NOT_THERE)
         wanted = re.fullmatch(r"/([\w-]{1,64})/(?:pictures/([0-9]{1,9}))?", self.path, re.ASCII)
-        is_ours = self.headers.get_all("Host", []) in [[host] for host in self.server.hosts]
-        if not is_ours or not wanted:
-            return self.send_error(403 if not is_ours else 404, _NOT_THERE)
-        token, number = wanted.groups()
+        if wanted is None:
+            return self.send_error(404, _NOT_THERE)
+        token, number = wanted.groups()  # number is None for the page
         if not secrets.compare_digest(token, self.server.token):
             return self.send_error(404, _NOT_THERE)
         if number is None:
@@ -92,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response with this content type, without the body to a HEAD request."""
+        """Send a response of status 200 with `kind` as content type. HEAD requests get no body."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -107,7 +124,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def view(runs: Sequence[Evaluation | str | Path], port: int = 0) -> ViewServer:
-    """Return a server of the viewer of runs. Call `serve_forever` and open its `address`."""
+    """Return a server of the viewer of runs, which may be given as folders.
+
+    Call its `serve_forever`, and open its `address` in a browser. Port 0 is any free port.
+    """
     from bsdsbench.results.given_runs import as_runs
 
     return ViewServer(as_runs(runs), port)

@@ -36,10 +36,15 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Table
 def worst_figure(
     runs: Sequence[Evaluation], image_ids: Sequence[str], path: Path, look: str = "page"
 ) -> None:
-    """Write a grid of images: photo, ground truth, and each run at the image's best threshold.
+    """Write a figure with a row per image: photo, ground truth, and the overlay of each run.
 
-    Photos are left out if the run has none. Raises DataError if `image_ids` is empty, files of a
-    run are missing, or a run cannot be drawn.
+    runs : runs of the same images. The overlay of a run is at the image's best threshold
+    path : the .pdf, .svg or .png file
+    look : "page" or "column", the width of the figure
+
+    If the first run has no photo of any of the images, there is no column of photos. An image
+    without a photo gets white in its place. Raises DataError if `image_ids` is empty, files of a
+    run are missing, or a run has no metric that can be drawn.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
@@ -57,13 +62,13 @@ def worst_figure(
             (record,) = (r for r in run.records if r.image_id == image_id)
             pred, gt = sources.load_of_run(run, record, drawn_metric(run))
             photo = sources.photo(image_id, gt.shape)
-            if not cells:
+            if not cells:  # photo and ground truth are those of the first run
                 if has_photos:
                     white = np.full((*gt.shape, 3), 255, np.uint8)
                     cells.append((white if photo is None else photo, ""))
                 share = annotated_shares(gt).lines
                 gray = np.where(share > 0, 190 * (1 - share), 255).astype(np.uint8)
-                cells.append((np.repeat(gray[..., None], 3, axis=2), ""))
+                cells.append((np.repeat(gray[..., None], 3, axis=2), ""))  # (H, W, 3)
             overlay = next(paint_image(pred, gt, run, photo))
             cells.append((overlay.pixels, overlay.caption))
         rows.append(PictureRow(image_id, cells))
@@ -73,10 +78,12 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return column -> image id -> value for the chosen scores, including scores of classes.
+    """Return the chosen scores of a run's images: column -> image id -> number, None if undefined.
 
-    `columns` are keys or headings, "all" for every score; default: the first score, and the score
-    at the ODS threshold.
+    columns : keys or headings of scores, also of classes ("tumour.dice"), or "all" for every score.
+        By default the first score of the metric, and the score at the ODS threshold
+
+    The heading of a column of a class begins with the class.
     """
     table = run.per_image(metric)
     keys = [c.key for c in registry.get(metric).image_columns]
@@ -84,18 +91,28 @@ def _values_of_images(
     tables = [table] if "all" in wanted else [select([table], [name])[0] for name in wanted]
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
-        by_key = table_of_score.plain()
-        parts = {*by_key.get("part", [None])}
+        values_by_key = table_of_score.plain()
+        parts = {*values_by_key.get("part", [None])}
         part = parts.pop() if len(parts) == 1 else None
         for field in table_of_score.columns:
-            if field.format:
-                title = f"{part}: {field.heading}" if part else field.heading
-                value_of_image: dict[str, float | None] = {}
-                for image_id, value in zip(by_key["image"], by_key[field.key], strict=True):
-                    # The row of an image comes before the rows of its parts
-                    value_of_image.setdefault(image_id, value)
-                values.setdefault(replace(field, heading=title), value_of_image)
+            if not field.format:  # a column of text
+                continue
+            title = f"{part}: {field.heading}" if part else field.heading
+            value_of_image: dict[str, float | None] = {}
+            for image_id, value in zip(
+                values_by_key["image"], values_by_key[field.key], strict=True
+            ):
+                # The row of an image comes before the rows of its parts
+                value_of_image.setdefault(image_id, value)
+            values.setdefault(replace(field, heading=title), value_of_image)
     return values
+
+
+class _Column(NamedTuple):
+    """A column of the table: its description, and image id -> cell."""
+
+    field: Field
+    cells: Mapping[str, Any]
 
 
 def worst_table(
@@ -109,87 +126,151 @@ def worst_table(
     of_each: str | None = None,
     spread: Spread = Spread.SD,
 ) -> Table:
-    """Return a table of the `n` worst images of one run, or those on which two runs differ most.
+    """Build a table of the `n` worst images of one run, or of those on which two runs differ most.
 
-    A method of several runs has the mean over its runs for each image. The worst image is first.
+    The worst or most different image comes first. Images with an undefined score are left out. For
+    a method of several runs, the score of an image is the mean over its runs.
 
-    folders : the folders of all runs; overlays are in their subfolders `overlays`, and the table
-        names those of the first run of each method
-    metric  : default: the first metric that all runs have
-    columns : scores of the metric by key or heading, or "all"; the first sorts the images; default:
-        the score by which `compare` compares images
-    of_each : a column of groups; `n` images of each group are listed
+    runs    : one or two runs or methods
+    folders : the folders of all runs, those of a method one after the other, or () for none. The
+        subfolder `overlays` of each has the overlays of the run. The table has the paths of those
+        of the first run of each method
+    metric  : by default the first metric that all runs have
+    draw    : True to draw the overlays of the listed images first
+    progress : called after each drawn image
+    columns : scores of the metric by key or heading, or "all". The first sorts the images. By
+        default the score by which `compare` compares images, and the score at the ODS threshold
+    of_each : a column of groups. `n` images of each group are listed, group by group
     spread  : the spread shown beside a mean over runs
-    draw    : draw the overlays of the listed images; otherwise only existing overlays are named
 
-    Raises DataError if there are more than two runs, or if not all of them have the metric.
+    The columns are: image, groups, scores of each run or method, their difference if there are two,
+    and overlays. Raises DataError if there are more than two runs or methods, if they are not
+    comparable, or if not all have the metric.
     """
     methods = _one_or_two(runs)
     names = [method.name for method in methods]
-    runs, _ = comparable(runs_of(methods), common=True)
-    shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
-    if (metric is not None and metric not in shared) or not shared:
-        available = ", ".join(shared) or "none"
-        expected = f"expected one they have: {available}"
-        raise DataError(f"{', '.join(names)}: metric {metric!r}, {expected}")
-    metric = metric or shared[0]
-    score_fields, scores = _image_scores(methods, runs, metric, columns, spread)
-    differences = _score_differences(runs[0].image_ids, scores)
     is_pair = len(methods) == 2
-    sign = -1 if score_fields[0].higher_is_better is False else 1
-    ranked = sorted(
-        differences,
-        key=lambda i: (-abs(differences[i]) if is_pair else sign * differences[i], i),
+    shared_runs, _ = comparable(runs_of(methods), common=True)
+    first_run = shared_runs[0]
+    score_fields, scores = _image_scores(
+        methods, shared_runs, _shared_metric(shared_runs, names, metric), columns, spread
     )
-    group_of = {} if of_each is None else _first_of_each_group(ranked, runs[0], of_each, n)
-    listed = list(group_of) or ranked[:n]
+    differences = _score_differences(first_run.image_ids, scores)
+    lower_is_better = score_fields[0].higher_is_better is False
+
+    def badness(image_id: str) -> tuple[float, str]:
+        difference = differences[image_id]
+        if is_pair:
+            return -abs(difference), image_id
+        return -difference if lower_is_better else difference, image_id
+
+    ranked = sorted(differences, key=badness)
+    group_of = {} if of_each is None else _first_of_each_group(ranked, first_run, of_each, n)
+    listed = ranked[:n] if of_each is None else list(group_of)
     if draw:
-        for run, folder in zip(runs, folders, strict=True):
+        for run, folder in zip(shared_runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    is_drawable = all(drawn_metric(run) and run.place("pred") for run in runs)
-    fields = [Field("image", "Image")]
-    rows = [list[Any]([image_id]) for image_id in listed]
-    records = {r.image_id: r for r in runs[0].records}
-    of_each_column = (of_each or "").partition("=")[0]
-    for k, column in enumerate(group_columns(runs[0].records)):
-        fields.append(Field(f"group_{k}", column))
-        for row in rows:
-            value = text_of(records[row[0]].groups.get(column))
-            row.append(group_of.get(row[0], value) if column == of_each_column else value)
-    for k, scores_of_method in enumerate(scores, 1):
-        prefix = f"{names[k - 1]}: " if is_pair else ""
-        for j, field in enumerate(score_fields):
-            is_repeated = field.key in [earlier.key for earlier in score_fields[:j]]
-            key = f"{field.key}_{j}_{k}" if is_repeated else f"{field.key}_{k}"
-            fields.append(Field(key, prefix + field.heading, "", ".4f"))
-        for row in rows:
-            row += scores_of_method[row[0]]
+    table_columns = [_Column(Field("image", "Image"), {i: i for i in listed})]
+    table_columns += _group_columns(first_run, of_each, group_of)
+    table_columns += _score_columns(names, score_fields, scores)
     if is_pair:
-        fields.append(Field("difference", "A - B", "", "+.4f"))
-        for row in rows:
-            row.append(differences[row[0]])
-    if is_drawable and folders:
-        # The first run of each method
-        first_runs = accumulate([0, *(method.n_runs for method in methods[:-1])])
-        for k, number in enumerate(first_runs, 1):
-            fields.append(Field(f"overlay_{k}", "Overlay"))
-            for row in rows:
-                row.append(str(overlay_path(folders[number] / "overlays", row[0]) or ""))
-    notes = _overlay_notes(runs, all(row[-1] for row in rows)) if is_drawable else []
-    if len(runs) > len(methods):
-        notes.insert(0, f"Of several runs: {spread.words}.")
+        table_columns.append(_Column(Field("difference", "A - B", "", "+.4f"), differences))
+    overlays = []
+    if all(drawn_metric(run) and run.place("pred") for run in shared_runs):
+        overlays = _overlay_columns(methods, folders, listed)
+    table_columns += overlays
+    rows = [[column.cells[image_id] for column in table_columns] for image_id in listed]
+    notes = []
+    if len(shared_runs) > len(methods):
+        notes.append(f"Of several runs: {spread.words}.")
+    if overlays:
+        is_drawn = all(path for column in overlays for path in column.cells.values())
+        notes.append(_overlay_note(shared_runs, is_drawn))
     title = f"Worst images of {names[0]}"
     if is_pair:
         title = f"Where {' and '.join(names)} differ most"
-    table_texts = table_footer(runs)
+    table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
+    fields = [column.field for column in table_columns]
     return Table("worst", title, fields, rows, **table_texts)
 
 
-def _one_or_two(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Return runs and methods as one or two methods.
+def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
+    """Return `metric` or, if it is None, the first metric that all runs have.
 
-    Raises DataError if there are more than two, or if the runs of a method are not comparable.
+    names : of the runs or methods, for the error. Raises DataError if not all runs have the metric.
+    """
+    shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
+    if not shared or (metric is not None and metric not in shared):
+        available = ", ".join(shared) or "none"
+        expected = f"expected one they have: {available}"
+        raise DataError(f"{', '.join(names)}: metric {metric!r}, {expected}")
+    return metric or shared[0]
+
+
+def _group_columns(
+    run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
+) -> list[_Column]:
+    """Return a column for each column of groups that the images of `run` have.
+
+    The column that `of_each` names, before any "=LIMITS", has the groups in `group_of` (image id ->
+    group) instead of the stored values.
+    """
+    divided_column = (of_each or "").partition("=")[0]
+    columns = []
+    for k, name in enumerate(group_columns(run.records)):
+        cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
+        if name == divided_column:
+            cells |= group_of
+        columns.append(_Column(Field(f"group_{k}", name), cells))
+    return columns
+
+
+def _score_columns(
+    names: Sequence[str], fields: Sequence[Field], scores: Sequence[Mapping[str, Sequence[Cell]]]
+) -> list[_Column]:
+    """Return a column for each method and score.
+
+    names, fields, scores : the methods, and the fields and cells of `_ImageScores`
+
+    The key of a column is KEY_METHOD, such as "ods_1" of the first method, or KEY_SCORE_METHOD if
+    KEY occurred before, as the key of another class. The heading begins with the method's name if
+    there are two methods.
+    """
+    columns = []
+    for number, (name, cells_of_image) in enumerate(zip(names, scores, strict=True), 1):
+        prefix = f"{name}: " if len(names) > 1 else ""
+        for j, field in enumerate(fields):
+            is_repeated = field.key in [earlier.key for earlier in fields[:j]]
+            key = f"{field.key}_{j}_{number}" if is_repeated else f"{field.key}_{number}"
+            cells = {image_id: row[j] for image_id, row in cells_of_image.items()}
+            columns.append(_Column(Field(key, prefix + field.heading, "", ".4f"), cells))
+    return columns
+
+
+def _overlay_columns(
+    methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
+) -> list[_Column]:
+    """Return a column with the paths of overlays of the first run of each method.
+
+    folders : the folders of all runs of the methods, in order. Without folders there are no columns
+    listed  : the images. The cell of an image whose overlay is missing is ""
+    """
+    columns: list[_Column] = []
+    if not folders:
+        return columns
+    first_runs = accumulate([0, *(method.n_runs for method in methods[:-1])])
+    for number, position in enumerate(first_runs, 1):
+        folder = folders[position] / "overlays"
+        cells = {image_id: str(overlay_path(folder, image_id) or "") for image_id in listed}
+        columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
+    return columns
+
+
+def _one_or_two(runs: Sequence[Evaluation | Method]) -> list[Method]:
+    """Return runs and methods as methods; a run becomes a method of one run.
+
+    Raises DataError if there are not one or two, or if the runs of a method are not comparable.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
@@ -203,32 +284,42 @@ def _one_or_two(runs: Sequence[Evaluation | Method]) -> list[Method]:
 def _score_differences(
     image_ids: Sequence[str], scores: Sequence[Mapping[str, Sequence[Cell]]]
 ) -> dict[str, float]:
-    """Return image id -> score of the first method, minus the score of the second if there are two.
+    """Return image id -> first score, of one method or as the difference of two methods.
 
-    `scores` maps image ids to cells for each method; only the first cell is used. Images without a
-    defined score in every method are left out.
+    scores : image id -> cells, for each method; the first cell is used
+
+    Images with an undefined score in any method are left out.
     """
     differences = {}
     for image_id in image_ids:
-        values = [_number_of(cells_by_image[image_id][0]) for cells_by_image in scores]
-        defined = [value for value in values if value is not None]
-        if len(defined) == len(values):
+        numbers = [_number_of(cells_of_image[image_id][0]) for cells_of_image in scores]
+        defined = [number for number in numbers if number is not None]
+        if len(defined) == len(numbers):
             differences[image_id] = defined[0] - sum(defined[1:])
     return differences
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return image id -> group for the first `n` ranked images of each group, group by group."""
+    """Return image id -> group, for the first `n` images of each group, group by group.
+
+    ranked : image ids, the first ones are taken
+    by     : a column of groups of `run`, possibly with limits, see `partition`
+    """
     parts = partition(run.records, by)
-    name_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
+    group_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
     listed: dict[str, str] = {}
-    for name in parts.names:
-        listed |= dict.fromkeys([i for i in ranked if name_of[i] == name][:n], name)
+    for group in parts.names:
+        members = [image_id for image_id in ranked if group_of[image_id] == group]
+        listed |= dict.fromkeys(members[:n], group)
     return listed
 
 
 class _ImageScores(NamedTuple):
-    """The columns of scores, and for each method the cells by image id."""
+    """The scores of images.
+
+    fields : the description of each score
+    cells  : for each method, image id -> a cell per score
+    """
 
     fields: list[Field]
     cells: list[dict[str, list[Cell]]]
@@ -241,27 +332,31 @@ def _image_scores(
     columns: Sequence[str] | None,
     spread: Spread,
 ) -> _ImageScores:
-    """Return the scores of each image for each method; means if a method has several runs.
+    """Return the scores of images for each method, or their means if a method has several runs.
 
-    `runs` are the runs of all methods in order. Columns that the last run lacks are left out.
+    runs : the runs of all methods, in order
+    metric, columns : as for `_values_of_images`. Scores that a run does not have are left out
     """
     values_of_runs = [_values_of_images(run, metric, columns) for run in runs]
-    fields = [field for field in values_of_runs[0] if field in values_of_runs[-1]]
+    fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
     cells_of_runs = iter(
         {i: [values[field].get(i) for field in fields] for i in runs[0].image_ids}
         for values in values_of_runs
     )
     cells_of_methods: list[dict[str, list[Cell]]] = []
     for method in methods:
-        of_method: list[dict[str, Any]] = list(islice(cells_of_runs, method.n_runs))
-        cells_of_methods.append(_means(of_method, spread) if method.n_runs > 1 else of_method[0])
+        cells_of_method: list[dict[str, Any]] = list(islice(cells_of_runs, method.n_runs))
+        if method.n_runs == 1:
+            cells_of_methods.append(cells_of_method[0])
+        else:
+            cells_of_methods.append(_means(cells_of_method, spread))
     return _ImageScores(fields, cells_of_methods)
 
 
-def _overlay_notes(runs: Sequence[Evaluation], all_drawn: bool) -> list[str]:
-    """Return a caption that explains the overlays, or how to draw them if any is missing."""
-    if not all_drawn:
-        return ["No overlays yet: draw them with --overlays."]
+def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
+    """Explain the colours of overlays, or how to draw the overlays if any is missing."""
+    if not is_drawn:
+        return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."
     metric = drawn_metric(runs[0])
     if metric is not None and metric.reads == "classes":
@@ -277,18 +372,20 @@ def _overlay_notes(runs: Sequence[Evaluation], all_drawn: bool) -> list[str]:
             " From light to dark, blue is suppressed, near a false pixel, or absent; orange is a "
             "duplicate, near an annotated pixel, or background."
         )
-    return [note]
+    return note
 
 
 def _means(cells_of_runs: Sequence[dict[str, Any]], spread: Spread) -> dict[str, list[Cell]]:
-    """Return each image's means over runs, None if the value of a run is undefined."""
+    """Return image id -> the mean over runs of each score, None if it is undefined in a run.
+
+    cells_of_runs : image id -> a number or None per score, for each run
+    """
     means: dict[str, list[Cell]] = {}
     for image_id in cells_of_runs[0]:
-        values_by_field = zip(*(cells[image_id] for cells in cells_of_runs), strict=True)
-        means[image_id] = [
-            None if None in values else ScoresOfRuns(values).cell(spread)
-            for values in values_by_field
-        ]
+        means[image_id] = []
+        for values in zip(*(cells[image_id] for cells in cells_of_runs), strict=True):
+            mean = None if None in values else ScoresOfRuns(values).cell(spread)
+            means[image_id].append(mean)
     return means
 
 

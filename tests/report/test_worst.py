@@ -51,6 +51,17 @@ def test_overlays_of_the_listed_images_are_drawn_and_named(outs):
     assert "draw them with --overlays" in call("worst", outs[1])
 
 
+def test_overlays_are_explained_only_if_those_of_every_run_are_drawn(outs, tmp_path):
+    run = bb.Evaluation.load(outs[0])
+    pair, folders = [run, replace(run, name="copy")], [tmp_path / "a", tmp_path / "b"]
+    drawn, missing = "Overlays: green is matched", "No overlays yet"
+    worst_table(pair[1:], folders[1:], draw=True)
+    assert any(missing in line for line in worst_table(pair, folders).note_lines)
+    worst_table(pair[:1], folders[:1], draw=True)
+    assert any(drawn in line for line in worst_table(pair, folders).note_lines)
+    assert not any("verlays" in line for line in worst_table(pair, []).note_lines)
+
+
 @pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 def test_two_runs_by_the_size_of_their_difference(outs, tiny, tmp_path):
     refused("not comparable", call, "worst", *outs)

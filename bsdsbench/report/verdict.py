@@ -1,0 +1,141 @@
+"""The comparison of runs in a report: a verdict in sentences, and intervals in tables of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bsdsbench.comparison.comparison import Comparison
+from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.results.score_names import lower_is_better
+from bsdsbench.scores.ratios import short
+from bsdsbench.tables.table import Cell, Note, Table
+
+_MAX_COMPARED = 4  # runs that a verdict compares with the best
+
+
+def verdict_lines(comparison: Comparison) -> list[str]:
+    """Write sentences on which run is best, by how much, and if the difference is significant.
+
+    - several runs: a line for the best, a line for each of the next _MAX_COMPARED runs, and a line
+      that counts the others
+    - a single run: one line with its score
+    - no run with a defined score: []
+
+    The score is the first that the comparison shows.
+    """
+    score = comparison.scores_shown[0]
+    has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
+    title = heading(score, score if has_one_metric else "")
+    percent = comparison.percent
+    ranked = [i for i in comparison.intervals if i.score == score and not np.isnan(i.value)]
+    ranked.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
+    if not ranked:
+        return []
+    best, *worse = ranked
+    best_text = f"{title} {best.value:.3f}"
+    if not np.isnan(best.low):
+        best_text += f" ({percent} interval {best.low:.3f} to {best.high:.3f})"
+    if not worse:
+        return [f"{best.run}: {best_text}."]
+    lines = [f"{best.run} is best: {best_text}."]
+    for interval in worse[:_MAX_COMPARED]:
+        lines.append(_difference_line(comparison, best.run, interval.run, score))
+    if len(worse) > _MAX_COMPARED:
+        lines.append(f"{len(worse) - _MAX_COMPARED} more are lower.")
+    return lines
+
+
+def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
+    """Write a sentence on how much better the run `best` is than the run `other`.
+
+    The difference and its interval are printed as positive numbers, from the view of the best run.
+    An interval that contains 0 has a negative lower end.
+    """
+    d = comparison.difference_of(best, other, score)
+    low, high = sorted((abs(d.low), abs(d.high)))
+    contains_zero = (d.low < 0) != (d.high < 0)
+    span = f"{-low if contains_zero else low:.3f} to {high:.3f}"
+    p = "p < 0.001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
+    basis = f"{comparison.percent} interval {span}, {p} after Holm's correction"
+    if np.isnan(d.p_holm):
+        basis = "no p-value"
+        conclusion = "it is unknown whether this is real"
+    elif d.significant(comparison.level):
+        conclusion = "this is real"
+    else:
+        conclusion = "this may be due to chance"
+    return f"{abs(d.value):.3f} better than {other} ({basis}): {conclusion}."
+
+
+def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
+    """Put the intervals of a comparison into the cells of the tables of scores.
+
+    scores   : tables of scores: METRIC, with a row per run, and METRIC-parts, with a row per part
+    compared : tables of the comparison: "scores" has the intervals of all metrics, in columns
+        METRIC_KEY, and METRIC-parts those of parts
+
+    Returns the tables of scores, then the tables of the comparison that were not merged. The notes
+    on intervals are put below the last table that got intervals from "scores".
+    """
+    compared_by_key = {table.key: table for table in compared}
+    merged = list[Table]()
+    last = None  # index of the last table with intervals from "scores"
+    for table in scores:
+        if table.key.endswith("-parts") and table.key in compared_by_key:
+            merged.append(_merge_parts(table, compared_by_key.pop(table.key)))
+        elif "scores" in compared_by_key and not table.key.endswith("-parts"):
+            rows = _rows_with_intervals(table, compared_by_key["scores"], f"{table.key}_")
+            if rows != [list(row) for row in table.rows]:
+                last = len(merged)
+            merged.append(replace(table, rows=rows))
+        else:
+            merged.append(table)
+    if last is not None:
+        merged[last] = _add_interval_notes(merged[last], compared_by_key.pop("scores"))
+    return [*merged, *compared_by_key.values()]
+
+
+def _merge_parts(table: Table, intervals: Table) -> Table:
+    """Return the table METRIC-parts with the cells and text notes of the table of intervals."""
+    notes = [*table.notes, *(note for note in intervals.notes if isinstance(note, str))]
+    rows = _rows_with_intervals(table, intervals)
+    return replace(table, rows=rows, notes=list(dict.fromkeys(notes)))
+
+
+def _add_interval_notes(table: Table, intervals: Table) -> Table:
+    """Return a table of scores METRIC with the sentence and the notes of the table of intervals.
+
+    Columns of notes lose the prefix METRIC_. A note on columns of other metrics is left out.
+    """
+    keys = {field.key for field in table.columns}
+    notes = [*table.notes, f"{intervals.sentence}."]
+    for note in intervals.notes:
+        if isinstance(note, str):
+            notes.append(note)
+            continue
+        columns = tuple(key.removeprefix(f"{table.key}_") for key in note.columns)
+        if not keys.isdisjoint(columns):
+            notes.append(Note(note.text, columns, note.headed, note.needed))
+    return replace(table, notes=list(dict.fromkeys(notes)))
+
+
+def _rows_with_intervals(table: Table, intervals: Table, prefix: str = "") -> list[list[Cell]]:
+    """Return the rows of `table` with each cell that `intervals` has replaced by its cell.
+
+    Rows correspond if their labels (the first cells) are equal. A column KEY of `table` corresponds
+    to the column `prefix`KEY of `intervals`.
+    """
+    n = table.n_labels
+    interval_keys = [field.key for field in intervals.columns]
+    cells = dict[tuple[Cell, ...], Cell]()  # (*labels, key) -> cell
+    for row in intervals.rows:
+        for key, cell in zip(interval_keys, row, strict=True):
+            cells[(*row[:n], key)] = cell
+    keys = [prefix + field.key for field in table.columns]
+    return [
+        [cells.get((*row[:n], key), cell) for key, cell in zip(keys, row, strict=True)]
+        for row in table.rows
+    ]
