@@ -175,8 +175,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         if counter is None:
             return boundary_counts(pred, gt, protocol)
-        several = boundary_counts(pred, gt, protocol) if len(protocol.tolerances) > 1 else {}
-        return {**several, **counter(pred, gt, protocol)}
+        counts = counter(pred, gt, protocol)
+        if len(protocol.tolerances) == 1:
+            return counts
+        return {**boundary_counts(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Count each annotator against all others at the threshold 0.5, and sum the counts.

@@ -173,8 +173,8 @@ def _cheapest_end(root, side, opposite, geometry, work):
             dist = base + neighbour.dual - edges[e].weight
             if dist >= min(best, neighbour.dist):
                 continue
-            neighbour.parent = vertex
-            if neighbour.mate == NO_VERTEX:
+            mate, neighbour.parent = neighbour.mate, vertex
+            if mate == NO_VERTEX:
                 best, last = dist, j
                 continue
             is_new = np.uint64(neighbour.dist == UNREACHED)
@@ -182,20 +182,20 @@ def _cheapest_end(root, side, opposite, geometry, work):
             reached[n_reached] = j
             n_reached += is_new
             if dist == length:
-                tight[n_tight] = neighbour.mate
+                tight[n_tight] = mate
                 n_tight += ONE
                 if not is_new:
                     n_front = _remove_from_front(
-                        np.uint64(front_place[neighbour.mate]),
+                        np.uint64(front_place[mate]),
                         front,
                         front_dist,
                         front_place,
                         n_front,
                     )
             else:
-                place = n_front if is_new else np.uint64(front_place[neighbour.mate])
-                front[place], front_dist[place] = neighbour.mate, dist
-                front_place[neighbour.mate] = place
+                place = n_front if is_new else np.uint64(front_place[mate])
+                front[place], front_dist[place] = mate, dist
+                front_place[mate] = place
                 n_front += is_new
         if length == best:
             return best, last, n_reached
