@@ -27,9 +27,14 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
-    """Build the curve of counts (T, 4) at the thresholds `grid` (T,), with a row for threshold 0.
+    """Build a run's curve with a row for threshold 0, at which every pixel is predicted.
 
-    At threshold 0 every pixel is on; its counts come from the ground truth files.
+    The counts of this row come from the ground-truth files, which are all read.
+
+    - files: the files of the run
+    - protocol: the protocol of the run, by which the ground truth is read
+    - grid (T,): thresholds above 0
+    - matches (T, 4): the counts at these thresholds, summed over the images
     """
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
@@ -37,48 +42,70 @@ def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) 
 
 
 def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
-    """Build a table for each metric with curves: one column for each run, one row for each rule.
+    """Build a table of AP and ODS by every rule in use, for each metric with curves.
 
-    If parts of a metric have curves, there is one row for each rule and part. A cell is None if the
-    rule cannot be applied. A run without counts only has its curve. The row of threshold 0 comes
-    from the run's counts, or from its ground truth (`gt_dir`, by default the folder that the run
-    names). Raises DataError if no run has a curve.
+    There is one row for each rule and one column for each run. If parts of a metric (such as
+    classes) have curves too, there is one row for each rule and part. A cell is None if the run has
+    no such curve, or if the rule cannot be applied to it.
+
+    Some rules need the row of threshold 0. It comes from the run's counts, or from its ground truth
+    in `gt_dir`, by default the folder that the run names; a run without counts has its curve only.
+
+    Raises DataError if no run has a curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
-        by_run = []
+        values_of_runs = []  # of each run: part -> {(score, rule): value}
         for run in runs:
             curves = curves_of(run, metric) if metric in run.metrics else {}
-            values = {part: _by_rules(run, metric, part, curves[part], gt_dir) for part in curves}
-            by_run.append(values)
-        parts = dict.fromkeys(part for values in by_run for part in values)
+            values_of_runs.append(
+                {
+                    part: _apply_rules(run, metric, part, curve, gt_dir)
+                    for part, curve in curves.items()
+                }
+            )
+        parts = dict.fromkeys(part for values in values_of_runs for part in values)
         if not parts:
             continue
         labels = [Field("score", "Score"), Field("rule", "Rule")]
-        if any(parts):
+        if any(parts):  # beside the curve of the whole metric, ""
             labels.append(Field("part", "Curve"))
-        columns = [*labels, *(Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1))]
+        run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
         rows: list[list[Cell]] = []
         for score, rule, description in _RULES:
             for part in parts:
-                cells = [values.get(part, {}).get((score, rule)) for values in by_run]
+                cells = [values.get(part, {}).get((score, rule)) for values in values_of_runs]
                 row_labels = (score, rule, part)[: len(labels)]
                 rows.append([*row_labels, *cells, description])
-        columns.append(Field("what", "What it is"))
         is_default = metric in registry.DEFAULT_METRICS
-        key, title = ("rules", "Rules") if is_default else (f"rules-{metric}", f"Rules, {metric}")
-        reading, n_labels = reading_line(runs), len(labels)
-        tables.append(Table(key, title, columns, rows, reading=reading, n_labels=n_labels))
+        table = Table(
+            "rules" if is_default else f"rules-{metric}",
+            "Rules" if is_default else f"Rules, {metric}",
+            [*labels, *run_columns, Field("what", "What it is")],
+            rows,
+            reading=reading_line(runs),
+            n_labels=len(labels),
+        )
+        tables.append(table)
     if not tables:
         raise DataError(f"{', '.join(run.name for run in runs)}: no curve, expected one to read")
     return tables
 
 
-def _by_rules(
+def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Compute (score, rule) -> value for one curve, None if the rule cannot be applied."""
-    whole, is_boundary = curve, metric in registry.DEFAULT_METRICS
+    """Compute AP and ODS of one curve by every rule: {("AP" or "ODS", rule): value}.
+
+    A value is None if the rule cannot be applied. `part` is "" for the curve of the whole metric.
+
+    The rule "edter" reads the curve with the row of threshold 0, if this can be had: from the curve
+    itself, from the run's counts or, for boundaries, from the ground truth (`gt_dir`, or the folder
+    that the run names). The rule "step" reads that curve too, but for boundaries the measured rows
+    only. All other rules read the measured rows.
+    """
+    is_boundary = metric in registry.DEFAULT_METRICS
+    whole = curve  # with the row of threshold 0
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
@@ -88,10 +115,11 @@ def _by_rules(
             with suppress(DataError):  # the ground truth is not there
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
                 whole = with_whole_image(files, run.protocol, curve.thresholds, matches)
-    steps = curve if is_boundary else whole  # boundaries use the measured rows only
+    curve_of_rule = {"edter": whole, "step": curve if is_boundary else whole}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
-        read = {"edter": whole, "step": steps}.get(rule, curve)
-        value = float(area(read, rule))
-        numbers["AP", rule] = None if np.isnan(value) else value
-    return numbers | {("ODS", rule): float(best(curve, rule).f) for rule in ODS_RULES}
+        ap = float(area(curve_of_rule.get(rule, curve), rule))
+        numbers["AP", rule] = None if np.isnan(ap) else ap
+    for rule in ODS_RULES:
+        numbers["ODS", rule] = float(best(curve, rule).f)
+    return numbers

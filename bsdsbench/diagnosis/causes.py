@@ -44,17 +44,22 @@ AREAS = {  # AP rule -> programs that use it
 def readings(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield (measure, description, programs, value) for every rule in use.
+    """Yield every way in use to read ODS, OIS and AP off the counts.
 
-    `run` is the curve of the run, `images` the stacked curves of its images, and `whole` the
-    run's curve with the row of threshold 0.
+    A reading is (measure, description, programs that use it, value); the measure is "ods", "ois" or
+    "ap".
+
+    - run: the curve of the run, with T thresholds
+    - images: the curves of the N images, stacked, (N, T)
+    - whole: the curve of the run with the row of threshold 0, if it is known
     """
-    f, who = images.f, "scikit-learn's average precision"
+    sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
+    f = images.f
     yield "ods", "ODS at a threshold, not interpolated", "SEISM, skeval", best(run, "maximum").f
     yield "ods", "ODS interpolated between thresholds", "the BSDS500 programs", best(run).f
     yield "ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()
-    of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0))
-    yield "ods", "ODS as F of the images' mean P and R", HOME_MADE, of_means.max()
+    f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0))
+    yield "ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means.max()
     yield "ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()
     for rule, programs in AREAS.items():
         yield "ap", f"AP rule {rule}", programs, float(average_precision(whole, rule))
@@ -62,18 +67,23 @@ def readings(
     p, r = run.precision[order], run.recall[order]
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     yield "ap", "AP of the envelope", HOME_MADE, envelope
-    yield "ap", "AP as a step sum", who, auc_pr(p, r, rule="step")
-    who = "numpy's and scikit-learn's auc"
-    yield "ap", "AP as a trapezoid sum", who, auc_pr(p, r, rule="trapezoid")
+    yield "ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")
+    yield "ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")
     yield "ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()
 
 
 def other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield (description, scores by target) with targets read off other columns.
+    """Yield the scores that the targets would have if another form of their columns were read.
 
-    A column can replace another column of the same quantity, such as "mae_sum" for "mae_mean".
+    Columns of one quantity exist in several forms, such as "mae_mean" and "mae_sum". Each form that
+    has a column for the quantity of every target gives (headings of its columns, {target: score});
+    the form of the targets themselves is among them. Yields nothing if the targets are of several
+    parts (such as classes), or if a column has no quantity.
+
+    - targets: keyed by column
+    - scores: column key -> score; undefined scores are absent
     """
     score_names = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in score_names}
@@ -82,7 +92,7 @@ def other_columns(
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
-    keys_of_form: dict[str, dict[str, str]] = {}  # "_sum" -> quantity -> key
+    keys_of_form: dict[str, dict[str, str]] = {}  # "_sum" -> {quantity: key}
     for key, column in columns.items():
         form = key.replace(column.quantity, "", 1)
         keys_of_form.setdefault(form, {}).setdefault(column.quantity, key)
@@ -98,14 +108,15 @@ def other_columns(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountingChange:
-    """A different way to count images; two changes of the same kind exclude each other.
+    """A different way to count images.
 
-    label : the change in words
-    who : the programs that do so
-    changes : changed fields of the protocol, applied one after the other
-    how : "first" (only the first annotator of an image), "union" (all annotators drawn into one
-        map), "1toN" (many-to-one matching)
-    n_causes : 2 for a pair of changes
+    - kind: the changed option; two changes of the same kind exclude each other
+    - label: the change in words
+    - who: the programs that do so
+    - changes: changed fields of the protocol, name -> value, applied one mapping after the other
+    - how: changes that no field of the protocol expresses: "first" (only the first annotator of an
+      image), "union" (all annotators drawn into one map), "1toN" (many-to-one matching)
+    - n_causes: 2 for a pair of changes
     """
 
     kind: str
@@ -121,46 +132,73 @@ class CountingChange:
         return {name for change in self.changes for name in change}
 
     def on(self, protocol: Protocol) -> Protocol:
-        """Return a protocol with the changes applied."""
+        """Return the protocol with the changes applied. Raises ProtocolError if they contradict
+        other options.
+        """
         for change in self.changes:
             protocol = protocol.replace(**change)
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """Tell whether the change makes a difference to a run under this protocol."""
+        """Return True if the change makes a difference to a run of a metric under this protocol.
+
+        A change does so if it is made outside the protocol (`how`), alters an option of the metric,
+        or alters a part of the signature that matters. Returns False if it contradicts other
+        options.
+        """
         try:
             after = self.on(protocol)
-            metric.options_of(after)
-        except ProtocolError:  # the change contradicts other options
+            options_after = metric.options_of(after)
+        except ProtocolError:
             return False
-        plain = [Signature(evolve(p, name="any", options={})) for p in (protocol, after)]
-        return (
-            bool(self.how)
-            or metric.options_of(protocol) != metric.options_of(after)
-            or any(d.severity is not Severity.IGNORED for d in plain[0].differences(plain[1]))
+        if self.how or options_after != metric.options_of(protocol):
+            return True
+        # The options were compared, and names do not matter
+        plain, plain_after = (
+            Signature(evolve(p, name="any", options={})) for p in (protocol, after)
         )
+        differences = plain.differences(plain_after)
+        return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth with the annotators that count."""
+        """Return the ground truth with the annotators that count under this change.
+
+        These are the first alone, all drawn into one map, or all of them, by `how`.
+        """
         if "first" in self.how:
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
         if "union" in self.how:
-            drawn = np.logical_or.reduce(gt.boundaries)
-            return gt.replace(boundaries=(drawn,), segmentations=None)
+            union = np.logical_or.reduce(gt.boundaries)
+            return gt.replace(boundaries=(union,), segmentations=None)
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Combine two changes, or return None if they exclude each other."""
+        """Combine two changes to one of two causes, or return None if they exclude each other.
+
+        They do if their kinds are equal, or if both change the same field (other than options).
+        """
         if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
             return None
-        kind, label = f"{self.kind} + {other.kind}", f"{self.label} + {other.label}"
-        both = other.changes + self.changes, self.how + other.how
-        return CountingChange(kind, label, f"{self.who}; {other.who}", *both, n_causes=2)
+        return CountingChange(
+            kind=f"{self.kind} + {other.kind}",
+            label=f"{self.label} + {other.label}",
+            who=f"{self.who}; {other.who}",
+            changes=other.changes + self.changes,
+            how=self.how + other.how,
+            n_causes=2,
+        )
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield every change in use for a metric, the most frequent ones first."""
+    """Yield every change of counting that is in use for a metric, in this order:
+
+    - other values of the metric's own options
+    - many-to-one matching, for boundaries
+    - other values of the protocol's fields that the metric uses
+    - no NMS, or NMS by every recipe, if the metric uses NMS
+    - other choices of annotators, if the metric reads them
+    """
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
@@ -173,23 +211,28 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
         yield CountingChange("matching", label, who, ({"thin": False},), ("1toN",))
     for name, value, who in in_use(Protocol, "protocol"):
         if name in metric.uses:
-            changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
+            changes = {name: value}
+            if name == "max_dist":  # a fixed tolerance in pixels would take precedence
+                changes["max_dist_px"] = None
             yield CountingChange(name, f"{name} {value}", who, (changes,))
     if "nms" in metric.uses:
-        yield CountingChange(
-            "nms", "no NMS", "maps that had it already, or never", ({"nms": False},)
-        )
-        names: dict[NMSParams, list[str]] = {}
-        for name, recipe in RECIPES.items():
-            names.setdefault(recipe, []).append(name)
-        for recipe, known in names.items():
-            label = f"NMS {known[0]} ({recipe.describe().partition(': ')[2]})"
-            changes = {"nms": True, "nms_params": known[0]}
-            yield CountingChange("nms", label, ", ".join(known), (changes,))
+        yield from _nms_changes()
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
         yield CountingChange("annotators", "the first annotator alone", who, how=("first",))
         yield CountingChange("annotators", "all annotators drawn into one map", who, how=("union",))
+
+
+def _nms_changes() -> Iterator[CountingChange]:
+    """Yield the change to no NMS, and to each recipe of NMS under its first name."""
+    yield CountingChange("nms", "no NMS", "maps that had it already, or never", ({"nms": False},))
+    names_of_recipe: dict[NMSParams, list[str]] = {}
+    for name, recipe in RECIPES.items():
+        names_of_recipe.setdefault(recipe, []).append(name)
+    for recipe, names in names_of_recipe.items():
+        label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
+        changes = {"nms": True, "nms_params": names[0]}
+        yield CountingChange("nms", label, ", ".join(names), (changes,))
 
 
 # ---- images --------------------------------------------------------------------------------------
@@ -198,8 +241,12 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of the images that have a name.
 
-    A subset is a public set, or the images in a split file beside the ground truth (`place`).
-    Returns description -> positions of the images in `ids`.
+    A subset is a known set, or the images that a split file lists. Split files (.txt, .lst, at most
+    MAX_SPLIT_FILES in a folder) are looked for in the ground-truth folder `place`, if it exists,
+    and in the two folders above it. Empty subsets, and all images together, are left out; of equal
+    subsets the first is kept.
+
+    Returns a description -> int64 (n,), the ascending indices of its images in `ids`.
     """
     members_of = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
@@ -208,10 +255,10 @@ def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
             for path in sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])[:MAX_SPLIT_FILES]:
                 with suppress(DataError, OSError):
                     members_of.setdefault(f"the split file {path.name}", read_split(path))
-    position = {image_id: k for k, image_id in enumerate(ids)}
-    subsets: dict[bytes, tuple[str, I8]] = {}  # of equal subsets the first name
+    index = {image_id: k for k, image_id in enumerate(ids)}
+    subsets: dict[bytes, tuple[str, I8]] = {}  # bytes of the indices -> (description, indices)
     for name, members in members_of.items():
-        images = np.array(sorted({position[i] for i in members if i in position}), np.int64)
+        images = np.array(sorted({index[i] for i in members if i in index}), np.int64)
         if 0 < images.size < len(ids):
             subsets.setdefault(images.tobytes(), (f"the images of {name} only", images))
     return dict(subsets.values())

@@ -129,7 +129,7 @@ class Examination:
             self.report_images(code, images, tried=tried, **details)
 
 
-def check_names(examination: Examination) -> None:
+def check_image_names(examination: Examination) -> None:
     """Report ids that only one side has, and images of several files.
 
     - "names" or "split": fewer than half of the ids have a prediction, and other predictions are

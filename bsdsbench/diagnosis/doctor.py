@@ -23,8 +23,8 @@ from bsdsbench.arguments import given_number, given_path
 from bsdsbench.diagnosis.checks import (
     Examination,
     check_files,
+    check_image_names,
     check_lines,
-    check_names,
     check_places,
     check_values,
 )
@@ -158,7 +158,7 @@ def _examine_metric(
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
     examination = Examination(inputs)
-    for check in (check_names, check_files, check_values, check_places, check_lines):
+    for check in (check_image_names, check_files, check_values, check_places, check_lines):
         check(examination)
     findings = examination.findings
     findings.n_images = len(ids)

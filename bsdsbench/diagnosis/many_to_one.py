@@ -21,17 +21,18 @@ from bsdsbench.scores.counts import MatchCounts
 def many_to_one_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
 ) -> MatchCounts:
-    """Count like `boundary_counts`, but let pixels be matched any number of times.
+    """Count the boundary pixels of an image, where a pixel may be matched any number of times.
 
-    Arguments and errors are the same as for `boundary_counts`. Maps without a boundary pixel give
-    zeros.
+    Arguments, result and errors are those of `boundary_counts`: counts (T, 4) at T thresholds,
+    summed over annotators. A predicted pixel is matched if a pixel of any annotator lies within the
+    tolerance. Maps without a boundary pixel give zeros.
     """
     from scipy import ndimage
 
     from bsdsbench.kernels.distances.nearest import count_steps
 
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
-    gt_maps = truth_maps(truth, protocol)
+    gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
     thresholds, (start, pixel, added), _ = threshold_events(
@@ -45,8 +46,17 @@ def many_to_one_counts(
     dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
     inside = np.hypot(dy, dx) <= with_tolerance(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
-    marks, disk, shape = (annotators.ravel(), close.ravel()), (dy[inside], dx[inside]), (rows, cols)
-    matched_gt, matched_pred, total_pred = count_steps(start, pixel, added, *marks, shape, *disk)
+    matched_gt, matched_pred, total_pred = count_steps(
+        start,
+        pixel,
+        added,
+        annotators.ravel(),
+        close.ravel(),
+        (rows, cols),
+        dy[inside],
+        dx[inside],
+    )
     total_gt = np.full(thresholds.size, annotators.sum())
+    # Events begin at the highest threshold, counts at the lowest
     counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
     return MatchCounts(thresholds, np.column_stack(counts))

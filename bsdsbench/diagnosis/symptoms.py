@@ -20,7 +20,11 @@ CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a 
 
 
 def darker_near(soft: F8, truth: F8) -> bool:
-    """Tell whether the map is darker within NEAR pixels of the ground truth than elsewhere."""
+    """Return True if the map is darker, on average, near the ground truth than elsewhere.
+
+    soft, truth (H, W). Near is within NEAR rows and columns of a marked pixel. Returns False if all
+    pixels are near.
+    """
     from scipy import ndimage
 
     near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
@@ -28,49 +32,62 @@ def darker_near(soft: F8, truth: F8) -> bool:
 
 
 def on_hundredths(soft: NDArray[Any]) -> float:
-    """Compute the share of the values strictly between 0 and 1 that are exactly k/100."""
+    """Return the share of values exactly k/100 among those strictly between 0 and 1.
+
+    soft (H, W): float32 or float64, whose precision decides what is exact. Returns 0 if there are
+    no such values.
+    """
     values = soft[(soft > 0) & (soft < 1)]
     nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
     return float(np.mean(values == nearest)) if values.size else 0.0
 
 
 def jpeg_ratio(soft: F8) -> float:
-    """Compare how often high 8 x 8 cosine coefficients vanish on JPEG's grid and off the grid.
+    """Measure the traces of JPEG in a map (H, W).
 
-    Returns the ratio, or 1 if there is no trace of JPEG or chance (CHANCE standard errors) may
-    explain it.
+    JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share of those that vanish
+    is compared between JPEG's own blocks and blocks on two displaced grids, where JPEG leaves no
+    zeros. Returns the ratio to the larger share of the two, or 1 (no trace) if no coefficient
+    vanishes on one of the grids, or if the difference is within CHANCE standard errors.
     """
-    on, *off = (_vanishing(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5)))
-    if not on.any():
+    on_grid, *off_grid = (_vanishing(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5)))
+    if not on_grid.any():
         return 1.0
-    for shares in off:
+    for shares in off_grid:
         if not shares.any():
             return 1.0
-        error = np.sqrt(on.var() / on.size + shares.var() / shares.size)
-        if on.mean() - shares.mean() < CHANCE * error:
+        error = np.sqrt(on_grid.var() / on_grid.size + shares.var() / shares.size)
+        if on_grid.mean() - shares.mean() < CHANCE * error:
             return 1.0
-    return float(on.mean() / max(shares.mean() for shares in off))
+    return float(on_grid.mean() / max(shares.mean() for shares in off_grid))
 
 
 def _vanishing(soft: F8) -> F8:
-    """Compute the share of high coefficients that vanish, (blocks,), in blocks with content."""
+    """Compute the share of high cosine coefficients that vanish in each 8 x 8 block: (blocks,).
+
+    Blocks start at the upper left corner of the map (H, W); incomplete blocks, and blocks whose
+    values span at most 8 of 255, are left out. A coefficient is high if its two frequencies add up
+    to 5 or more, and vanishes if it is below 0.6 of 255.
+    """
     from scipy.fft import dctn
 
     rows, cols = soft.shape[0] // 8, soft.shape[1] // 8
     cut = 255 * soft[: rows * 8, : cols * 8]
-    blocks = cut.reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 8, 8)
+    blocks = cut.reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 8, 8)  # (blocks, 8, 8)
     blocks = blocks[np.ptp(blocks, axis=(1, 2)) > 8]
     if not blocks.size:
         return np.zeros(0)
-    high = np.add.outer(np.arange(8), np.arange(8)) >= 5
-    small = np.abs(dctn(blocks, axes=(1, 2), norm="ortho")) < 0.6
-    return np.asarray(small[:, high].mean(axis=1))
+    is_high = np.add.outer(np.arange(8), np.arange(8)) >= 5
+    is_small = np.abs(dctn(blocks, axes=(1, 2), norm="ortho")) < 0.6
+    return np.asarray(is_small[:, is_high].mean(axis=1))
 
 
 def _correlations(soft: F8, truth: F8) -> F8:
-    """Correlate the map with the truth for all shifts up to REACH.
+    """Correlate a map with its ground truth, (H, W) each, for all shifts up to REACH.
 
-    The correlation for the shift (dy, dx) is at [REACH + dy, REACH + dx].
+    Both are blurred first, and have mean 0. Returns float64 (2 REACH + 1, 2 REACH + 1): the entry
+    [REACH + dy, REACH + dx] is the correlation, -1 to 1, for a map that lies dy rows below and dx
+    columns to the right of the ground truth. All entries are 0 if either is constant.
     """
     from scipy import fft, ndimage
 
@@ -79,8 +96,9 @@ def _correlations(soft: F8, truth: F8) -> F8:
     # In a smaller transform, content shifted out of the map would return on the other side.
     shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
     spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
-    places = np.arange(-REACH, REACH + 1)
-    products = fft.irfft2(spectrum, shape)[np.ix_(*(places % side for side in shape))]
+    shifts = np.arange(-REACH, REACH + 1)
+    # Negative shifts are at the end of the transform
+    products = fft.irfft2(spectrum, shape)[np.ix_(*(shifts % side for side in shape))]
     return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
@@ -92,46 +110,55 @@ class Displacement(NamedTuple):
 
 
 def displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
-    """Find the common displacement of (soft, truth) maps, or None if they correlate too little.
+    """Return the displacement that maps share, or None if they do not fit the ground truth.
 
-    `least` is the smallest correlation.
+    - maps: (soft, truth) of each image, at least one, (H, W) each; sizes may differ between images
+    - least: the smallest mean correlation, at the best shift, at which maps fit
     """
     surface = np.mean([_correlations(soft, truth) for soft, truth in maps], axis=0)
     return _shift_of(surface) if surface.max() >= least else None
 
 
 def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Find the displacement of each quarter of the maps, the upper left first.
+    """Return the displacement of each quarter of the maps, by rows from the upper left.
 
-    Quarters that correlate less than `least` are left out.
+    Quarters that do not fit the ground truth are left out. The arguments are those of
+    `displacement`.
     """
-    ends = []
-    for top in (True, False):
-        for left in (True, False):
-            cuts = []
-            for both in maps:
-                rows, cols = (side // 2 for side in both[0].shape)
-                y = slice(None, rows) if top else slice(rows, None)
-                x = slice(None, cols) if left else slice(cols, None)
-                cuts.append((both[0][y, x], both[1][y, x]))
-            ends.append(displacement(cuts, least))
-    return [end for end in ends if end]
+    displacements = []
+    for is_top in (True, False):
+        for is_left in (True, False):
+            crops = []
+            for soft, truth in maps:
+                rows, cols = soft.shape[0] // 2, soft.shape[1] // 2
+                y = slice(None, rows) if is_top else slice(rows, None)
+                x = slice(None, cols) if is_left else slice(cols, None)
+                crops.append((soft[y, x], truth[y, x]))
+            displacements.append(displacement(crops, least))
+    return [moved for moved in displacements if moved]
 
 
 def _shift_of(surface: F8) -> Displacement:
-    """Locate the peak of the correlations to a fraction of a pixel; (0, 0) if it is on the rim.
+    """Locate the peak of correlations (2 REACH + 1, 2 REACH + 1) to a fraction of a pixel.
 
-    Boundaries of label maps lie half a pixel above and to the left of the edge; this half pixel is
-    subtracted.
+    Along either axis the peak is the vertex of the parabola through the largest value and its two
+    neighbours. Half a pixel is subtracted, because boundaries of label maps lie half a pixel above
+    and to the left of the edge. Returns (0, 0) if the largest value is on the rim.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
         return Displacement(0.0, 0.0)
-    top, steps = surface[y, x], []
-    for place, before, after in (
-        (y, surface[y - 1, x], surface[y + 1, x]),
-        (x, surface[y, x - 1], surface[y, x + 1]),
-    ):  # the vertex of the parabola through three values
-        bend = before - 2 * top + after
-        steps.append(float(place - REACH - 0.5 + ((before - after) / (2 * bend) if bend else 0.0)))
-    return Displacement(*steps)
+    row_values, column_values = surface[y - 1 : y + 2, x], surface[y, x - 1 : x + 2]
+    return Displacement(
+        float(y - REACH - 0.5 + _vertex(*row_values)),
+        float(x - REACH - 0.5 + _vertex(*column_values)),
+    )
+
+
+def _vertex(before: float, top: float, after: float) -> float:
+    """Return the vertex of the parabola through (-1, before), (0, top) and (1, after).
+
+    Returns 0 if the three values lie on a line.
+    """
+    bend = before - 2 * top + after
+    return (before - after) / (2 * bend) if bend else 0.0
