@@ -335,13 +335,13 @@ def _field_rows(defaults: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return a row "NAME (DEFAULT)" and the help text for each field of a protocol."""
     from attrs import fields
 
-    from bsdsbench.protocol.fields import abbreviated
+    from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol
 
     rows = []
     for field in fields(Protocol):
         value = defaults.get(field.name)
-        default_text = "" if value is None else f" ({abbreviated(value).lower()})"
+        default_text = "" if value is None else f" ({abbreviate(value).lower()})"
         rows.append((field.name + default_text, field.metadata["help"]))
     return rows
 
@@ -358,12 +358,12 @@ def _summary_of_preset(preset: Protocol, defaults: Mapping[str, Any]) -> str:
 
     `defaults` are the values of bsds500 by field name.
     """
-    from bsdsbench.protocol.fields import abbreviated
+    from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import preset_text
 
     comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
     summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")  # up to punctuation
     for key, value in preset.leaves().items():
         if key in preset.names() and key not in _NOT_SUMMARISED and value != defaults[key]:
-            summary += f"; {key} {abbreviated(value)}"
+            summary += f"; {key} {abbreviate(value)}"
     return summary

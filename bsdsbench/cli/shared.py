@@ -231,10 +231,11 @@ word_list = partial(add_option, multiple=True, callback=_split_words)
 def run_option(name: str, **changes: object) -> Decorator:
     """Return the command-line option of a keyword of `RunKeywords`, with the keyword's help.
 
-    The metadata "flag" of the keyword give the settings of `click.option`, and four of our own:
+    The keyword's metadata "flag" hold settings of `click.option`, and four settings of our own:
 
     - names: the flags, if they are not "--" and the name of the keyword
-    - path, number: True for an option that takes a path, or a number of at least 1
+    - path: True for an option that takes a path
+    - number: True for an option that takes a number of at least 1
     - choices: the words that the option takes
 
     `changes` override these settings.

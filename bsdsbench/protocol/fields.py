@@ -66,7 +66,7 @@ def number_text(value: float) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def abbreviated(value: object) -> str:
+def abbreviate(value: object) -> str:
     """Return a value as a short text. Of a list of more than 4 values: "99 of 0.01 .. 0.99"."""
     if isinstance(value, list | tuple) and len(value) > 4:
         ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
@@ -74,7 +74,7 @@ def abbreviated(value: object) -> str:
     return str(tidy(value))
 
 
-def shipped(name: str) -> dict[str, Any]:
+def read_packaged_toml(name: str) -> dict[str, Any]:
     """Return the content of a TOML file in the folder of this module."""
     return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
 
@@ -267,7 +267,7 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
     `kind` is the attrs class of the options, and `table` their name in in_use.toml: a metric, or
     "protocol". Values in the metadata "others" of a field come before those of the file.
     """
-    uses = shipped("in_use.toml").get(table, {})
+    uses = read_packaged_toml("in_use.toml").get(table, {})
     for field in attrs.fields(kind):
         others = field.metadata.get("others", {})
         for value, programs in (*others.items(), *uses.get(field.name, ())):

@@ -25,7 +25,7 @@ from bsdsbench.protocol.fields import (
     NUMBER,
     POSITIVE,
     TEXT,
-    abbreviated,
+    abbreviate,
     accepting,
     captions,
     check_names,
@@ -36,10 +36,10 @@ from bsdsbench.protocol.fields import (
     one_of,
     one_or_several,
     option,
+    read_packaged_toml,
     read_toml,
     record_of,
     several_of,
-    shipped,
     tidy,
     whole,
 )
@@ -146,7 +146,7 @@ def nms_params(value: object) -> Any:
 
 # Several names may have the same constants; descriptions use the first name.
 RECIPES: dict[str, NMSParams] = {
-    name: nms_params(text) for name, text in shipped("recipes.toml").items()
+    name: nms_params(text) for name, text in read_packaged_toml("recipes.toml").items()
 }
 
 
@@ -415,7 +415,10 @@ class Protocol:
         if "base" in fields:
             return cls.preset(fields.pop("base")).replace(**fields)
         if fields.get("name") in preset_names():
-            in_file = shipped(f"presets/{fields['name']}.toml").keys() - fields["options"].keys()
+            in_file = (
+                read_packaged_toml(f"presets/{fields['name']}.toml").keys()
+                - fields["options"].keys()
+            )
             if in_file <= fields.keys():
                 fields["name"] += "*"
         return record_of(cls, fields, "protocol")
@@ -494,7 +497,7 @@ class Protocol:
         settings = [text for name, text in caption_of.items() if used is None or name in used]
         if used is None:
             for metric, table in self.options.items():
-                options = ", ".join(f"{key} {abbreviated(value)}" for key, value in table.items())
+                options = ", ".join(f"{key} {abbreviate(value)}" for key, value in table.items())
                 settings.append(f"{metric}: {options}")
         else:
             settings += more
@@ -563,7 +566,7 @@ def _unnamed_preset(name: str) -> Protocol:
 
     Under its own name, the protocol would be compared with the preset that is being built.
     """
-    return Protocol.from_mapping({**shipped(f"presets/{name}.toml"), "name": "preset"})
+    return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 
 
 @cache

@@ -22,7 +22,14 @@ from attrs import field, frozen
 from bsdsbench import __version__
 from bsdsbench.errors import ProtocolError
 from bsdsbench.io import parse_toml
-from bsdsbench.protocol.fields import DEFAULT, NUMBER, captions, number_text, shipped, tidy
+from bsdsbench.protocol.fields import (
+    DEFAULT,
+    NUMBER,
+    captions,
+    number_text,
+    read_packaged_toml,
+    tidy,
+)
 from bsdsbench.protocol.protocol import (
     UNSTATED,
     UNSTATED_GRID,
@@ -67,7 +74,7 @@ class Word:
     names: Mapping[str, str] = {}
 
 
-WORDS = {key: Word(**row) for key, row in shipped("words.toml").items()}
+WORDS = {key: Word(**row) for key, row in read_packaged_toml("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
 # Words that are not fields of a protocol
 NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")

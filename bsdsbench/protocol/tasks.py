@@ -17,7 +17,15 @@ from attrs import Factory, field, fields, frozen
 from attrs.validators import optional
 
 from bsdsbench.errors import DataError
-from bsdsbench.protocol.fields import accepting, each, option, read_toml, record_of, shipped, whole
+from bsdsbench.protocol.fields import (
+    accepting,
+    each,
+    option,
+    read_packaged_toml,
+    read_toml,
+    record_of,
+    whole,
+)
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.text import clip, did_you_mean
 
@@ -118,5 +126,5 @@ class Task:
 @cache
 def tasks() -> dict[str, Task]:
     """Return the tasks of the package by name."""
-    tables = shipped("tasks.toml").items()
+    tables = read_packaged_toml("tasks.toml").items()
     return {name: Task.from_mapping({"name": name, **values}) for name, values in tables}

@@ -49,8 +49,7 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return prediction and ground truth for a group of metrics that read files in the same
-        way.
+        """Return prediction and ground truth for a group of metrics that read files alike.
 
         Raises the DataError of unusable arrays.
         """
@@ -114,12 +113,12 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Wrap the array of a prediction in a Prediction. A Prediction stays as it is.
+    """Wrap the array of a prediction in a Prediction, or take a Prediction as it is.
 
-    kind: the content of the array: "classes", "labels", "depth-map", else a soft map.
+    kind: the content of the array: "classes", "labels", "depth-map", or any other for a soft map.
 
-    A class map (H, W), also that of a Prediction, is converted to a mask if the ground truth is
-    read as a mask.
+    If the ground truth is read as a mask, a class map (H, W) that was not read from a file is then
+    converted to a mask.
     """
     if not isinstance(pred, Prediction):
         array = one_channel(given_array(pred, "array")) if kind == "classes" else _as_plane(pred)
@@ -127,8 +126,8 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
         parts: dict[str, Any] = {part: (array,) if kind == "labels" else array}
         pred = Prediction(image_id, **parts)
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
-    was_binarised = pred.evidence.maps > 0  # read from a file
-    if readings.gt.kind is Kind.MASK and is_label_map and not was_binarised:
+    is_from_file = pred.evidence.maps > 0  # and was converted when it was read
+    if readings.gt.kind is Kind.MASK and is_label_map and not is_from_file:
         binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
         return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
     return pred

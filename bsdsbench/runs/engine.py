@@ -61,7 +61,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
     - Of a sequence only the plan's shard is counted. Its groups are checked before the first image.
     - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if not
-      known, and is used for progress only.
+      known; it is shown as progress, and limits the number of workers.
 
     `header` holds what is known about the run before images are counted. If `plan.out` is set,
     records are stored there as soon as they are counted, and a repeated call continues.

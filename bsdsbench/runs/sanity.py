@@ -94,8 +94,8 @@ def first_look(
     1. inverted maps: most maps are darker on annotated boundaries than elsewhere
     2. flipped maps: a map fits its ground truth clearly better when mirrored, rotated or transposed
     3. swapped maps: a map fits the ground truth of another image
-    4. thick maps: most soft maps have broad edges although the protocol neither suppresses
-       non-maxima nor leaves out thinning, and a score depends on the match tolerance and on NMS
+    4. thick maps: most soft maps have broad edges. Only checked if the protocol thins maps without
+       NMS, and a score depends on NMS and on the match tolerance
 
     Flipped maps give a warning per orientation, any other problem a single one. `unused` are the
     fields of the protocol on which no score of the run depends. Images that could not be measured
@@ -148,11 +148,12 @@ def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
-    """Return True if a soft map was probably saved on a wrong scale.
+    """Return True if a soft map was probably saved on a wrong scale. All values decide.
 
-    This is so if all values are integers of at most _MAX_FAINT, or if no value reaches the lowest
-    threshold above 0 (for metrics without thresholds: if all values are negative). Maps of bool,
-    and maps that the protocol normalises, are never faint.
+    - False for a map of bool, and for a protocol that normalises maps
+    - True if no value of a map of unsigned integers exceeds _MAX_FAINT
+    - True if no value reaches the lowest threshold above 0, for metrics with thresholds
+    - otherwise False
     """
     if protocol.normalise or soft.dtype == bool:
         return False
