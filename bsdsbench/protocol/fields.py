@@ -234,7 +234,7 @@ def listed_values(values: object) -> tuple[Any, ...]:
     return () if items == (-1,) else items
 
 
-def check_names(kind: type, values: Mapping[str, Any], what: str) -> None:
+def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
 
     `what` names the record in the error, such as "protocol".
@@ -254,7 +254,7 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     `what` names the record in errors, such as "protocol". Raises ProtocolError for unknown names
     and wrong values.
     """
-    check_names(kind, values, what)
+    check_field_names(kind, values, what)
     try:
         return kind(**values)
     except (TypeError, ValueError) as error:  # validators of attrs raise these

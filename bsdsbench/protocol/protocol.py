@@ -28,7 +28,7 @@ from bsdsbench.protocol.fields import (
     abbreviate,
     accepting,
     captions,
-    check_names,
+    check_field_names,
     clipped,
     default_of,
     is_number,
@@ -433,7 +433,7 @@ class Protocol:
         The name of a changed preset gets a star, and any other name too unless `changes` has a
         name. Raises ProtocolError for unknown names and wrong values.
         """
-        check_names(type(self), changes, "protocol")
+        check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
             changes["nms_params"] = asdict(self.nms_params) | dict(entries)
         if isinstance(tables := changes.get("options"), Mapping):
