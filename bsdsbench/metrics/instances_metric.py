@@ -107,14 +107,30 @@ class InstancesOptions:
 
 
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
-    """Count the objects of one image, two (H, W) maps of integers.
+    """Count the objects of one image.
 
-    Raises DataError if an array is no label map, ShapeError if the shapes differ. The counts:
+    Parameters
+    ----------
+    pred, gt : array_like
+        Integers (H, W): the number of each pixel's object; 0 or less is no object. Masks if
+        `opt.components` is set.
+    opt : InstancesOptions or None
+        What an object is, and when it is found; None takes the defaults.
 
-    inside, joined : i8 (3,), sums of intersections and of unions for each index of JACCARD
-    objects : i8 (2, 2), annotated objects found and in all, predicted objects right and in all
-    sorted_ap : f8 (), NaN if there are no objects
-    by_size : i8 (B, 2, 2), `objects` of each class of sizes; only if the option `sizes` is set
+    Returns
+    -------
+    Counts
+        `inside`, `joined` int64 (3,): sums of intersections and of unions for each index of
+        JACCARD. `objects` int64 (2, 2): annotated objects found and in all, predicted objects right
+        and in all. `sorted_ap` float64 (): NaN if there are no objects. `by_size` int64 (B, 2, 2):
+        `objects` of each class of sizes, only if the option `sizes` is set.
+
+    Raises
+    ------
+    DataError
+        If an array is no label map.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -123,23 +139,24 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     ([2, 2, 2], [5, 5, 4], [[1, 1], [1, 2]])
     """
     opt = opt or InstancesOptions()
-    maps = as_label_maps(pred, gt)
-    void = np.isin(maps[1], [VOID, *opt.ignore]) if opt.ignore else void_of(maps[1])
-    maps = [np.maximum(m if void is None else np.where(void, 0, m), 0) for m in maps]
+    pred_map, gt_map = as_label_maps(pred, gt)
+    void = np.isin(gt_map, [VOID, *opt.ignore]) if opt.ignore else void_of(gt_map)
+    if void is not None:
+        pred_map, gt_map = np.where(void, 0, pred_map), np.where(void, 0, gt_map)
+    pred_map, gt_map = np.maximum(pred_map, 0), np.maximum(gt_map, 0)
     if opt.components:
-        maps = [
-            number_components(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)
-        ]
-    overlaps = _overlaps(*maps)
+        pred_map = number_components(pred_map, opt.components, SIDES[0])
+        gt_map = number_components(gt_map, opt.components, SIDES[1])
+    overlaps = _tabulate_overlaps(pred_map, gt_map)
     one_to_one = _assignment()(overlaps.iou, maximize=True)
     sums = _jaccard_sums(overlaps, one_to_one)
-    detected, right = _found_objects(overlaps, opt)
+    detected, right = _detect(overlaps, opt)
     n_objects = len(overlaps.gt_pixels) + len(overlaps.pred_pixels)
     by_size: dict[str, ArrayLike] = {}
     if opt.sizes:
-        sides = ((detected, overlaps.gt_pixels), (right, overlaps.pred_pixels))
-        rows = [_matched_by_size(*side, opt.sizes) for side in sides]
-        by_size = {"by_size": np.stack(rows, axis=1)}
+        gt_rows = _count_by_size(detected, overlaps.gt_pixels, opt.sizes)
+        pred_rows = _count_by_size(right, overlaps.pred_pixels, opt.sizes)
+        by_size = {"by_size": np.stack([gt_rows, pred_rows], axis=1)}
     return Counts(
         inside=sums.inside,
         joined=sums.joined,
@@ -150,29 +167,38 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
 
 class _Overlaps(NamedTuple):
-    """The overlaps of G annotated with P predicted objects, in pixels: (G, P) but for the sizes."""
+    """The overlaps of G annotated objects with P predicted ones.
+
+    shared, union : int64 (G, P), pixels in both objects, and in either
+    iou : float64 (G, P), shared / union
+    gt_pixels, pred_pixels : int64 (G,) and (P,), pixels of each object
+    """
 
     shared: I8
     union: I8
     iou: F8
-    gt_pixels: I8  # (G,)
-    pred_pixels: I8  # (P,)
+    gt_pixels: I8
+    pred_pixels: I8
 
 
-def _overlaps(pred: Map, gt: Map) -> _Overlaps:
-    """Tabulate the overlaps of the objects of two maps of numbers, in which 0 is no object."""
-    cells = value_pairs(*(m.ravel().astype(np.int64) for m in (pred, gt)))[0]
+def _tabulate_overlaps(pred: Map, gt: Map) -> _Overlaps:
+    """Tabulate the overlaps of the objects of two maps (H, W) of numbers; 0 is no object.
+
+    Rows and columns are the objects in ascending order of their numbers.
+    """
+    pred_value, gt_value, pixels = value_pairs(*(m.ravel().astype(np.int64) for m in (pred, gt)))[0]
     # Objects are numbered from 1 without gaps; 0, appended, is always there.
-    rows, cols = (np.unique(np.append(m, 0), return_inverse=True)[1] for m in cells[1::-1])
+    rows = np.unique(np.append(gt_value, 0), return_inverse=True)[1]
+    cols = np.unique(np.append(pred_value, 0), return_inverse=True)[1]
     table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)
-    table[rows[:-1], cols[:-1]] = cells[2]
+    table[rows[:-1], cols[:-1]] = pixels
     shared, gt_pixels, pred_pixels = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = gt_pixels[:, None] + pred_pixels - shared
     return _Overlaps(shared, union, shared / union, gt_pixels, pred_pixels)
 
 
 class _JaccardSums(NamedTuple):
-    """The sums of intersections and of unions of pairs, for each index in JACCARD."""
+    """The sums of intersections and of unions in pixels, for each index in JACCARD."""
 
     inside: list[np.int64]
     joined: list[np.int64]
@@ -181,58 +207,80 @@ class _JaccardSums(NamedTuple):
 def _jaccard_sums(overlaps: _Overlaps, one_to_one: tuple[I8, I8]) -> _JaccardSums:
     """Sum the intersections and unions of the pairs of each index in JACCARD.
 
-    AJI takes for each annotated object the predicted one of largest IoU, AJI+ the `one_to_one`
-    pairs. The AJI of cellpose pairs as many objects with an IoU of at least 0.5 as possible.
+    - aji pairs each annotated object with the predicted object of largest IoU
+    - aji_plus takes the `one_to_one` pairs, given as indices of annotated and of predicted objects
+    - aji_union, the index of cellpose, pairs as many objects with an IoU of at least 0.5 as
+      possible, and divides by all pixels that belong to an object in either map
+
+    The first two leave out pairs without a common pixel, and add the pixels of unpaired objects to
+    the unions.
     """
     shared, union, iou, gt_pixels, pred_pixels = overlaps
     largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
     inside, joined = [], []
     for candidates in (largest, one_to_one):
-        pairs = np.zeros(iou.shape, bool)
-        pairs[candidates] = shared[candidates] > 0
-        gt_only, pred_only = ~pairs.any(axis=1), ~pairs.any(axis=0)
-        inside.append(shared[pairs].sum())
-        joined.append(union[pairs].sum() + gt_pixels[gt_only].sum() + pred_pixels[pred_only].sum())
+        is_pair = np.zeros(iou.shape, bool)
+        is_pair[candidates] = shared[candidates] > 0
+        lone_gt = gt_pixels[~is_pair.any(axis=1)].sum()
+        lone_pred = pred_pixels[~is_pair.any(axis=0)].sum()
+        inside.append(shared[is_pair].sum())
+        joined.append(union[is_pair].sum() + lone_gt + lone_pred)
     benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))  # IoU only decides between equals
     inside.append(shared[_assignment()(benefit, maximize=True)].sum())
     joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
     return _JaccardSums(inside, joined)
 
 
-class _FoundObjects(NamedTuple):
-    """Which annotated objects (G,) are detected and which predicted objects (P,) are right."""
+class _DetectedObjects(NamedTuple):
+    """Which annotated objects are detected, bool (G,), and which predicted ones are right, (P,)."""
 
     detected: Bool
     right: Bool
 
 
-def _found_objects(overlaps: _Overlaps, opt: InstancesOptions) -> _FoundObjects:
-    """Apply the option `overlap` to the table of overlaps."""
+def _detect(overlaps: _Overlaps, opt: InstancesOptions) -> _DetectedObjects:
+    """Decide which objects are detected and which are right.
+
+    By `opt.overlap`, these are the objects that
+
+    - "any": share a pixel with an object of the other map
+    - "iou": have an IoU above `opt.iou` with an object of the other map
+    - "one-to-one": belong to a largest set of such pairs in which no object occurs twice
+    """
     good = overlaps.shared > 0 if opt.overlap == "any" else overlaps.iou > opt.iou
     if opt.overlap != "one-to-one":
-        return _FoundObjects(np.any(good, axis=1), np.any(good, axis=0))
+        return _DetectedObjects(np.any(good, axis=1), np.any(good, axis=0))
     from scipy.sparse import csgraph, csr_array
 
-    partner = csgraph.maximum_bipartite_matching(csr_array(good))  # of each column, -1: none
-    return _FoundObjects(np.isin(np.arange(len(good)), partner), partner >= 0)
+    partner = csgraph.maximum_bipartite_matching(csr_array(good))  # row of each column, or -1
+    return _DetectedObjects(np.isin(np.arange(len(good)), partner), partner >= 0)
 
 
 def _sorted_ap(pair_ious: F8, n_objects: int) -> F8:
-    """Compute the area under TP / (TP + FP + FN), which falls at the IoU of each pair."""
+    """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
+
+    pair_ious: the IoU of each one-to-one pair; 0 is no pair.
+    n_objects: number of objects in both maps together, at least 1.
+
+    The curve falls at the IoU of each pair, and is joined by straight lines.
+    """
     steps = np.sort(pair_ious[pair_ious > 0])
     tp = np.arange(steps.size, 0, -1)
-    quality = tp / (n_objects - tp)
-    quality = np.concatenate([quality[:1], quality, [0.0]])
-    return (np.diff([0.0, *steps, 1.0]) * (quality[1:] + quality[:-1])).sum() / 2
+    quality = tp / (n_objects - tp)  # up to each step
+    ends = np.concatenate([quality[:1], quality, [0.0]])  # at 0, at each step, and at 1
+    return (np.diff([0.0, *steps, 1.0]) * (ends[1:] + ends[:-1])).sum() / 2
 
 
-def _matched_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
-    """Count the matched and all objects of each class of sizes, (B, 2)."""
+def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
+    """Count the matched and all objects of each of B classes of sizes, int64 (B, 2).
+
+    `is_matched` and `pixels` have one entry per object. `sizes` are the B - 1 numbers of pixels, in
+    ascending order, from which on the next class begins.
+    """
     size_class = np.searchsorted(sizes, pixels, side="right")
-    matched, total = (
-        np.bincount(classes, minlength=len(sizes) + 1)
-        for classes in (size_class[is_matched], size_class)
-    )
+    n_classes = len(sizes) + 1
+    matched = np.bincount(size_class[is_matched], minlength=n_classes)
+    total = np.bincount(size_class, minlength=n_classes)
     return np.stack([matched, total], axis=-1)
 
 
@@ -240,7 +288,8 @@ def _matched_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
 def _assignment() -> Callable[..., tuple[I8, I8]]:
     """Return `scipy.optimize.linear_sum_assignment`, imported from its own module if possible.
 
-    Importing all of scipy.optimize takes as long as compiling the kernels of this metric.
+    Importing all of scipy.optimize takes as long as compiling the kernels of this metric. The
+    function takes a matrix, and returns the row and the column indices of the assigned pairs.
     """
     import scipy
 
@@ -255,7 +304,7 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
 
 
 class _Detection(NamedTuple):
-    """The scores of counts of objects (..., 2, 2); every field is (...,)."""
+    """F, precision and recall of objects, and numbers of objects; every field is (...,)."""
 
     f1: F8
     precision: F8
@@ -266,23 +315,35 @@ class _Detection(NamedTuple):
 
 
 def _detection(objects: Map) -> _Detection:
-    """Compute F, precision and recall of objects, and how many are found, missed and false."""
-    matched, total = objects[..., 0], objects[..., 1]
+    """Compute the scores of counts of objects (..., 2, 2), see `instance_counts`.
+
+    Recall is NaN if nothing is annotated, precision if nothing is predicted, F if both are NaN.
+    """
+    matched, total = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(matched, total)
     missed, false = np.moveaxis(total - matched, -1, 0).astype(np.float64)
-    n_found = matched[..., 0].astype(np.float64)
-    return _Detection(defined_f(shares), shares[..., 1], shares[..., 0], n_found, missed, false)
+    return _Detection(
+        f1=defined_f(shares),
+        precision=shares[..., 1],
+        recall=shares[..., 0],
+        found=matched[..., 0].astype(np.float64),
+        missed=missed,
+        false=false,
+    )
 
 
-def _without_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
-    """Mark the pixels of ignored numbers as not valid in the annotation."""
+def _mark_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
+    """Return the annotation with the pixels of ignored numbers marked as not valid.
+
+    It is returned unchanged if no number is ignored, or if it is a mask, whose reader does this.
+    """
     if not opt.ignore or "mask" in gt.parts:
         return gt
     return gt.replace(valid=~np.isin(gt.labels, opt.ignore) & gt.parts.get("valid", True))
 
 
 def _label_options(opt: InstancesOptions) -> LabelOptions:
-    """Convert the options to those of label maps."""
+    """Convert the options to those of label maps of instances."""
     return LabelOptions(unit="instance", components=opt.components)
 
 
@@ -320,43 +381,63 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
 
     def used(self, opt: InstancesOptions) -> tuple[str, ...]:
+        """Return the protocol's fields by which masks are read, or () if the maps hold numbers."""
         return READ if opt.components else ()
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> Counts:
-        gt, labels = _without_ignored(gt, opt), _label_options(opt)
+        """Return the counts of `instance_counts`. Errors name the file."""
+        gt = _mark_ignored(gt, opt)
         with name_file_in_errors(pred, gt):
-            plain = evolve(opt, components=0, ignore=())
-            return instance_counts(*label_maps(pred, gt, labels), plain)
+            maps = label_maps(pred, gt, _label_options(opt))
+            done = evolve(opt, components=0, ignore=())  # by `label_maps`
+            return instance_counts(maps.pred, maps.gt, done)
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the pixels of the objects of both maps, paired if their IoU is above 0.5."""
-        return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt)).steps()
+        """Return the right, false and missed pixels of objects that are paired by an IoU above 0.5.
+
+        The options `overlap` and `iou` do not change this pairing.
+        """
+        return region_pixels(pred, _mark_ignored(gt, opt), _label_options(opt)).steps()
 
     def files_read(self, opt: InstancesOptions) -> FilesRead:
-        """Return what label maps hold. Void is named for masks only, as `count` itself removes it
-        from maps of numbered objects."""
+        """Return what the files hold: numbered objects, or masks if `components` is set.
+
+        Void values are named for masks only, as `count` removes them from maps of numbers.
+        """
         if not opt.components:
             return FilesRead(Kind.INSTANCES)
         return FilesRead(Kind.MASK, opt.ignore)
 
     def label_evidence(self, labels: Map, opt: InstancesOptions, truth: bool) -> Evidence:
+        """Return the evidence of one map (H, W) on whether its numbers or components are objects.
+
+        There is none if the option `components` says so.
+        """
         if truth and opt.ignore:
             labels = np.where(np.isin(labels, opt.ignore), 0, labels)
         return number_evidence(labels, ()) if opt.components is None else NO_EVIDENCE
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: InstancesOptions) -> bool:
+        """Return True for equal shapes, and for stacks, which `label_maps` refuses later."""
         return pred.shape == gt.shape or is_stack(pred, gt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        aji = dict(zip(JACCARD, defined_ratio(counts["inside"], counts["joined"]).T, strict=True))
+        """Compute the values (N,) from the counts of N images, or of N sums; NaN if undefined.
+
+        An index is returned as its own key and as pooled.KEY, F as `f1` and `mean_f1`: the columns
+        say which of them are computed from sums.
+        """
+        index_of = dict(
+            zip(JACCARD, defined_ratio(counts["inside"], counts["joined"]).T, strict=True)
+        )
         detection = _detection(counts["objects"])
         return {
-            **aji,
-            **{f"pooled.{key}": values for key, values in aji.items()},
+            **index_of,
+            **{f"pooled.{key}": values for key, values in index_of.items()},
             "sorted_ap": counts["sorted_ap"],
             "mean_f1": detection.f1,
             **detection._asdict(),
@@ -365,9 +446,10 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
+        """Return the scores (S,) and, if `sizes` is set, `by_size` with those of each class."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
-            detection = _detection(weighted_sum(weights, stack["by_size"]))._asdict()
+            detection = _detection(weighted_sum(weights, stack["by_size"]))._asdict()  # (S, B) each
             scores["by_size"] = {
                 name: {key: values[:, k] for key, values in detection.items()}
                 for k, name in enumerate(opt.size_names)
@@ -375,4 +457,5 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:
+        """Return the path to the scores of each class of sizes."""
         return {name: ("by_size", name) for name in opt.size_names}

@@ -24,7 +24,13 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
-from bsdsbench.metrics.contour.pairs import as_masks, as_pair, find_instances, match_regions
+from bsdsbench.metrics.contour.pairs import (
+    Instances,
+    as_masks,
+    as_pair,
+    find_instances,
+    match_regions,
+)
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
@@ -35,24 +41,31 @@ from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio,
 
 
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
-    """Count one image's label maps, or its instance maps if `params.unit` is "instance".
-
-    Raises DataError if a label belongs to no class, ShapeError if the shapes differ.
+    """Count the pixels and instances of one image by class.
 
     Parameters
     ----------
     pred, gt : array_like
-        Integers (H, W); masks if there are no classes (then class 0 is the object).
+        Integers (H, W): labels of classes, masks if there are no classes (then class 0 is the
+        object), or instance maps if `params.unit` is not "class".
     params : LabelOptions
-        The classes, and what is ignored.
+        The classes, what the maps hold, and what is ignored.
 
     Returns
     -------
     Counts
-        For C classes: `confusion` i8 (C + 1, C + 1), pixels of ground-truth class i predicted as
-        j, where the last index stands for no class and ignored pixels are left out; `tp`, `fp`,
-        `fn` i8 (C,), instances that are paired, predicted only and annotated only; `iou_sum` f8
-        (C,), the IoU summed over the pairs.
+        For C classes: `confusion` int64 (C + 1, C + 1), pixels of ground-truth class i predicted as
+        j, where the last index stands for no class; `tp`, `fp`, `fn` int64 (C,), instances that are
+        paired, predicted only and annotated only; `iou_sum` float64 (C,), the IoU summed over the
+        pairs. Ignored pixels are at [C, C], which no score of classes uses; without classes they
+        are left out.
+
+    Raises
+    ------
+    DataError
+        If a label belongs to no class.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -64,69 +77,121 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
-    m = n + 1  # pixels of no class, label -1, come last
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        void = None if params.classes else void_of(gt, params.ignored)
-        read = as_label_maps(pred, gt) if params.classes else as_masks(pred, gt, params.ignored)
-        counted = ... if void is None else ~void.ravel()
-        flat = (np.ascontiguousarray(labels, np.int64).ravel()[counted] for labels in read)
-        # Each pair of labels that occurs is converted once, not each pixel.
-        values, pixels = np.split(value_pairs(*flat)[0], [2])
-        of_pred, of_gt = values - 1
-        if params.classes:
-            numbering = n, params.ignored, params.first
-            of_pred, of_gt = (
-                labels[0] for labels in as_pair(values[:1], values[1:], *numbering)[:2]
-            )
+        pairs = _class_pairs(pred, gt, params)
     else:
         regions = find_instances(pred, gt, params)
-        of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
-        matching, pixels = match_regions(regions, params.unit == "id"), regions.pixels
+        instances = _count_instances(regions, params)
+        pixels = regions.pixels
         if not params.classes:  # pixels of no instance are ground, void pixels are not counted
             pixels = np.where(regions.gt.void, 0, pixels)
-        ends = np.cumsum([matching.iou.size, matching.excused.size])
-        tp, pred_only, gt_only = np.split(matching.class_of, ends)
-        instances = {
-            "tp": np.bincount(tp, minlength=n),
-            "fp": np.bincount(pred_only[matching.excused <= 0.5], minlength=n),
-            "fn": np.bincount(gt_only, minlength=n),
-            "iou_sum": np.bincount(tp, matching.iou, n).astype(np.float64),
-        }
-    table = np.bincount(of_gt % m * m + of_pred % m, pixels.ravel(), m * m)
+        # The class of each cell's region; cells without region have the index -1
+        pred_class = np.append(regions.pred.class_of, -1)[regions.pred.cells]
+        gt_class = np.append(regions.gt.class_of, -1)[regions.gt.cells]
+        pairs = _ClassPairs(pred_class, gt_class, pixels)
+    m = n + 1  # pixels of no class, -1, come last
+    cell = pairs.gt % m * m + pairs.pred % m
+    table = np.bincount(cell, pairs.pixels, m * m)
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
+class _ClassPairs(NamedTuple):
+    """Pairs of classes (-1 for none) at the pixels of two maps; int64 (pairs,) each.
+
+    pred, gt : class in the prediction and in the ground truth
+    pixels : number of pixels with the pair
+    """
+
+    pred: I8
+    gt: I8
+    pixels: I8
+
+
+def _class_pairs(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> _ClassPairs:
+    """Count the pixels of each pair of classes in two label maps, or two masks, (H, W).
+
+    Void pixels of masks are left out; those of label maps are a pair without classes. Raises
+    DataError if a label belongs to no class, ShapeError if the shapes differ.
+    """
+    if not params.classes:
+        masks = as_masks(pred, gt, params.ignored)
+        void = void_of(gt, params.ignored)
+        counted = ... if void is None else ~void.ravel()
+        flat = (mask.astype(np.int64).ravel()[counted] for mask in masks)
+        on_pred, on_gt, pixels = value_pairs(*flat)[0]
+        return _ClassPairs(on_pred - 1, on_gt - 1, pixels)  # 0 is the object, -1 none
+    maps = as_label_maps(pred, gt)
+    flat = (np.ascontiguousarray(labels, np.int64).ravel() for labels in maps)
+    pred_labels, gt_labels, pixels = value_pairs(*flat)[0]
+    # Each pair of labels that occurs is converted once, not each pixel.
+    rows = pred_labels[None], gt_labels[None]
+    classes = as_pair(*rows, len(params.classes), params.ignored, params.first)
+    return _ClassPairs(classes.pred[0], classes.gt[0], pixels)
+
+
+def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
+    """Count the paired and the lone instances of each of C classes; arrays are (C,).
+
+    A predicted region is no false positive if more than half of it is excused.
+    """
+    n = len(params.class_names)
+    matching = match_regions(regions, params.unit == "id")
+    # Pairs come first, then regions of pred only, then regions of gt only
+    ends = np.cumsum([matching.iou.size, matching.excused.size])
+    paired, pred_only, gt_only = np.split(matching.class_of, ends)
+    return {
+        "tp": np.bincount(paired, minlength=n),
+        "fp": np.bincount(pred_only[matching.excused <= 0.5], minlength=n),
+        "fn": np.bincount(gt_only, minlength=n),
+        "iou_sum": np.bincount(paired, matching.iou, n).astype(np.float64),
+    }
+
+
 class _Pixels(NamedTuple):
-    """Numbers of pixels of each class: predicted right, predicted, and annotated."""
+    """Pixels of each class, int64 (..., C): predicted right, predicted, and annotated."""
 
     right: I8
     pred: I8
     gt: I8
 
 
-def _pixels(confusion: Map) -> _Pixels:
-    """Count the pixels of each class from a confusion matrix (..., C + 1, C + 1)."""
+def _count_pixels(confusion: Map) -> _Pixels:
+    """Count the pixels of each class from a confusion matrix (..., C + 1, C + 1).
+
+    Rows are annotated classes, columns predicted ones; the last of each is no class.
+    """
     right = np.diagonal(confusion, axis1=-2, axis2=-1)
-    sums = (confusion.sum(axis=axis)[..., :-1] for axis in (-2, -1))
-    return _Pixels(right[..., :-1], *sums)
+    n_pred, n_gt = confusion.sum(axis=-2), confusion.sum(axis=-1)
+    return _Pixels(right[..., :-1], n_pred[..., :-1], n_gt[..., :-1])
 
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
-    """Compute the scores of each class, (C,), from the counts of one image or summed counts.
-
-    - iou, dice: intersection over union and Dice (F1); NaN if neither map has the class.
-    - accuracy: share of the annotated pixels that are right; NaN if there are none.
-    - pq, sq, rq: panoptic, segmentation and recognition quality; NaN if there are no instances.
-      PQ = sum of IoU / (TP + (FP + FN) / 2). RQ = TP / (TP + (FP + FN) / 2). SQ = sum of IoU / TP,
-      or 0 if TP is 0, as in panopticapi.
+    """Compute the scores of each class from the counts of one image, or from summed counts.
 
     Pairs are regions of the same class with an IoU above 0.5. A predicted region is no error if
     more than half of it is ignored. Ignored pixels with the value (`ignore` + 1) x divisor - 1 - k
     are a crowd of class k (from 0): they remain in the union and excuse predictions of class k.
+
+    Parameters
+    ----------
+    counts : mapping
+        The counts of `segmentation_counts`; all arrays may have further axes before those named
+        there, such as images.
+
+    Returns
+    -------
+    dict
+        Score name -> float64 (..., C).
+
+        - iou, dice: intersection over union and Dice (F1); NaN if neither map has the class.
+        - accuracy: share of the annotated pixels that are right; NaN if there are none.
+        - pq, sq, rq: panoptic, segmentation and recognition quality; NaN if there are no instances.
+          PQ = sum of IoU / (TP + (FP + FN) / 2). RQ = TP / (TP + (FP + FN) / 2). SQ = sum of IoU /
+          TP, or 0 if TP is 0, as in panopticapi.
     """
-    right, pred, gt = _pixels(counts["confusion"])
+    right, pred, gt = _count_pixels(counts["confusion"])
     tp, iou_sum = counts["tp"], counts["iou_sum"]
     weight = tp + 0.5 * (counts["fp"] + counts["fn"])
     return {
@@ -140,15 +205,20 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """Return the names of the classes, or of the object and the ground if there are none."""
+    """Return the names of the classes, or ("mask" or "instances", "ground") if there are none."""
     return opt.classes or (*opt.class_names, "ground")
 
 
 def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
-    """Append the ground, a second class without instances, to the counts (S, ...) of one class."""
-    class_axes = {name: 2 if name == "confusion" else 1 for name in counts}
+    """Give counts of a single class the ground as second class.
+
+    `counts` have a first axis of S data sets. Confusion (S, 2, 2) becomes (S, 3, 3): the index 1,
+    pixels of no class, is now the ground, and no class is left without pixels. All other counts
+    (S, 1) become (S, 2), as the ground has no instances.
+    """
+    n_class_axes = {name: 2 if name == "confusion" else 1 for name in counts}
     return {
-        name: np.pad(values, [(0, 0), *[(0, 1)] * class_axes[name]])
+        name: np.pad(values, [(0, 0), *[(0, 1)] * n_class_axes[name]])
         for name, values in counts.items()
     }
 
@@ -196,13 +266,23 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
-        """Return the pixel scores, the means over classes and, of several classes, `per_class`."""
+        """Return the scores of S weighted data sets, (S,) each.
+
+        mean_iou, mean_dice, mean_accuracy : means over the classes that either map has (accuracy:
+            that are annotated)
+        fw_iou : IoU weighted by the annotated pixels of the classes
+        pixel_accuracy : right pixels / annotated pixels, of all classes together
+        pq, sq, rq : means over classes; only for instances
+        found, missed, false : numbers of instances; only for instances
+        per_class : class -> its scores and `gt_pixels`; {} if there is one class
+        over : how many classes each mean includes
+        """
         names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         if not opt.classes:
             total = _with_ground(total)
-        by_class = class_scores(total)  # each (S, C)
-        right, _, gt = _pixels(total["confusion"])
+        by_class = class_scores(total)  # (S, C) each
+        right, _, gt = _count_pixels(total["confusion"])
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
@@ -228,13 +308,15 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> DrawnSteps:
+        """Return the right, false and missed pixels of each class, without the ground."""
         return region_pixels(pred, gt, opt).steps()
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
+        """Return the path to the scores of each class, with the ground if there are no classes."""
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
-        """Describe what was compared, and the order of the means."""
+        """Describe what is compared, and in which order means are taken."""
         return (
             f"{super().describe(protocol, opt)}; pixels and instances of all images together, "
             "then means over the classes that either map has"
