@@ -206,7 +206,7 @@ def _method_tables(methods: Sequence[Method], args: Arguments) -> list[Table]:
     from bsdsbench.comparison.method import Spread, runs_of
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
-    from bsdsbench.comparison.slices import means_by_slice
+    from bsdsbench.comparison.slice_comparison import means_by_slice
 
     published, labels, columns = args.published, args.labels, args.columns
     spread = Spread(args.spread)

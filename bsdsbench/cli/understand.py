@@ -152,7 +152,7 @@ def _comparison_tables(compared: _Compared, args: Arguments) -> list[Table]:
     """Return the tables of a comparison, then of its slices (--by), then of ranks (--ranks)."""
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
-    from bsdsbench.comparison.slices import compared_table
+    from bsdsbench.comparison.slice_comparison import compared_table
 
     comparison, slices = compared
     if isinstance(comparison, MethodComparison):
@@ -192,7 +192,7 @@ def _compare(args: Arguments, options: dict[str, Any], **run_options: Any) -> _C
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
-    from bsdsbench.comparison.slices import compare_slices
+    from bsdsbench.comparison.slice_comparison import compare_slices
     from bsdsbench.results.given_runs import as_runs
 
     runs = args.runs

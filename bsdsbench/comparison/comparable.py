@@ -16,7 +16,7 @@ from bsdsbench.text import counted
 
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
-    """Raise DataError if two "runs" or "methods" have the same name."""
+    """Raise DataError if two names are equal. `what` is what has the names, such as "runs"."""
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise DataError(f"two {what} are named {repeated[0]!r}, expected different names")
@@ -37,89 +37,96 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    common : True leaves out every image that a run lacks, False only those that a run was told to
-        leave out. None requires the same images; the caller then has no such option.
-    force : True turns differences of protocol and ground truth into notes. None means that the
-        caller has no such option.
-    strict : unless `common` is True, raise for images that a run was told to leave out too
+    common : True drops every image that a run lacks. False drops only images that a run was allowed
+        to leave out. None drops nothing; the caller then has no option `common`.
+    force : True turns differences of protocol and ground truth into notes. None is False; the
+        caller then has no option `force`.
+    strict : with common=False, images that a run was allowed to leave out are not dropped either
 
-    Raises DataError if there are no runs, a run has no counts of images, or the runs are not
-    comparable.
+    The notes are, in this order: images that were dropped, differences that a reader must know,
+    official files, sources of reference runs and shared runs, forced differences.
+
+    Raises DataError if there are no runs, if a run has no counts of images, if images differ that
+    may not be dropped, or if protocols or ground truth differ.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
     for run in runs:
         run.require_records()
-    notes, faults, images = list[str](), list[str](), set[Severity]()
+    notes: list[str] = []
+    problems: list[str] = []
+    severities_of_images: set[Severity] = set()
     for pair in pair_differences(runs):
         difference = pair.difference
         if difference.field == "images":
-            images.add(difference.severity)
+            severities_of_images.add(difference.severity)
         elif difference.severity is Severity.FORBIDS:
-            faults.append(pair.line())
+            problems.append(pair.line())
         elif difference.severity is Severity.SAID:
             notes.append(pair.line())
-    kept, shared_notes = list(runs), list[str]()
-    if images:
-        explained = images == {Severity.SAID} and not strict and common is not None
-        optional = common is not None
-        allow_subset = bool(common) or explained
-        kept, shared_notes = _restrict_to_shared_images(runs, allow_subset, optional)
-    notes = [*shared_notes, *notes]
-    if faults and not force:
+    restricted = ComparableRuns(list(runs), [])
+    if severities_of_images:
+        is_excused = severities_of_images == {Severity.SAID}
+        may_drop = common is True or (common is False and is_excused and not strict)
+        restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
+    if problems and not force:
         fix = Setting("force", True, "compares them all the same")
         raise DataError(
-            problems=[f"{fault}; such scores are not comparable" for fault in faults],
+            problems=[f"{problem}; such scores are not comparable" for problem in problems],
             fix=() if force is None else fix,
         )
     for run in runs:
         if run.provenance.official is not None:
-            zero = run.protocol.whole_image and run.protocol.ap_rule != "edter"
-            notes.append(
+            line = (
                 f"{run.name}: read from official files, which do not state the protocol; AP by the "
-                f"rule {run.protocol.ap_rule}{' without the row of threshold 0' if zero else ''}"
+                f"rule {run.protocol.ap_rule}"
             )
-    return ComparableRuns(kept, [*notes, *reference_notes(kept), *faults])
+            if run.protocol.whole_image and run.protocol.ap_rule != "edter":
+                line += " without the row of threshold 0"
+            notes.append(line)
+    notes = [*restricted.notes, *notes, *reference_notes(restricted.runs), *problems]
+    return ComparableRuns(restricted.runs, notes)
 
 
 def _restrict_to_shared_images(
-    runs: Sequence[Evaluation], allow_subset: bool, can_be_fixed: bool
+    runs: Sequence[Evaluation], may_drop: bool, has_option: bool
 ) -> ComparableRuns:
-    """Drop the images that not every run has. Call only if the runs have different images.
+    """Drop the images that not every run has, for runs that have different images.
 
-    allow_subset : if False, raise instead
-    can_be_fixed : the caller has an option `common`, which the error suggests
+    may_drop : False raises an error instead
+    has_option : the caller has an option `common`, which the error suggests
 
-    Raises DataError, which lists the images that each run lacks, if `allow_subset` is False or no
-    image is in all runs.
+    A dropped image is listed in `Evaluation.failed` with the runs that lack it. Raises DataError,
+    which lists the images that each run lacks, if `may_drop` is False or no image is in all runs.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
     not_shared = sorted(set.union(*ids_of_runs) - shared)
     names = ", ".join(run.name for run in runs)
     problem = f"{names}: {len(not_shared)} images are not in every run, such as {not_shared[0]!r}"
-    if not shared or not allow_subset:
+    if not shared or not may_drop:
         lines = []
         for run, ids in zip(runs, ids_of_runs, strict=True):
             lacking = {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}
             if lacking:
                 lines.append(f"{run.name} lacks {summarize_reasons(lacking)}")
         message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
-        if shared and can_be_fixed:
+        if shared and has_option:
             raise DataError(message, fix=Setting("common", True, "compares the shared images"))
         if shared:
             message += " (`compare` can use the shared images)"
         raise DataError(message)
+    lacking_runs = {}
+    for image_id in not_shared:
+        lacking_names = [
+            run.name for run, ids in zip(runs, ids_of_runs, strict=True) if image_id not in ids
+        ]
+        lacking_runs[image_id] = f"not in {', '.join(lacking_names)}"
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
-        lacking_runs = [
-            other.name
-            for other, other_ids in zip(runs, ids_of_runs, strict=True)
-            if ids - other_ids
-        ]
-        newly_failed = dict.fromkeys(sorted(ids - shared), f"not in {', '.join(lacking_runs)}")
+        dropped = {i: reason for i, reason in lacking_runs.items() if i in ids}
         records = [record for record in run.records if record.image_id in shared]
-        restricted.append(replace(run, records=records, failed={**run.failed, **newly_failed}))
+        restricted.append(replace(run, records=records, failed={**run.failed, **dropped}))
     n_shared = counted(len(shared), "shared image")
     return ComparableRuns(restricted, [f"{problem}; compared on the {n_shared}"])
 
@@ -136,15 +143,17 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Describe over how many values each score is averaged, for scores that differ in this.
+    """Describe over how many values each score is a mean, for scores that differ in this.
 
-    `labels` are the names of the runs. Returns score -> such as "9 images in A, 10 images in B".
+    `labels` are the names of the runs. Returns METRIC.SCORE -> text, such as "9 images in A, 10
+    images in B". Scores that are means over equally many values in all runs have no key.
     """
-    defined, fewer = [run.defined() for run in runs], dict[str, str]()
+    defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
+    texts = dict[str, str]()
     for score in scores:
-        units = [n.get(score, {}) for n in defined]
-        for unit in sorted(set.intersection(*map(set, units))):
-            if len({n[unit] for n in units}) > 1:
-                numbers = zip(units, labels, strict=True)
-                fewer[score] = ", ".join(f"{n[unit]} {unit} in {name}" for n, name in numbers)
-    return fewer
+        numbers = [defined.get(score, {}) for defined in defined_of_runs]
+        for unit in sorted(set.intersection(*map(set, numbers))):
+            if len({by_unit[unit] for by_unit in numbers}) > 1:
+                pairs = zip(numbers, labels, strict=True)
+                texts[score] = ", ".join(f"{n[unit]} {unit} in {name}" for n, name in pairs)
+    return texts

@@ -23,135 +23,193 @@ if TYPE_CHECKING:
 
 
 def comparison_tables(compared: Comparison) -> list[Table]:
-    """Return the tables of a comparison for the scores that it shows."""
-    metrics = {score.partition(".")[0] for score in compared.scores}
-    # The title of the one metric that all are of stands once, not in every heading.
-    (name,) = metrics if len(metrics) == 1 else ("",)
-    alone = registry.get(name).title if name and name not in registry.DEFAULT_METRICS else ""
-    unit = compared.cluster or "image"
-    swapped = f"; p-values from exchanging the two results of each {unit}"
-    clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
-    caption = (
-        f"{compared.n_images} images{clustered}, {compared.n_boot} bootstrap samples, "
-        f"seed {compared.seed}, {compared.percent} percentile intervals"
-        f"{swapped if compared.test == 'permutation' else ''}. Protocol: {compared.protocol}"
-    )
-    whole, parts = list[str](), dict[str, list[str]]()
+    """Return the tables of a comparison, for the scores that it shows.
+
+    - overall scores of each run, and the differences of each pair of runs
+    - for each metric with scores of classes or other parts: the scores, and the differences
+    - wins of each pair of runs image by image
+
+    A single run has no tables of differences and wins.
+    """
+    has_pairs = len(compared.names) > 1
+    title = _only_metric(compared.scores)
+    overall = list[str]()
+    of_parts: dict[str, list[str]] = {}  # metric -> scores of its parts
     for score in compared.scores_shown:
-        named = score_name(score)
-        (parts.setdefault(named.metric, []) if named and named.part else whole).append(score)
-    several = len(compared.names) > 1
+        parsed = score_name(score)
+        if parsed and parsed.part:
+            of_parts.setdefault(parsed.metric, []).append(score)
+        else:
+            overall.append(score)
     tables = []
-    if whole:
-        tables.append(_score_table(compared, whole, alone))
-    if whole and several:
-        tables.append(_difference_table(compared, whole, alone))
-    for metric, scores in parts.items():
+    if overall:
+        tables.append(_score_table(compared, overall, title))
+        if has_pairs:
+            tables.append(_difference_table(compared, overall, title))
+    for metric, scores in of_parts.items():
         tables.append(_part_table(compared, metric, scores))
-        if several:
-            tables.append(_difference_table(compared, scores, metric, by_part=True))
-    if several:
+        if has_pairs:
+            tables.append(_part_difference_table(compared, metric, scores))
+    if has_pairs:
         tables.append(_image_table(compared))
-    signed = signature_lines(compared.names, compared.signatures) if compared.signatures else []
-    words: Any = {"caption": caption, "reading": compared.reading, "signatures": signed}
-    return [replace(table, **words) for table in tables]
+    signatures = []
+    if compared.signatures:
+        signatures = signature_lines(compared.names, compared.signatures)
+    return [
+        replace(table, caption=_caption(compared), reading=compared.reading, signatures=signatures)
+        for table in tables
+    ]
+
+
+def _only_metric(scores: Sequence[str]) -> str:
+    """Return the title of the one metric that all scores are of.
+
+    The title is then printed once, not in the heading of every score. Returns "" if there are
+    several metrics, or if it is a default metric, whose headings have no title.
+    """
+    metrics = {score.partition(".")[0] for score in scores}
+    if len(metrics) > 1 or metrics & {*registry.DEFAULT_METRICS}:
+        return ""
+    return "".join(registry.get(metric).title for metric in metrics)
+
+
+def _caption(compared: Comparison) -> str:
+    """Return the caption: images, clusters, samples, intervals, test and protocol."""
+    clusters = test = ""
+    if compared.cluster:
+        clusters = f" in {compared.n_clusters} clusters ({compared.cluster})"
+    if compared.test == "permutation":
+        unit = compared.cluster or "image"
+        test = f"; p-values from exchanging the two results of each {unit}"
+    return (
+        f"{compared.n_images} images{clusters}, {compared.n_boot} bootstrap samples, "
+        f"seed {compared.seed}, {compared.percent} percentile intervals{test}. "
+        f"Protocol: {compared.protocol}"
+    )
 
 
 def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
-    """Return notes on the images that runs or methods left out."""
-    n = compared.n_images
-    return notes_on_left_out(
-        {name: (n, compared.left_out.get(name, {})) for name in compared.names}
-    )
+    """Return notes on the images that runs or methods left out, see `notes_on_left_out`."""
+    n_images = compared.n_images
+    left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}
+    return notes_on_left_out(left_out)
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return the notes of a table of these scores."""
+    """Return the notes of a table of scores: images left out, the comparison's notes, coverage."""
     fewer = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *fewer]
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
-    """Return a line for scores whose means are over different numbers of values in the runs."""
-    headings: dict[str, list[str]] = {}
-    for score in filter(coverage.__contains__, scores):
-        headings.setdefault(coverage[score], []).append(heading(score))
-    rest = "undefined values are left out, so the means are over different objects"
-    return [f"{', '.join(h)}: means over {counts}; {rest}" for counts, h in headings.items()]
+    """Return lines on the scores whose means are over different numbers of values in the runs.
+
+    `coverage` maps these scores to the numbers in words, such as "9 images in A, 10 images in B".
+    Scores with equal numbers share a line.
+    """
+    headings_by_text: dict[str, list[str]] = {}
+    for score in scores:
+        if score in coverage:
+            headings_by_text.setdefault(coverage[score], []).append(heading(score))
+    reason = "undefined values are left out, so the means are over different objects"
+    return [
+        f"{', '.join(headings)}: means over {numbers}; {reason}"
+        for numbers, headings in headings_by_text.items()
+    ]
 
 
 def _score_cell(compared: Comparison, run: int, score: str) -> Estimate:
-    """Return a run's score with its interval and letter. `run` is the number of the run."""
+    """Return the score of the run with number `run`, with its interval and its letter.
+
+    A single run has no letter.
+    """
     interval = compared.interval_of(compared.names[run], score)
     letter = compared.letters[score][run] if len(compared.names) > 1 else ""
     return Estimate(interval.value, interval.low, interval.high, letter)
 
 
-def _letters_note(compared: Comparison, over: str = "") -> str:
-    """Explain the letters. `over` says over what p-values are corrected."""
+def _letters_note(compared: Comparison, correction: str = "") -> str:
+    """Explain the letters. `correction` tells what the p-values are corrected over."""
     alpha = 1 - compared.level
-    return f"Runs that share a letter do not differ significantly (Holm{over}, {alpha:.2g})."
+    return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of the scores of each part and run, with intervals and letters."""
-    several = len(compared.names) > 1
-    columns, scored = dict[str, Column](), dict[str, dict[str, str]]()
+    """Return the table of the scores of a metric's parts, with intervals and letters.
+
+    scores : METRIC.PART.SCORE
+
+    There is a row per part and run; a single run has no column of runs. The best run of each part
+    is marked.
+    """
+    has_pairs = len(compared.names) > 1
+    columns: dict[str, Column] = {}  # key in the table -> column of the metric
+    score_of: dict[str, dict[str, str]] = {}  # part -> key in the table -> score
     for score in scores:
-        if named := score_name(score):
-            field = table_column(named.column, 3)
-            columns[field.key] = named.column
-            scored.setdefault(named.part, {})[field.key] = score
-    rows, values = list[list[Cell]](), list[dict[str, Any]]()
-    for part, by_key in scored.items():
+        if parsed := score_name(score):
+            field = table_column(parsed.column, 3)
+            columns[field.key] = parsed.column
+            score_of.setdefault(parsed.part, {})[field.key] = score
+    rows: list[list[Cell]] = []
+    values: list[dict[str, Any]] = []
+    for part, score_by_key in score_of.items():
         for k, run in enumerate(compared.names):
-            cells = {key: _score_cell(compared, k, score) for key, score in by_key.items()}
-            rows.append([part, *[run] * several, *map(cells.get, columns)])
-            known = {key: c.value for key, c in cells.items() if c.value == c.value}
-            values.append({key: known.get(key) for key in columns})
-    fields = [PART, *[METHOD] * several, *(table_column(c, 3) for c in columns.values())]
-    notes = [*[_letters_note(compared, OVER_PARTS)] * several, *_notes_of(compared, scores)]
+            cells = {key: _score_cell(compared, k, score) for key, score in score_by_key.items()}
+            labels: list[Cell] = [part, run] if has_pairs else [part]
+            rows.append([*labels, *map(cells.get, columns)])
+            values.append({key: _defined(cells.get(key)) for key in columns})
+    label_fields = [PART, METHOD] if has_pairs else [PART]
+    notes = _notes_of(compared, scores)
+    if has_pairs:
+        notes.insert(0, _letters_note(compared, OVER_PARTS))
     return Table(
         f"{metric}-parts",
         f"{registry.get(metric).title}, part by part, with intervals",
-        fields,
+        [*label_fields, *(table_column(c, 3) for c in columns.values())],
         rows,
         notes=notes,
         row_notes=undefined_notes(columns, values),
-        n_labels=1 + several,
+        n_labels=len(label_fields),
         ranked_within=PART.key,
     )
+
+
+def _defined(cell: Estimate | None) -> float | None:
+    """Return the number in a cell, or None if it is undefined."""
+    return None if cell is None or cell.value is None or math.isnan(cell.value) else cell.value
 
 
 OVER_PARTS = " over the pairs and parts of each score"
 
 
-def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Table:
-    """Return the table of the scores of each run, with intervals and letters."""
-    several = len(compared.names) > 1
-    fields = {score: score_field(score, alone) for score in scores}
-    columns = {fields[score].key: named.column for score in scores if (named := score_name(score))}
-    rows, values = list[list[Cell]](), list[dict[str, Any]]()
-    for i, run in enumerate(compared.names):
-        rows.append([run])
-        values.append({})
-        for score in scores:
-            cell = _score_cell(compared, i, score)
-            rows[-1].append(cell)
-            values[-1][fields[score].key] = cell.value if cell.value == cell.value else None
-    letters = _letters_note(compared)
-    samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
-    late = list[Note]()
+def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
+    """Return the table of overall scores with a row per run, with intervals and letters.
+
+    `title` is the title of the one metric, or "" if the headings have the titles, see
+    `_only_metric`. Notes name the runs whose curves start late, below the columns of AP.
+    """
+    fields = {score: score_field(score, title) for score in scores}
+    columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
+    rows: list[list[Cell]] = []
+    values: list[dict[str, Any]] = []
+    for k, run in enumerate(compared.names):
+        cells = {score: _score_cell(compared, k, score) for score in scores}
+        rows.append([run, *cells.values()])
+        values.append({fields[score].key: _defined(cell) for score, cell in cells.items()})
+    notes: list[str | Note] = []
+    if len(compared.names) > 1:
+        notes.append(_letters_note(compared))
     for line in dict.fromkeys(compared.late_starts.values()):
         areas = [score for score in scores if compared.late_starts.get(score) == line]
-        keys = tuple(fields[score].key for score in areas)
-        late += [Note(f"{line}.", keys, headed=True)] * bool(keys)
+        if areas:
+            notes.append(Note(f"{line}.", tuple(fields[s].key for s in areas), headed=True))
+    samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
     return Table(
         "scores",
-        f"Scores with intervals{f' ({alone})' if alone else ''}",
+        f"Scores with intervals ({title})" if title else "Scores with intervals",
         [METHOD, *fields.values()],
         rows,
-        notes=[*[letters] * several, *late, *_notes_of(compared, scores)],
+        notes=[*notes, *_notes_of(compared, scores)],
         row_notes=undefined_notes(columns, values),
         sentence=f"Scores with {compared.percent} intervals from {samples}",
     )
@@ -161,7 +219,7 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences; `level` of the intervals is "95 %"."""
+    """Return the columns of a table of differences. `level` is that of intervals, as "95 %"."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -173,60 +231,118 @@ def difference_fields(level: str) -> list[Field]:
 
 
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
-    """Return the cells of a difference: with its interval, p, p after Holm, and the detectable."""
-    gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
+    """Return the cells of a difference: its value with interval, p, p after Holm's correction, and
+    the smallest detectable difference.
+
+    "~" marks a difference that the official solver can have made, "*" a significant p.
+    """
+    value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
-    return [gap, d.p, corrected, d.least]
+    return [value, d.p, corrected, d.least]
 
 
-def _difference_table(
-    compared: Comparison, scores: Sequence[str], alone: str, by_part: bool = False
-) -> Table:
-    """The differences of each pair of runs, with what these images can tell."""
-    columns, rows = difference_fields(compared.percent), list[list[Cell]]()
-    columns[3:3] = [PART] * by_part
-    places = {score: k for k, score in enumerate(scores)}
-    shown = [d for d in compared.differences if d.score in places]
-    if by_part:  # part after part, as in the table of scores
-        shown.sort(key=lambda d: places[d.score])
-    for d in shown:
-        named, labels = score_name(d.score), [heading(d.score, alone)]
-        if by_part and named:
-            labels = [named.column.heading, named.part]
-        rows.append([d.a, d.b, *labels, *difference_cells(d, compared.level)])
+def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
+    """Return the table of the differences of overall scores, with a row per score and pair of runs.
+
+    `title` is the title of the one metric, or "", see `_only_metric`.
+    """
+    differences = [d for d in compared.differences if d.score in scores]
+    rows: list[list[Cell]] = []
+    for d in differences:
+        rows.append([d.a, d.b, heading(d.score, title), *difference_cells(d, compared.level)])
+    notes = [
+        _star_note(compared, " over the pairs of each score"),
+        *_detectable_note(compared, differences, title),
+        *_solver_and_interval_notes(compared, differences),
+        *_notes_of(compared, scores),
+    ]
+    return Table(
+        "differences",
+        "Differences",
+        difference_fields(compared.percent),
+        rows,
+        notes=notes,
+        n_labels=3,
+        sentence=_difference_sentence(compared),
+    )
+
+
+def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
+    """Return the table of the differences of a metric's parts, part after part as in `scores`.
+
+    `scores` are METRIC.PART.SCORE. There is a row per part, score and pair of runs.
+    """
+    differences = [d for d in compared.differences if d.score in scores]
+    differences.sort(key=lambda d: scores.index(d.score))
+    rows: list[list[Cell]] = []
+    for d in differences:
+        if parsed := score_name(d.score):
+            labels = [d.a, d.b, parsed.column.heading, parsed.part]
+            rows.append([*labels, *difference_cells(d, compared.level)])
+    fields = difference_fields(compared.percent)
+    fields.insert(3, PART)
+    notes = [
+        _star_note(compared, OVER_PARTS),
+        *_solver_and_interval_notes(compared, differences),
+        *_notes_of(compared, scores),
+    ]
+    return Table(
+        f"{metric}-differences",
+        f"{registry.get(metric).title}, differences part by part",
+        fields,
+        rows,
+        notes=notes,
+        n_labels=4,
+        sentence=_difference_sentence(compared),
+    )
+
+
+def _difference_sentence(compared: Comparison) -> str:
+    """Return the caption of a table of differences in a paper."""
     images = counted(compared.n_images, "image")
-    sentence = f"Differences between methods, with {compared.percent} intervals and p, on {images}"
-    notes = [*_difference_notes(compared, shown, alone, by_part), *_notes_of(compared, scores)]
-    words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3 + by_part}
-    if by_part:
-        title = f"{registry.get(alone).title}, differences part by part"
-        return Table(f"{alone}-differences", title, columns, rows, **words)
-    return Table("differences", "Differences", columns, rows, **words)
+    return f"Differences between methods, with {compared.percent} intervals and p, on {images}"
 
 
-def _difference_notes(
-    compared: Comparison, shown: Sequence[ScoreDifference], alone: str, by_part: bool
+def _star_note(compared: Comparison, correction: str) -> str:
+    """Explain the star. `correction` tells what the p-values are corrected over."""
+    return f"* significant at {1 - compared.level:.2g} after Holm's correction{correction}."
+
+
+def _detectable_note(
+    compared: Comparison, differences: Sequence[ScoreDifference], title: str
 ) -> Iterator[str]:
-    """Yield the notes that a reader of the differences needs."""
-    alpha, over = 1 - compared.level, OVER_PARTS if by_part else " over the pairs of each score"
-    yield f"* significant at {alpha:.2g} after Holm's correction{over}."
-    first = [d for d in shown if d.score == shown[0].score and not by_part]
-    detectable = [d.least for d in first if not math.isnan(d.least)]
-    if texts := sorted(short(gap, 3 if gap >= 0.001 else 4) for gap in detectable):
+    """Yield a note on the smallest detectable differences of the first score, if they are defined.
+
+    `title` is the title of the one metric, or "", see `_only_metric`.
+    """
+    of_score = [d for d in differences if d.score == differences[0].score]
+    detectable = [d.least for d in of_score if not math.isnan(d.least)]
+    if texts := sorted(short(least, 3 if least >= 0.001 else 4) for least in detectable):
         span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
         yield (
-            f"With these images, a difference in {heading(first[0].score, alone)} of {span} is "
-            f"detected four times out of five (p below {alpha:.2g} before Holm's correction); "
-            "smaller differences are detected less often."
+            f"With these images, a difference in {heading(of_score[0].score, title)} of {span} is "
+            f"detected four times out of five (p below {1 - compared.level:.2g} before Holm's "
+            "correction); smaller differences are detected less often."
         )
-    if reach := sorted(short(d.solver_moves, 4) for d in shown if d.solver):
+
+
+def _solver_and_interval_notes(
+    compared: Comparison, differences: Sequence[ScoreDifference]
+) -> Iterator[str]:
+    """Yield notes that explain rows of a table of differences.
+
+    - the mark "~", if the official solver can have made a difference
+    - the disagreement of an interval and its bootstrap p-value about 0, if there is any
+    """
+    if reach := sorted(short(d.solver_moves, 4) for d in differences if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
         yield (
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
-    beside_0 = [(d.low > 0 or d.high < 0) != (d.p < alpha) for d in shown]
-    if compared.test == "bootstrap" and any(beside_0):
+    alpha = 1 - compared.level
+    disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in differences)
+    if compared.test == "bootstrap" and disagree:
         yield (
             f"Near p = {alpha:.2g}, or with few images, an interval and its p-value may disagree "
             "about 0: the interval is interpolated between samples, while p counts the samples "
@@ -235,8 +351,11 @@ def _difference_notes(
 
 
 def _image_table(compared: Comparison) -> Table:
-    """On how many images each run of a pair is the better one."""
-    columns = [
+    """Return the table of wins, ties and losses per image, with a row per metric and pair of runs.
+
+    Images are compared by the first score that the metric has for images.
+    """
+    fields = [
         *_PAIR,
         Field("metric", "Metric"),
         Field("wins", "A wins", "wins", "d"),
@@ -244,34 +363,43 @@ def _image_table(compared: Comparison) -> Table:
         Field("losses", "A loses", "loses", "d"),
         Field("effect", "Effect d", "d", "+.3f"),
     ]
-    rows = list[list[Cell]]()
+    rows: list[list[Cell]] = []
     for pair in compared.images:
         rows.append([pair.a, pair.b, pair.metric, *pair.record, pair.effect_size])
-    metrics = dict.fromkeys(p.metric for p in compared.images)
+    metrics = dict.fromkeys(pair.metric for pair in compared.images)
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
-    sentence = f"On how many of {counted(compared.n_images, 'image')} method A is better than B"
-    words: Any = {"sentence": sentence, "notes": [note, *_notes_of(compared, ())], "n_labels": 3}
-    return Table("images", "Image by image", columns, rows, **words)
+    return Table(
+        "images",
+        "Image by image",
+        fields,
+        rows,
+        notes=[note, *_notes_of(compared, ())],
+        n_labels=3,
+        sentence=f"On how many of {counted(compared.n_images, 'image')} method A is better than B",
+    )
 
 
-def heading(score: str, alone: str = "") -> str:
-    """METRIC.SCORE for people: ODS for the default metric or one that is `alone`, "Regions: PRI
-    ODS" for others."""
-    return score_field(score, alone).heading
+def heading(score: str, title: str = "") -> str:
+    """Return the heading of METRIC.SCORE, see `score_field`: "ODS", or "Regions: PRI ODS"."""
+    return score_field(score, title).heading
 
 
-def score_field(score: str, alone: str = "") -> Field:
-    """Return the column of METRIC.SCORE in a table of several metrics."""
-    named = score_name(score)
-    assert named is not None  # scores come from metrics
-    metric, part, column = named
+def score_field(score: str, title: str = "") -> Field:
+    """Return the column of METRIC.SCORE or METRIC.PART.SCORE in a table of several metrics.
+
+    The key is METRIC_SCORE or METRIC_PART_SCORE. The heading has the title of the metric, unless it
+    is a default metric, or the table itself has the `title`.
+    """
+    parsed = score_name(score)
+    assert parsed is not None  # scores come from metrics
+    metric, part, column = parsed
     field = table_column(column, 3, f"{metric}_")
     if part:
-        brief = f"{column.short or column.heading} of {part}"
+        short_heading = f"{column.short or column.heading} of {part}"
         field = table_column(column, 3, f"{metric}_{part}_")
-        field = replace(field, heading=f"{column.heading} of {part}", short=brief)
-    if alone or metric in registry.DEFAULT_METRICS:
+        field = replace(field, heading=f"{column.heading} of {part}", short=short_heading)
+    if title or metric in registry.DEFAULT_METRICS:
         return field
-    title = f"{registry.get(metric).title}: {field.heading}"
-    return replace(field, heading=title, short=field.short or field.heading)
+    full_heading = f"{registry.get(metric).title}: {field.heading}"
+    return replace(field, heading=full_heading, short=field.short or field.heading)

@@ -18,7 +18,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -27,7 +27,7 @@ from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import holm, least_p
-from bsdsbench.comparison.slices import runs_by_slice
+from bsdsbench.comparison.slice_comparison import runs_by_slice
 from bsdsbench.errors import FileFormatError
 from bsdsbench.io import (
     FaultError,
@@ -83,20 +83,24 @@ class Baseline:
     ) -> Baseline:
         """Make a baseline from the scores of a run.
 
-        The tolerances and gated scores of the file `earlier` are kept unless new ones are given.
-        Raises DataError if a tolerance is bad or names an unknown score.
+        tolerances : tolerances of single scores, by METRIC.SCORE or a short name
+        earlier : a file of an earlier baseline, if it exists. Its tolerances and gated scores are
+            kept unless new ones are given, and unless the run lacks the score.
+        gated : the scores to check
+
+        Raises DataError if a tolerance is bad, or a score is unknown.
         """
         scores = flat_scores(run)
         limits = _by_full_name(tolerances or {}, scores)
         gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
-        for score, value in limits.items():
-            _limit(value, 0.0, f"tolerance of {score!r}")
+        for score, tolerance in limits.items():
+            _limit(tolerance, 0.0, f"tolerance of {score!r}")
         if earlier is not None and Path(earlier).exists():
             stored = cls.load(earlier)
             limits = {k: v for k, v in stored.tolerances.items() if k in scores} | limits
             gated_scores = gated_scores or [score for score in stored.gated if score in scores]
-        before = Evaluation(run.protocol, _NAME, run.records, failed=run.left_out)
-        return cls(before, scores, limits, gated_scores)
+        baseline_run = Evaluation(run.protocol, _NAME, run.records, failed=run.left_out)
+        return cls(baseline_run, scores, limits, gated_scores)
 
     def save(self, path: PathLike) -> None:
         """Write the JSON file atomically. Raises OSError if it cannot be written."""
@@ -119,7 +123,10 @@ class Baseline:
 
     @classmethod
     def load(cls, path: PathLike) -> Baseline:
-        """Read a file that `save` wrote. Raises FileFormatError if it is missing or damaged."""
+        """Read a file that `save` wrote.
+
+        Raises FileFormatError if the file is missing or damaged, or has another schema.
+        """
         source = Path(path)
         if not source.exists():
             raise FileFormatError(
@@ -133,10 +140,14 @@ class Baseline:
                     f"schema {clip(repr(stored.get('schema')), 60)}, expected {_SCHEMA!r}: remove "
                     "it, and make a baseline from a run that is known to be good"
                 )
-            given = entry(stored, "tolerances", dict)
-            percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
-            coded = entry(stored, "counts", str)
-            counts = base64.b64decode(coded, validate=True)
+            stored_tolerances = entry(stored, "tolerances", dict)
+            tolerances: dict[str, Tolerance] = {}
+            for score, tolerance in stored_tolerances.items():
+                is_percentage = isinstance(tolerance, str) and tolerance.endswith("%")
+                tolerances[score] = (
+                    tolerance if is_percentage else entry(stored_tolerances, score, float)
+                )
+            counts = base64.b64decode(entry(stored, "counts", str), validate=True)
             gated = stored.get("gated", [])
             if isinstance(gated, str):  # as earlier versions wrote it
                 gated = gated.split(", ")
@@ -146,7 +157,6 @@ class Baseline:
                 unpack_records(Path("counts"), counts),
                 failed=entries({"left_out": {}, **stored}, "left_out", str),
             )
-            tolerances = {k: percent.get(k) or entry(given, k, float) for k in given}
             scores = entries(stored, "scores", float)
             return cls(run, scores, tolerances, [str(score) for score in gated])
 
@@ -173,7 +183,11 @@ class Check:
 
     @property
     def reason(self) -> str:
-        """Explain in one phrase why the score passed or failed."""
+        """Explain in one phrase why the score passed or failed.
+
+        The cases are: missing; not worse; worse within the tolerance; worse by more than the
+        tolerance, with statistics also significant or not.
+        """
         if self.value is None:
             return "missing"
         if not self.drop > 0:  # NaN counts as not worse
@@ -211,28 +225,39 @@ class GateResult:
         return {"schema": _SCHEMA_OF_CHECKS, "passed": self.passed} | asdict(self)
 
     def to_markdown(self) -> str:
-        """Return a Markdown table for the summary of a CI job."""
-        failed = sum(c.failed for c in self.checks)
-        title = f"{self.name}: {failed} of {len(self.checks)} scores failed"
-        columns = [Field("result", "Result"), Field("score", "Score"), Field("reason", "Why")]
-        columns[2:2] = [Field(key, key.capitalize(), "", ".4f") for key in ("value", "baseline")]
+        """Return a Markdown table with a row per score, for the summary of a CI job."""
+        n_failed = sum(c.failed for c in self.checks)
+        fields = [
+            Field("result", "Result"),
+            Field("score", "Score"),
+            Field("value", "Value", "", ".4f"),
+            Field("baseline", "Baseline", "", ".4f"),
+            Field("reason", "Why"),
+        ]
         rows = [
             ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
             for c in self.checks
         ]
-        words: Any = {"reading": self.reading, "notes": self.notes}
-        return to_markdown([Table("check", title, columns, rows, **words)])
+        title = f"{self.name}: {n_failed} of {len(self.checks)} scores failed"
+        table = Table("check", title, fields, rows, reading=self.reading, notes=self.notes)
+        return to_markdown([table])
 
     def to_junit(self) -> str:
-        """Return JUnit XML with one test case per score."""
-        failed = str(sum(c.failed for c in self.checks))
-        summary = {"name": f"bsdsbench {show(self.name)}", "tests": str(len(self.checks))}
-        suite = ElementTree.Element("testsuite", {**summary, "failures": failed})
+        """Return JUnit XML: a test suite with one test case per score, and the notes as output."""
+        suite = ElementTree.Element(
+            "testsuite",
+            {
+                "name": f"bsdsbench {show(self.name)}",
+                "tests": str(len(self.checks)),
+                "failures": str(sum(c.failed for c in self.checks)),
+            },
+        )
         for check in self.checks:
             names = {"classname": show(self.name), "name": check.score}
             case = ElementTree.SubElement(suite, "testcase", names)
             if check.failed:
-                ElementTree.SubElement(case, "failure", {"message": str(check)}).text = str(check)
+                failure = ElementTree.SubElement(case, "failure", {"message": str(check)})
+                failure.text = str(check)
         if self.notes:
             ElementTree.SubElement(suite, "system-out").text = show("; ".join(self.notes))
         text = ElementTree.tostring(suite, encoding="unicode")
@@ -242,18 +267,40 @@ class GateResult:
 def _tolerances(
     stored: Baseline, tolerance: Tolerance | Mapping[str, Tolerance]
 ) -> dict[str, Tolerance]:
-    """Return the tolerance of each score.
+    """Return the tolerance of each score of a baseline.
 
-    A tolerance by score in `tolerance` comes first, then the baseline's own, then the default,
-    which is `tolerance` if it is a single one.
+    In order of preference: the tolerance of the score in a mapping `tolerance`, the baseline's own,
+    and the default, which is a single `tolerance` or else TOLERANCE.
     """
-    by_score = tolerance if isinstance(tolerance, Mapping) else {}
-    default = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    tolerance_of_score: Mapping[str, Tolerance] = {}
+    default: Tolerance = TOLERANCE
+    if isinstance(tolerance, Mapping):
+        tolerance_of_score = tolerance
+    else:
+        default = tolerance
     return (
         dict.fromkeys(stored.scores, default)
         | _by_full_name(stored.tolerances, stored.scores)
-        | _by_full_name(by_score, stored.scores)
+        | _by_full_name(tolerance_of_score, stored.scores)
     )
+
+
+class _Tests(NamedTuple):
+    """The p-values of the drops of scores.
+
+    p, p_holm : score -> p-value, before and after Holm's correction; NaN if undefined
+    n_tests : the number of defined p-values
+    """
+
+    p: Mapping[str, float]
+    p_holm: Mapping[str, float]
+    n_tests: int
+
+
+def _correct_p(p: Mapping[str, float]) -> _Tests:
+    """Correct the p-values of scores by Holm's method."""
+    p_holm = dict(zip(p, holm(list(p.values())), strict=True))
+    return _Tests(p, p_holm, sum(not math.isnan(value) for value in p.values()))
 
 
 def check(
@@ -272,136 +319,187 @@ def check(
 ) -> GateResult:
     """Compare a run with a baseline, and decide which scores failed.
 
-    tolerance   : a number or "5%", for all scores or by score; scores that are not named have the
-        tolerance of the baseline
-    scores      : the scores to check; default: those that the baseline names, else all, but only
-        those scores of classes and other parts that tables show
-    statistical : fail only if the drop is also significant at 1 - level
-    common      : check on the images that both have, instead of refusing different images
-    by          : a column of groups; each group is checked too
+    A score fails if the run lacks it, or if it is worse than the baseline by more than its
+    tolerance. With statistics the drop must also be significant, unless no drop could be, or the
+    score cannot be resampled.
 
-    Raises DataError if protocols, images or ground truth differ, or if the baseline is damaged.
+    Parameters
+    ----------
+    run : Evaluation
+        The run.
+    baseline : Baseline or path
+        The baseline, or its file.
+    tolerance : float, str or mapping
+        A number or a percentage of the baseline's value ("5%"), for all scores or by score. Scores
+        that are not named have the tolerance of the baseline.
+    scores : sequence of str
+        The scores to check. Default: those that the baseline names; if it names none, the overall
+        scores, and the scores of classes and other parts that tables show.
+    statistical : bool
+        A drop must be significant at 1 - level to fail, after Holm's correction over the scores.
+    common : bool
+        Check on the images that both have, instead of refusing different images.
+    by : str or None
+        A column of groups. Each group is checked too.
+    level, n_boot, seed : float, int, int
+        The confidence level, the number of bootstrap samples, and the seed of random numbers.
+    progress : callable or None
+        Called with (samples done, all samples, "").
+
+    Raises
+    ------
+    DataError
+        If protocols, images or ground truth differ, if a score is unknown, or if the baseline is
+        damaged.
     """
     check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    before, n_images = stored.run, len(stored.run.records)
+    baseline_run, baseline_scores = stored.run, stored.scores
     gated = list(_by_full_name(dict.fromkeys(scores), stored.scores) or stored.gated)
-    gated = gated or _gated_by_default(before, stored.scores)
-    shared = [m for m in run.metrics if m in before.metrics]
-    was = stored.scores
-    kept, notes = comparable([run, before], common, strict=True)
-    notes += [note.text for note in left_out_notes(kept)]
-    if kept[1] is not before:
-        run, before = kept
-        was = flat_scores(before)
-        if undefined := [score for score in gated if score not in was]:
+    gated = gated or _gated_by_default(baseline_run, stored.scores)
+    compared_runs, notes = comparable([run, baseline_run], common, strict=True)
+    notes += [note.text for note in left_out_notes(compared_runs)]
+    if compared_runs[1] is not baseline_run:  # restricted to shared images
+        run, baseline_run = compared_runs
+        baseline_scores = flat_scores(baseline_run)
+        if undefined := [score for score in gated if score not in baseline_scores]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
-        gated = [score for score in gated if score in was]
-    tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
-    notes += coverage_lines(fewer_values(tables, labels, gated), gated)
+        gated = [score for score in gated if score in baseline_scores]
+    shared_metrics = [m for m in run.metrics if m in baseline_run.metrics]
+    weighted_runs = [WeightedRun(compared, shared_metrics) for compared in compared_runs]
+    coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], gated)
+    notes += coverage_lines(coverage, gated)
     tolerances = _tolerances(stored, tolerance)
-    p = {}
-    if statistical and shared:
-        now_and_before = [replace(run, name="now"), before]
+    tests = _Tests({}, {}, 0)
+    if statistical and shared_metrics:
+        now_and_before = [replace(run, name="now"), baseline_run]
         tested = compare(now_and_before, level=level, n_boot=n_boot, seed=seed, progress=progress)
-        p = {d.score: d.p for d in tested.differences if d.score in gated}
-    p_holm = dict(zip(p, holm(list(p.values())), strict=True))
-    tests = sum(not math.isnan(value) for value in p.values())
-    least = least_p(n_images, n_boot, tests)
-    if tests and least >= 1 - level:  # no drop could be significant: all would pass
-        p = p_holm = {}
+        tests = _correct_p({d.score: d.p for d in tested.differences if d.score in gated})
+    n_images = len(baseline_run.records)
+    least = least_p(n_images, n_boot, tests.n_tests)
+    if tests.n_tests and least >= 1 - level:  # no drop could be significant: all would pass
         notes.append(
-            f"no drop can be significant: with {tests} scores, {n_images} images and {n_boot} "
-            f"samples, p is at least {least:.3f}; only the tolerance decides"
+            f"no drop can be significant: with {tests.n_tests} scores, {n_images} images and "
+            f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
         )
-    now, checks = flat_scores(run), []
+        tests = tests._replace(p={}, p_holm={})
+    scores_now = flat_scores(run)
+    checks = []
     for score in gated:
-        value, earlier = now.get(score), was.get(score, math.nan)
-        limit = _limit(tolerances[score], earlier, f"tolerance of {score!r}")
-        gain = 0.0 if value is None else value - earlier
-        drop = gain if lower_is_better(score) else 0.0 - gain
-        # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        failed = value is None or (drop > limit and p_holm.get(score, 0) < 1 - level)
-        of_score = p.get(score), p_holm.get(score)
-        checks.append(Check(score, earlier, value, drop, limit, *of_score, failed, tests))
+        value = scores_now.get(score)
+        before = baseline_scores.get(score, math.nan)
+        limit = _limit(tolerances[score], before, f"tolerance of {score!r}")
+        drop = 0.0
+        if value is not None:
+            drop = value - before if lower_is_better(score) else before - value
+        # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone
+        is_significant = tests.p_holm.get(score, 0) < 1 - level
+        checked = Check(
+            score=score,
+            baseline=before,
+            value=value,
+            drop=drop,
+            tolerance=limit,
+            p=tests.p.get(score),
+            p_holm=tests.p_holm.get(score),
+            failed=value is None or (drop > limit and is_significant),
+            n_tests=tests.n_tests,
+        )
+        checks.append(checked)
     if by is not None:
         settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
-        slices = _checks_by_slice(run, before, by, gated, tolerances, level, settings)
-        for name, one in slices.items():
-            checks += [replace(c, score=f"{c.score} [{name}]") for c in one.checks]
-            notes += [f"{name}: {note}" for note in one.notes if note not in notes]
+        slices = _checks_by_slice(run, baseline_run, by, gated, tolerances, level, settings)
+        for name, in_slice in slices.items():
+            checks += [replace(c, score=f"{c.score} [{name}]") for c in in_slice.checks]
+            notes += [f"{name}: {note}" for note in in_slice.notes if note not in notes]
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
 
 
-def _gated_by_default(before: Evaluation, scores: Mapping[str, float]) -> list[str]:
+def _gated_by_default(baseline_run: Evaluation, scores: Mapping[str, float]) -> list[str]:
     """Return the overall scores of a baseline, and the scores of parts that tables show."""
-    shown = {*usual_scores(before, list(scores), parts=True)}
-    return [s for s in scores if s in shown or not ((name := score_name(s)) and name.part)]
+    usual = usual_scores(baseline_run, list(scores), parts=True)
+    gated = []
+    for score in scores:
+        parsed = score_name(score)
+        is_of_part = parsed is not None and parsed.part != ""
+        if score in usual or not is_of_part:
+            gated.append(score)
+    return gated
 
 
 def _checks_by_slice(
     run: Evaluation,
-    before: Evaluation,
+    baseline_run: Evaluation,
     by: str,
     gated: Sequence[str],
     tolerances: Mapping[str, Tolerance],
     level: float,
-    sampling: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> dict[str, GateResult]:
-    """Check the images of each group, and return the verdicts by "COLUMN=GROUP".
+    """Check the images of each group of a column, and return the verdicts by "COLUMN=GROUP".
 
-    With statistics a drop has to be significant at 1 - level over all groups (Bonferroni).
+    gated : the scores to check, as far as they are defined on the group
+    tolerances : the tolerance of each gated score
+    settings : further arguments of `check`
+
+    With statistics a drop has to be significant at 1 - level over all groups (Bonferroni). A group
+    without a defined score has no verdict.
     """
-    column, slices = runs_by_slice([run, before], by)
+    column, slices = runs_by_slice([run, baseline_run], by)
     slice_level = 1 - (1 - level) / len(slices)
-    checks = {}
-    for name, (run_in_slice, baseline_run) in slices.items():
-        scores = flat_scores(baseline_run)
-        scores_in_slice = [score for score in gated if score in scores]
-        limits = {score: tolerances[score] for score in scores_in_slice}
-        if scores_in_slice:
-            checks[f"{column}={name}"] = check(
+    verdicts = {}
+    for name, (run_in_slice, baseline_in_slice) in slices.items():
+        scores = flat_scores(baseline_in_slice)
+        gated_in_slice = [score for score in gated if score in scores]
+        if gated_in_slice:
+            verdicts[f"{column}={name}"] = check(
                 run_in_slice,
-                Baseline(baseline_run, scores, {}),
-                tolerance=limits,
-                scores=scores_in_slice,
+                Baseline(baseline_in_slice, scores, {}),
+                tolerance={score: tolerances[score] for score in gated_in_slice},
+                scores=gated_in_slice,
                 level=slice_level,
-                **sampling,
+                **settings,
             )
-    return checks
+    return verdicts
 
 
 def assert_scores(
     run: Evaluation | PathLike, baseline: PathLike, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Raise AssertionError, in at most five lines, if a run or a run's folder fails `check`.
+    """Check a run, or the folder of a run, against the file of a baseline, as a test does.
 
-    update : write the baseline from the run instead; tolerances stay
+    Raises AssertionError, in at most five lines, if a score fails or if there is no baseline. With
+    `update` the baseline is written from the run instead, its tolerances stay, and None is
+    returned. `options` are those of `check`.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
-    (found_run,) = as_runs([run])
+    (evaluation,) = as_runs([run])
     if update:
-        Baseline.of(found_run, earlier=baseline).save(baseline)
+        Baseline.of(evaluation, earlier=baseline).save(baseline)
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
-    checked = check(found_run, baseline, **options)
-    if not checked.passed:
-        failed = checked.lines(failed_only=True)
-        rest = f"{len(failed)} of {len(checked.checks)} scores failed: bsdsbench check shows all"
-        lines = [f"{checked.name} is worse than {baseline}", *failed[:3], rest]
+    verdict = check(evaluation, baseline, **options)
+    if not verdict.passed:
+        failed = verdict.lines(failed_only=True)
+        count = f"{len(failed)} of {len(verdict.checks)} scores failed: bsdsbench check shows all"
+        lines = [f"{verdict.name} is worse than {baseline}", *failed[:3], count]
         raise AssertionError("\n".join(lines))
-    return checked
+    return verdict
 
 
-def _limit(tolerance: Tolerance, was: float, what: str) -> float:
-    """Convert a tolerance to units of the score, given the baseline's value `was`.
+def _limit(tolerance: Tolerance, before: float, what: str) -> float:
+    """Convert a tolerance to units of the score.
 
-    Raises DataError, which names `what`, if the tolerance is not a number or a percentage.
+    tolerance : a number in these units, or a percentage such as "5%" of `before`
+    before : the baseline's value
+    what : the name of the tolerance in errors
+
+    Raises DataError if the tolerance is neither, or if it is negative.
     """
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):
-            return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(was)
+            return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(before)
     return given_number(tolerance, what, 0, math.inf)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import isnan
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
@@ -22,7 +23,7 @@ from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
-from bsdsbench.tables.table import Estimate, Field, Table
+from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 _CLASS_FIELDS = (
     Field("side", "Side"),
@@ -39,7 +40,7 @@ ERROR_SIDES = {
 
 
 def metric_with_errors(run: Evaluation) -> Metric | None:
-    """Return the first metric of a run that counted its errors by class, or None."""
+    """Return the first metric of a run that stores error classes, or None if there is none."""
     counts = run.records[0].counts if run.records else {}
     return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
 
@@ -47,10 +48,12 @@ def metric_with_errors(run: Evaluation) -> Metric | None:
 def with_errors(
     run: Evaluation, workers: int | None = None, progress: Progress | None = None
 ) -> Evaluation:
-    """Return the run with every false and missed pixel assigned an error class.
+    """Return the run with an error class for every missed and every false pixel.
 
-    Images are counted again from the files if the run does not store the classes. Raises DataError
-    if the run has no maps, no metric matches pixels, or the files have changed since.
+    A run that stores the classes is returned unchanged. Otherwise its images are counted again from
+    the files, by `workers` threads (default: one per core); `progress` is called with (images done,
+    all images, image id). Raises DataError if the run has no maps, if no metric matches pixels, or
+    if the files have changed since the run.
     """
     if metric_with_errors(run) is not None:
         return run
@@ -59,20 +62,24 @@ def with_errors(
     metric = next((m for m in map(registry.get, run.metrics) if m.has_errors), None)
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
-    sources, records = find_sources(run, metric=metric.name), []
+    sources = find_sources(run, metric=metric.name)
     count = partial(_record_with_errors, run, metric, sources)
+    records = []
     with ThreadPool(workers or available_cores()) as pool:
-        for done, record in enumerate(pool.imap(count, run.records), 1):
+        for n_done, record in enumerate(pool.imap(count, run.records), 1):
             records.append(record)
             if progress:
-                progress(done, len(run.records), record.image_id)
+                progress(n_done, len(run.records), record.image_id)
     return replace(run, records=records)
 
 
 def _record_with_errors(
     run: Evaluation, metric: Metric, sources: Sources, record: ImageRecord
 ) -> ImageRecord:
-    """Count an image again with error classes. Raises DataError if other counts have changed."""
+    """Return an image's record with its counts by error class, counted again from the files.
+
+    Raises DataError if its other counts differ from those of the record.
+    """
     pred, gt = sources.load(record.image_id, run.protocol)
     counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
     matches = {name: counts[name] for name in ("thresholds", "matches")}
@@ -81,50 +88,60 @@ def _record_with_errors(
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
-    """Return the error classes of a run as plain values: side -> class -> share, low, high,
-    delta_ods.
+    """Return the shares of a run's error classes with bootstrap intervals, as plain values.
 
-    `share` is a share of the missed or the false pixels at the ODS threshold. On the side
-    "agreement" it is the share of matched pixels among those that one, some or all annotators drew.
-    `delta_ods` is the rise of ODS if the class is repaired. Raises DataError if the classes were
-    not counted.
+    The keys are "name" (of the run), "metric", "ods" and its "threshold" if the metric has them,
+    and the three sides of ERROR_SIDES, which have class -> {"share", "low", "high", "delta_ods"}:
+
+    - missed, false: share of the class among all missed (false) pixels at the ODS threshold
+    - agreement: share of matched pixels among the ground-truth pixels that one, some or all
+      annotators drew
+    - delta_ods: how much ODS would rise if only this class were repaired
+
+    Undefined numbers are None. Raises DataError if the classes were not counted.
     """
     metric = metric_with_errors(run)
     if metric is None:
         raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
     comparison = compare([run], n_boot=n_boot, seed=seed)
-    values: dict[str, Any] = {"name": run.name, "metric": metric.name}
+    lost: dict[str, Any] = {"name": run.name, "metric": metric.name}
     if "ods" in run.score(metric.name):
         ods = run.score(metric.name).ods
-        values |= {"ods": ods.f, "threshold": ods.threshold}
+        lost |= {"ods": ods.f, "threshold": ods.threshold}
     for side, (group, names) in ERROR_SIDES.items():
-        values[side] = {}
-        for shown, name in names.items():
+        lost[side] = {}
+        for label, name in names.items():
             share = comparison.interval_of(run.name, f"{metric.name}.{group}.{name}")
-            delta = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}").value
-            numbers = {"share": share.value, "low": share.low, "high": share.high}
-            numbers |= {"delta_ods": delta}
-            values[side][shown] = {k: None if v != v else v for k, v in numbers.items()}
-    return values
+            delta = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
+            numbers = {
+                "share": share.value,
+                "low": share.low,
+                "high": share.high,
+                "delta_ods": delta.value,
+            }
+            lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
+    return lost
 
 
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
-    """Return a table with a row for each run, slice and error class, with jackknife intervals.
+    """Return a table of error classes by slice, with a row for each run, slice and class.
 
-    Raises DataError if the classes were not counted, or under the conditions of `slices_of`.
+    `by` is a column of groups, which are the slices. The shares have jackknife intervals. Raises
+    DataError if the classes were not counted, or if a run lacks the column.
     """
-    rows: list[list[Any]] = []
+    rows: list[list[Cell]] = []
     for run in runs:
         metric = metric_with_errors(run)
         if metric is None:
             raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
         slices = slices_of(run, by)
-        for number, part in enumerate(slices.parts.names):
+        for number, slice_name in enumerate(slices.parts.names):
             for side, (group, names) in ERROR_SIDES.items():
-                for shown, name in names.items():
+                for label, name in names.items():
                     share = slices.scores[f"{metric.name}.{group}.{name}"][number].score
                     delta = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
-                    rows.append([run.name, part, side, shown, Estimate(*share), delta.value])
+                    with_interval = Estimate(share.value, share.low, share.high)
+                    rows.append([run.name, slice_name, side, label, with_interval, delta.value])
     column = by.partition("=")[0]
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
@@ -132,8 +149,11 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
-    """Return a table with a row for each run and error class. `losses` are from `lost_scores`."""
-    rows: list[list[Any]] = []
+    """Return a table of error classes, with a row for each run and class.
+
+    `losses` has the mapping of `lost_scores` for each of the runs.
+    """
+    rows: list[list[Cell]] = []
     for lost in losses:
         for side in ERROR_SIDES:
             for name, numbers in lost[side].items():
@@ -144,7 +164,7 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",
         "dODS: how much ODS would rise if only this class were repaired.",
     ]
-    captions = table_footer(runs)
-    captions["notes"] = [*notes, *captions["notes"]]
+    footer = table_footer(runs)
+    footer["notes"] = [*notes, *footer["notes"]]
     fields = [METHOD, *_CLASS_FIELDS]
-    return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **captions)
+    return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **footer)

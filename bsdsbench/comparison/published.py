@@ -38,13 +38,13 @@ _ODS_IS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedCurve:
-    """A precision-recall curve as it was published."""
+    """A precision-recall curve of K points as it was published."""
 
-    recall: F8
-    precision: F8
-    thresholds: F8 | None  # None where it came without
-    ods: OperatingPoint  # of its summary line
-    ods_rule: str  # by which that point was found
+    recall: F8  # (K,)
+    precision: F8  # (K,)
+    thresholds: F8 | None  # (K,), or None if they were not published
+    ods: OperatingPoint  # the published ODS, which has no threshold
+    ods_rule: str  # "maximum" or "interpolated": how this point was found
     source: str
 
     def describe(self) -> str:
@@ -89,85 +89,104 @@ class PublishedResult:
 
     @property
     def label(self) -> str:
-        """Return the name with year, input and variant, and with the key if it differs from the
-        name.
+        """Return the text that names the result in tables and plots.
+
+        This is the user's own name (`shown_as`) if there is one, else the name with year, input and
+        variant in brackets, and with the key if it is not the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
         variant = "" if self.variant == "single-scale" else self.variant
-        words = [str(self.year or ""), "published", self.input, variant]
+        details = [str(self.year or ""), "published", self.input, variant]
         key = "" if self.key == self.name.lower() else f"; {self.key}"
-        return f"{self.name} ({', '.join(word for word in words if word)}{key})"
+        return f"{self.name} ({', '.join(filter(None, details))}{key})"
 
 
 @cache
 def published_results() -> dict[str, PublishedResult]:
     """Return the results by key, in the order of the shipped table (published.json)."""
-    return {row["key"]: PublishedResult(**row) for row in _shipped("published.json")["methods"]}
+    return {
+        row["key"]: PublishedResult(**row) for row in _read_shipped("published.json")["methods"]
+    }
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
-    """Return a short description of each published result that has all of the target values.
+    """Return a description of each published result that has all target values.
 
-    Values are compared to the digits of the targets.
+    `targets` maps keys of scores of the metric to values, which are compared to the digits that
+    they have. Without targets there are no results. A description is such as "HED (hed;
+    bsds500-test; AP rule bsds)".
     """
-    rows = []
-    for key, row in published_results().items():
-        scores = row.scores().get(metric, {})
+    descriptions = []
+    for key, published in published_results().items():
+        scores = published.scores().get(metric, {})
         if targets and all(_agrees(scores.get(name), value) for name, value in targets.items()):
-            sets = ", ".join(task.partition("/")[0] for task in row.tasks[:1])
-            rule = f"AP rule {row.ap_rule}" if row.ap_rule else ""
-            words = filter(None, (key, sets, rule, row.note))
-            rows.append(f"{row.name} ({'; '.join(words)})")
-    return tuple(rows)
+            image_set = published.tasks[0].partition("/")[0] if published.tasks else ""
+            rule = f"AP rule {published.ap_rule}" if published.ap_rule else ""
+            details = filter(None, (key, image_set, rule, published.note))
+            descriptions.append(f"{published.name} ({'; '.join(details)})")
+    return tuple(descriptions)
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score equals the target to the digits given."""
-    half = max(0.5 * 10.0 ** -len(str(target).partition(".")[2]), 1e-6)
-    return isinstance(value, int | float) and abs(value - float(target)) <= half * (1 + 1e-9)
+    """Return True if a score equals the target when rounded to the decimals of the target.
+
+    The decimals are those of `target` as text. A missing score does not agree.
+    """
+    n_decimals = len(str(target).partition(".")[2])
+    half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)
+    return isinstance(value, int | float) and abs(value - float(target)) <= half_unit * (1 + 1e-9)
 
 
-def _shipped(name: str) -> dict[str, Any]:
+def _read_shipped(name: str) -> dict[str, Any]:
+    """Return the content of a JSON file of this package folder."""
     text = resources.files("bsdsbench.comparison").joinpath(name).read_text("utf-8")
     return dict(json.loads(text))
 
 
 @cache
 def published_curves() -> dict[str, PublishedCurve]:
-    """Return the stored curves of published results by key (curves.json)."""
-    out = {}
-    for key, stored in _shipped("curves.json").items():
+    """Return the curves that are stored for published results, by key (curves.json)."""
+    curves = {}
+    for key, stored in _read_shipped("curves.json").items():
         recall, precision, f = stored["ods"]
-        grid = np.array(stored["threshold"]) if "threshold" in stored else None
-        points = np.array(stored["recall"]), np.array(stored["precision"])
-        ods = OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
-        out[key] = PublishedCurve(*points, grid, ods, stored["ods_rule"], stored["source"])
-    return out
+        curves[key] = PublishedCurve(
+            recall=np.array(stored["recall"]),
+            precision=np.array(stored["precision"]),
+            thresholds=np.array(stored["threshold"]) if "threshold" in stored else None,
+            ods=OperatingPoint(threshold=None, recall=recall, precision=precision, f=f),
+            ods_rule=stored["ods_rule"],
+            source=stored["source"],
+        )
+    return curves
 
 
 def find_published(
     keys: Iterable[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """The results of `keys`, in that order. Raises DataError naming every unknown key.
+    """Return the published results of `keys`, in this order. Case and spaces around are ignored.
 
-    `labels` gives keys other names to be shown by.
+    `labels` maps keys to names that replace those of the results. Raises DataError, which lists
+    every unknown key with similar keys.
 
     Examples
     --------
     >>> [r.key for r in find_published(["hed", "edter"])]
     ['hed', 'edter']
     """
-    table, rows, faults = published_results(), [], []
-    for key in (word.strip().lower() for word in keys):
-        if key in table:
-            rows.append(replace(table[key], shown_as=labels.get(key, "")))
-            continue
-        such = get_close_matches(key, table, n=5, cutoff=0.5) or [*table][:10]
-        faults.append(DataError(f"published method {key!r}: expected such as {', '.join(such)}"))
-    if faults:
-        raise DataError.collect(faults)
-    return rows
+    known = published_results()
+    chosen: list[PublishedResult] = []
+    errors = []
+    for key in (text.strip().lower() for text in keys):
+        if key in known:
+            chosen.append(replace(known[key], shown_as=labels.get(key, "")))
+        else:
+            similar = get_close_matches(key, known, n=5, cutoff=0.5) or list(known)[:10]
+            expected = f"expected such as {', '.join(similar)}"
+            errors.append(DataError(f"published method {key!r}: {expected}"))
+    if errors:
+        raise DataError.collect(errors)
+    return chosen
 
 
 def labelled_runs(
@@ -176,34 +195,44 @@ def labelled_runs(
     labels: Mapping[str, str],
     published: Iterable[str] = (),
 ) -> list[Evaluation]:
-    """Return the runs renamed by `labels`.
+    """Return the runs renamed by `labels`, which maps keys to new names.
 
-    A key of `labels` is the name of a run, its folder in `given`, or one of `published`, which
-    `find_published` renames. Raises DataError if a key is none of these.
+    given : the runs as the user gave them, such as folders
+    published : keys of published results, which `find_published` renames; they are allowed as keys
+
+    A key is the name of a run, its folder as given, or the last part of the folder. Raises
+    DataError if a key is none of these.
     """
-    keys, named = {word.strip().lower() for word in published}, []
+    allowed_keys = {key.strip().lower() for key in published}
+    renamed = []
     for place, run in zip(given, runs, strict=True):
-        keys_of_run = [run.name]
+        keys = [run.name]
         if isinstance(place, str | os.PathLike):
-            keys_of_run += [str(place), os.path.basename(os.path.normpath(place))]
-        texts = [labels[key] for key in keys_of_run if key in labels]
-        named.append(replace(run, name=texts[0]) if texts else run)
-        keys.update(keys_of_run)
-    if unknown := [key for key in labels if key not in keys]:
+            keys += [str(place), os.path.basename(os.path.normpath(place))]
+        allowed_keys.update(keys)
+        new_name = next((labels[key] for key in keys if key in labels), None)
+        renamed.append(run if new_name is None else replace(run, name=new_name))
+    if unknown := [key for key in labels if key not in allowed_keys]:
         known = ", ".join([*(run.name for run in runs), *published])
         raise DataError(f"label {', '.join(map(repr, unknown))}: expected keys among {known}")
-    return named
+    return renamed
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Return why published results of a task are not comparable with a run, or "" if they are."""
+    """Return why published results of a task are not comparable with a run, or "" if they are.
+
+    If there are several reasons, the first is returned.
+    """
     for difference in comparability(run, tasks()[task]):
         return f"{difference.ours}, but published results are of {difference.theirs}"
     return ""
 
 
 class PublishedRows(NamedTuple):
-    """Rows of published results for `score_tables`, and notes on rows that do not fit the runs."""
+    """Rows of published results, as `extra` of `score_tables`, and notes on the rows.
+
+    notes : a line for each reason why rows are not comparable with runs
+    """
 
     rows: list[Row]
     notes: list[str]
@@ -215,12 +244,15 @@ def published_beside(
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> PublishedRows:
-    """Build table rows of the published results `keys`, to show beside `runs`.
+    """Build table rows of published results, to show beside `runs`.
 
-    An AP by another rule than that of the runs is marked with its rule. If the task of a result is
-    not comparable with a run, DataError is raised. With `force` the row is shown all the same: its
-    label names its data set, all of its scores are marked, and a note gives the reason. A marked
-    score is never the best of its column.
+    keys : the keys of the results
+    force : show results that are not comparable with a run, instead of raising DataError
+    labels : key -> the name to show
+
+    A published AP by another rule than that of the runs is marked with its rule. If a result is not
+    comparable with a run, because its task is another, its label names its data set, all of its
+    scores are marked, and a note gives the reason. A marked score is never the best of its column.
     """
     run_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []
@@ -241,16 +273,20 @@ def published_beside(
 
 
 def _row_of(published: PublishedResult, run_rules: Collection[str], comparable: bool) -> Row:
-    """Build the table row of a published result, with a mark for each score that is no match.
+    """Build the table row of a published result: label, scores, and key of a score -> mark.
 
-    `run_rules` are the AP rules of the runs. `comparable` is False if the task differs from a run.
+    run_rules : the AP rules of the runs
+    comparable : False if the result is of another task than a run; then its label names the data
+        set, and all scores have the mark "", which prints nothing
+
+    The AP is marked with its rule, if it is known and not the rule of all runs.
     """
     marks: dict[str, str] = {}
     label = published.label
     if not comparable:
-        columns = [c for metric in published.scores() for c in registry.get(metric).columns]
-        marks = dict.fromkeys([c.key for c in columns if c.score], "")
         label += f" [{published.tasks[0].partition('/')[0]}]"
+        for metric in published.scores():
+            marks |= {column.key: "" for column in registry.get(metric).columns if column.score}
     if published.ap_rule is not None and set(run_rules) != {published.ap_rule}:
         marks["ap"] = published.ap_rule
     return label, published.scores(), marks

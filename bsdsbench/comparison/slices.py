@@ -14,28 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
-from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import Comparison
-from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
-from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
-from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.footers import table_footer
-from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import (
     Partition,
-    frames_note,
-    group_columns,
     image_clusters,
     partition,
 )
@@ -68,7 +59,7 @@ class ValueInterval(NamedTuple):
 
 
 class SliceScore(NamedTuple):
-    """A score on one slice, and its difference from the score on all images."""
+    """A score on one slice, and its difference (slice minus all) from the score on all images."""
 
     score: ValueInterval
     difference: ValueInterval
@@ -76,20 +67,20 @@ class SliceScore(NamedTuple):
 
 @attrs.frozen(eq=False)
 class Slices:
-    """The scores of a run in each group of its images.
+    """The scores of a run on each slice, which is a group of its images.
 
     Attributes
     ----------
     name : str
         The run's name.
     parts : Partition
-        The groups.
+        The slices.
     whole : dict of str to float
-        METRIC.SCORE -> the value on all images.
+        METRIC.SCORE -> the score on all images.
     scores : dict of str to list of SliceScore
-        METRIC.SCORE -> the score on each group.
+        METRIC.SCORE -> the score on each slice.
     macro : dict of str to SliceScore
-        METRIC.SCORE -> the mean over the groups in which the score is defined.
+        METRIC.SCORE -> the mean over the slices in which the score is defined.
     unit : str
         The unit of the jackknife: "image", or the column of clusters.
     """
@@ -103,12 +94,12 @@ class Slices:
 
     @property
     def sizes(self) -> list[int]:
-        """Return the number of images of each group."""
+        """Return the number of images of each slice."""
         return np.bincount(self.parts.members).tolist()
 
 
 def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
-    """Score a run on each group of a column, with intervals.
+    """Score a run on each group of a column, with jackknife intervals.
 
     Parameters
     ----------
@@ -117,7 +108,12 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     by : str
         The column, see `results.groups.partition`.
     cluster : str or None
-        The column of images that are left out together.
+        A column of clusters. The jackknife leaves out whole clusters instead of images.
+
+    Returns
+    -------
+    Slices
+        The scores of all slices.
 
     Raises
     ------
@@ -135,54 +131,61 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """
     run.require_records()
     parts = partition(run.records, by)
-    weighted = WeightedRun(run, run.metrics)
     n_images = len(run.records)
     clusters = image_clusters(run.records, cluster).members if cluster else None
-    # The jackknife leaves out one unit, an image or a cluster, at a time
-    units = np.arange(n_images) if clusters is None else clusters
-    n_units = int(units.max()) + 1
-    on_all = {k: float(v[0]) for k, v in weighted.scores(np.ones((1, n_images), np.int64)).items()}
-    on_slices = weighted.scores(parts.weights())
-    (on_all_without,) = scores_of([weighted], jackknife_weights(n_images, clusters))
+    units = np.arange(n_images) if clusters is None else clusters  # (N,): left out together
+    weighted = WeightedRun(run, run.metrics)
+    all_images = weighted.scores(np.ones((1, n_images), np.int64))
+    on_all = {score: float(value[0]) for score, value in all_images.items()}
+    on_slices = weighted.scores(parts.weights())  # score -> (slices,)
+    (all_without,) = scores_of([weighted], jackknife_weights(n_images, clusters))  # -> (units,)
     scores: dict[str, list[SliceScore]] = {score: [] for score in on_slices}
-    n_defined = {score: max(1, int((~np.isnan(v)).sum())) for score, v in on_slices.items()}
-    # By how much the macro mean changes without each unit
-    macro_shifts = {score: np.zeros(n_units) for score in on_slices}
+    # How much the macro mean changes without each unit
+    macro_changes = {score: np.zeros(int(units.max()) + 1) for score in on_slices}
     for number in range(len(parts.names)):
         images = parts.images_of(number)
-        slice_units, local = np.unique(units[images], return_inverse=True)
-        replicates = _without_each(run, images, None if clusters is None else local)
+        slice_units, local_units = np.unique(units[images], return_inverse=True)
+        replicates = _score_without_each(run, images, None if clusters is None else local_units)
         for score, values in on_slices.items():
             value = float(values[number])
-            without = replicates.get(score, np.full(slice_units.size, np.nan))
-            differences = value - on_all_without[score]
-            differences[slice_units] += without - value
+            slice_without = replicates.get(score, np.full(slice_units.size, np.nan))
+            # A unit outside the slice changes the score on all images alone
+            differences = value - all_without[score]
+            differences[slice_units] += slice_without - value
             if not np.isnan(value):
-                macro_shifts[score][slice_units] += (without - value) / n_defined[score]
-            difference = _jackknife_interval(value - on_all[score], differences, slice_units.size)
-            interval = _jackknife_interval(value, without, slice_units.size, score)
-            scores[score].append(SliceScore(interval, difference))
+                n_defined = int((~np.isnan(values)).sum())
+                macro_changes[score][slice_units] += (slice_without - value) / n_defined
+            slice_score = SliceScore(
+                _jackknife_interval(value, slice_without, slice_units.size, score),
+                _jackknife_interval(value - on_all[score], differences, slice_units.size),
+            )
+            scores[score].append(slice_score)
     macro = {}
     for score, values in on_slices.items():
         mean = float(defined_mean(values))
-        means = mean + macro_shifts[score]
-        differences = means - on_all_without[score]
-        difference = _jackknife_interval(mean - on_all[score], differences, n_units)
-        macro[score] = SliceScore(_jackknife_interval(mean, means, n_units, score), difference)
+        means = mean + macro_changes[score]  # without each unit
+        differences = means - all_without[score]
+        macro[score] = SliceScore(
+            _jackknife_interval(mean, means, means.size, score),
+            _jackknife_interval(mean - on_all[score], differences, means.size),
+        )
     return Slices(run.name, parts, on_all, scores, macro, cluster or "image")
 
 
-def _without_each(run: Evaluation, images: I8, clusters: I8 | None) -> dict[str, F8]:
-    """Return the scores of some images of a run without each image, or without each cluster.
+def _score_without_each(run: Evaluation, images: I8, clusters: I8 | None) -> dict[str, F8]:
+    """Score a slice of a run without each of its images, or without each of its clusters.
 
-    Returns {} if there is only one image or cluster.
+    images (n,): positions of the slice's images in the run
+    clusters (n,): cluster number of these images, from 0 on, or None without clusters
+
+    Returns METRIC.SCORE -> scores (units,), or {} if there is only one image or cluster.
     """
     n_units = images.size if clusters is None else int(clusters.max()) + 1
     if n_units < 2:
         return {}
-    part = replace(run, records=[run.records[i] for i in images])
+    slice_run = replace(run, records=[run.records[i] for i in images])
     weights = jackknife_weights(images.size, clusters)
-    (scores,) = scores_of([WeightedRun(part, run.metrics)], weights)
+    (scores,) = scores_of([WeightedRun(slice_run, run.metrics)], weights)
     return scores
 
 
@@ -191,10 +194,14 @@ def _jackknife_interval(
 ) -> ValueInterval:
     """Return a number with its jackknife interval.
 
-    replicates : the number without each image or cluster
-    n_units : how many images or clusters it depends on
-    score : for a score, the interval is cut at 0, and at 1 if higher is better or it is of a class
-        of errors, unless a replicate is beyond
+    replicates (n,): the number without each image or cluster
+    n_units : how many images or clusters the number itself depends on; Student's t has one degree
+        of freedom less
+    score : METRIC.SCORE if the number is a score, "" if it is a difference. The interval of a score
+        is cut at 0, unless a replicate is below. If higher is better, or if the score is of an
+        error class, the interval is also cut at 1, unless a replicate is above.
+
+    The interval is NaN if there is only one image or cluster, or if a number is undefined.
     """
     from scipy.special import stdtrit
 
@@ -202,13 +209,15 @@ def _jackknife_interval(
         return ValueInterval(value, np.nan, np.nan)
     n = replicates.size
     error = np.sqrt((n - 1) / n * ((replicates - replicates.mean()) ** 2).sum())
-    half = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * error)
-    low, high = value - half, value + half
-    if score and replicates.min() >= 0:
-        low = max(low, 0.0)
-    is_class = any(score.endswith(f".{column.key}") for column in ERROR_COLUMNS)
-    if score and (is_class or not lower_is_better(score)) and replicates.max() <= 1:
-        high = min(high, 1.0)
+    half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * error)
+    low, high = value - half_width, value + half_width
+    if score:
+        is_error_share = any(score.endswith(f".{column.key}") for column in ERROR_COLUMNS)
+        is_bounded_by_1 = is_error_share or not lower_is_better(score)
+        if replicates.min() >= 0:
+            low = max(low, 0.0)
+        if replicates.max() <= 1 and is_bounded_by_1:
+            high = min(high, 1.0)
     return ValueInterval(value, low, high)
 
 
@@ -224,23 +233,30 @@ def slice_tables(
 ) -> list[Table]:
     """Return a table for each column of groups and metric, with a row per run and slice.
 
+    Scores of classes and other parts are in a second table.
+
     Parameters
     ----------
     runs : sequence of Evaluation
-        One or more.
+        One or more runs.
     by : sequence of str
         Columns of groups.
     columns : sequence of str or None
         The scores to show, or "all"; default: the scores in tables of several runs.
     cluster : str or None
-        The column of images that are left out together for intervals.
+        A column of clusters. The jackknife of intervals leaves out whole clusters.
     slices : sequence of Slices or None
         The slices of the runs, if they are computed already; `by` then has one column.
+
+    Returns
+    -------
+    list of Table
+        The tables. A metric without a score to show has none.
 
     Raises
     ------
     DataError
-        Under the conditions of `slices_of`.
+        If a run has no counts of images, or lacks a column.
     """
     tables = []
     for column in by:
@@ -249,8 +265,8 @@ def slice_tables(
             with_metric = [
                 s for s, run in zip(slices_of_runs, runs, strict=True) if metric in run.metrics
             ]
-            for of_classes in (False, True):
-                table = _slice_table(registry.get(metric), runs, with_metric, columns, of_classes)
+            for of_parts in (False, True):
+                table = _slice_table(registry.get(metric), runs, with_metric, columns, of_parts)
                 if table:
                     tables.append(table)
     return tables
@@ -261,11 +277,15 @@ def _slice_table(
     runs: Sequence[Evaluation],
     slices: Sequence[Slices],
     wanted: Sequence[str] | None,
-    of_classes: bool,
+    of_parts: bool,
 ) -> Table | None:
-    """Return the table of one metric and column of groups, or None if no score is wanted.
+    """Return the table of one metric and one column of groups, or None if no score is shown.
 
-    `of_classes` chooses the scores of classes and other parts, otherwise the overall scores.
+    slices : the slices of the runs that have the metric
+    wanted : the scores to show, or "all"; None for the scores in tables of several runs
+    of_parts : True for the scores of classes and other parts, False for the overall scores
+
+    Each score has two columns: the score, and its difference from the score on all images.
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     if wanted is None:
@@ -273,62 +293,75 @@ def _slice_table(
     else:
         chosen = known if "all" in wanted else names_meant(wanted, known)
     columns: dict[str, Column] = {}
-    score_of: dict[str, dict[str, str]] = {}  # part -> key of a column -> score
-    for score in filter(set(chosen).__contains__, known):
+    score_of: dict[str, dict[str, str]] = {}  # part -> key of a column -> METRIC.PART.SCORE
+    for score in known:
         parsed = score_name(score)
-        if parsed is None or bool(parsed.part) != of_classes:
+        if score not in chosen or parsed is None or bool(parsed.part) != of_parts:
             continue
         if wanted is not None or parsed.column.shown in ("always", "several"):
             columns[parsed.column.key] = parsed.column
             score_of.setdefault(parsed.part, {})[parsed.column.key] = score
     if not columns:
         return None
-    column = slices[0].parts.column
-    labels = [METHOD, Field("slice", column)]
-    if of_classes:
+    group_column = slices[0].parts.column
+    labels = [METHOD, Field("slice", group_column)]
+    if of_parts:
         labels.append(PART)
     fields = [*labels, Field("images", "images", "n", "d")]
-    for c in columns.values():
-        field = table_column(c, 3)
-        difference = Field(f"{field.key}_difference", f"{c.heading} - all", "- all", "+.3f")
+    for column in columns.values():
+        field = table_column(column, 3)
+        difference = Field(f"{field.key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [field, difference]
     undefined = SliceScore(_UNDEFINED, _UNDEFINED)
-    rows = []
+    rows: list[list[Cell]] = []
     for run_slices in slices:
-        for name, n_images, values in _rows_of(run_slices):
+        for row in _rows_of(run_slices):
             for part, score_by_key in score_of.items():
-                cells: list[Cell] = [run_slices.name, name, part, n_images]
-                if not of_classes:
-                    del cells[2]
+                cells: list[Cell] = [run_slices.name, row.name]
+                if of_parts:
+                    cells.append(part)
+                cells.append(row.n_images)
                 for key in columns:
-                    value = values.get(score_by_key.get(key, ""), undefined)
-                    cells += [value.score.cell(), value.difference.cell()]
+                    slice_score = row.scores.get(score_by_key.get(key, ""), undefined)
+                    cells += [slice_score.score.cell(), slice_score.difference.cell()]
                 rows.append(cells)
-    texts = table_footer(runs)
-    texts["notes"] = [*_notes(slices), *texts["notes"]]
-    key = f"{metric.name}-parts-by-" if of_classes else f"{metric.name}-by-"
-    key += "".join(c if c.isalnum() else "_" for c in column)
-    title = f"{metric.title} by {column}"
-    if of_classes:
+    footer = table_footer(runs)
+    footer["notes"] = [*_notes(slices), *footer["notes"]]
+    key = f"{metric.name}-parts-by-" if of_parts else f"{metric.name}-by-"
+    key += "".join(c if c.isalnum() else "_" for c in group_column)
+    title = f"{metric.title} by {group_column}"
+    if of_parts:
         title += ", part by part"
-    return Table(key, title, fields, rows, n_labels=len(labels), **texts)
+    return Table(key, title, fields, rows, n_labels=len(labels), **footer)
 
 
 _UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
 
 
-def _rows_of(slices: Slices) -> list[tuple[str, int, Mapping[str, SliceScore]]]:
-    """Return name, number of images and scores of all images, of each slice, and of the mean."""
+class _SliceRow(NamedTuple):
+    """The name of a set of images, the number of its images, and METRIC.SCORE -> score."""
+
+    name: str
+    n_images: int
+    scores: Mapping[str, SliceScore]
+
+
+def _rows_of(slices: Slices) -> list[_SliceRow]:
+    """Return a row for all images, one for each slice, and one for the mean of the slices.
+
+    The scores on all images have neither intervals nor differences.
+    """
     n_images = len(slices.parts.members)
     on_all = {
         score: SliceScore(_UNDEFINED._replace(value=value), _UNDEFINED)
         for score, value in slices.whole.items()
     }
-    rows: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
+    rows = [_SliceRow(ALL, n_images, on_all)]
     for k, name in enumerate(slices.parts.names):
         on_slice = {score: values[k] for score, values in slices.scores.items()}
-        rows.append((name, slices.sizes[k], on_slice))
-    return [*rows, (MACRO, n_images, slices.macro)]
+        rows.append(_SliceRow(name, slices.sizes[k], on_slice))
+    rows.append(_SliceRow(MACRO, n_images, slices.macro))
+    return rows
 
 
 def _notes(slices: Sequence[Slices]) -> list[str]:
@@ -348,189 +381,53 @@ def _notes(slices: Sequence[Slices]) -> list[str]:
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
-    """Return a table with a row for each group of a run's images, and for each part of a group.
+    """Return a table with a row for each group of a run's images, and for each part of the score.
 
     A row has every score of the group's images together, such as the images of a patient, and the
-    mean of the images' own scores if they are defined. A column of numbers is divided into ranges
-    only if `by` gives the limits.
+    mean of the images' own values if they are defined. Without parts, such as classes, there is no
+    column of parts. A column of numbers is divided into ranges only if `by` gives the limits.
     """
-    scorer, parts = registry.get(metric), partition(run.records, by, uncut=True)
-    options, of_images = scorer.options_of(run.protocol), run.image_values(metric)
-    tree = scorer.all_scores(run.stack(metric), parts.weights(), run.protocol)
-    paths = {"": (), **scorer.parts(run.protocol, options)}
+    scorer = registry.get(metric)
+    groups = partition(run.records, by, uncut=True)
+    image_values = run.image_values(metric)  # part -> key -> values of all images
+    tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
+    pooled = {}  # part -> scores, whose arrays are (groups,)
+    for part, path in {
+        "": (),
+        **scorer.parts(run.protocol, scorer.options_of(run.protocol)),
+    }.items():
+        if scores := part_of(tree, path):
+            pooled[part] = scores
     columns: dict[str, Column] = {}
-    pooled = {part: part_of(tree, path) for part, path in paths.items()}
-    pooled = {part: scores for part, scores in pooled.items() if scores}
     for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
-        measured = any(value_at(scores, c.key) is not None for scores in pooled.values())
-        if measured and c.key != "n_images" and c not in ERROR_COLUMNS:
+        is_measured = any(value_at(scores, c.key) is not None for scores in pooled.values())
+        if is_measured and c.key != "n_images" and c not in ERROR_COLUMNS:
             columns.setdefault(c.key, c)
-    labels = [Field("group", parts.column), Field("part", "Part")][: 1 + (len(pooled) > 1)]
-    fields, rows = [*labels, Field("images", "images", "n", "d")], list[list[Cell]]()
+    labels = [Field("group", groups.column)]
+    if len(pooled) > 1:
+        labels.append(Field("part", "Part"))
+    fields = [*labels, Field("images", "images", "n", "d")]
     for c in columns.values():
         field = table_column(c, c.digits)
         fields.append(field)
         if c.score:
-            mean = f"mean over images of {c.heading}"
-            fields.append(Field(f"mean_{field.key}", mean, "mean", field.format))
-    weights = parts.weights().astype(bool)
-    for number, name in enumerate(parts.names):
+            heading_of_mean = f"mean over images of {c.heading}"
+            fields.append(Field(f"mean_{field.key}", heading_of_mean, "mean", field.format))
+    rows: list[list[Cell]] = []
+    for number, name in enumerate(groups.names):
+        images = groups.images_of(number)
         for part, scores in pooled.items():
-            row: list[Cell] = [*(name, part or None)[: len(labels)], int(weights[number].sum())]
+            names: list[Cell] = [name, part or None]
+            row = [*names[: len(labels)], images.size]
             for key, c in columns.items():
-                value = value_at(scores, key)
-                row.append(None if value is None else float(value[number]))
+                group_scores = value_at(scores, key)
+                row.append(None if group_scores is None else float(group_scores[number]))
                 if c.score:
-                    values = of_images.get(part, {}).get(key)
-                    if values is None:
-                        row.append(None)
-                    else:
-                        row.append(float(defined_mean(np.array(values)[weights[number]])))
+                    values = image_values.get(part, {}).get(key)
+                    mean = None
+                    if values is not None:
+                        mean = float(defined_mean(np.array(values)[images]))
+                    row.append(mean)
             rows.append(row)
-    title = f"{scorer.title}, {parts.column} by {parts.column}"
+    title = f"{scorer.title}, {groups.column} by {groups.column}"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
-
-
-# ---- runs within each slice ----------------------------------------------------------------------
-
-
-class RunsBySlice(NamedTuple):
-    """The name of a column, and for each of its groups the runs on its images."""
-
-    column: str
-    slices: dict[str, list[Evaluation]]
-
-
-def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict runs to the images of each group of a column.
-
-    The groups are taken from the first run that has groups. Raises DataError if this run lacks the
-    column or has no counts of images.
-    """
-    evaluations = as_runs(runs)
-    grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
-    grouped.require_records()
-    parts = partition(grouped.records, by)
-    group_of = dict(zip(grouped.image_ids, parts.members.tolist(), strict=True))
-    slices: dict[str, list[Evaluation]] = {}
-    for number, name in enumerate(parts.names):
-        slices[name] = []
-        for run in evaluations:  # images that a run left out have no group
-            origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
-            images = [r for r in run.records if group_of.get(r.image_id) == number]
-            slices[name].append(replace(run, records=images, failed={}, provenance=origin))
-    return RunsBySlice(parts.column, slices)
-
-
-def compare_slices(
-    runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
-) -> dict[str, Comparison | MethodComparison]:
-    """Compare runs or methods within each slice, in the same way as on all images.
-
-    Parameters
-    ----------
-    runs : sequence of Evaluation or path
-        The runs, see `compare`.
-    methods : sequence of Method
-        Methods to compare instead of runs, see `compare_methods`.
-    by : str
-        A column of groups of the images.
-    **options
-        Options of `compare`, or of `compare_methods`.
-
-    Returns
-    -------
-    dict of str to Comparison or MethodComparison
-        The comparison on the images of each group, by the name of the group. Raises DataError under
-        the conditions of `compare`.
-    """
-    _, slices = runs_by_slice(runs_of(methods) or runs, by)
-    comparisons = dict[str, Comparison | MethodComparison]()
-    for name, part in slices.items():
-        advice = frames_note(part[0].records)  # said of all images
-        if methods:
-            of_methods = compare_methods(with_runs(methods, part), **options)
-            notes = tuple(note for note in of_methods.notes if note != advice)
-            comparisons[name] = attrs.evolve(of_methods, notes=notes)
-        else:
-            of_runs = compare(part, **options)
-            notes = tuple(note for note in of_runs.notes if note != advice)
-            comparisons[name] = replace(of_runs, notes=notes)
-    return comparisons
-
-
-def means_by_slice(
-    methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
-) -> Table:
-    """Tabulate each method's mean scores (over its runs) separately for every slice of the images.
-
-    by : the column of groups
-
-    Raises DataError under the conditions of `means_table`, and if the runs lack the column.
-    """
-    column, slices = runs_by_slice(runs_of(methods), by)
-    rows: list[list[Cell]] = []
-    for name, runs_in_slice in slices.items():
-        table = means_table(with_runs(methods, runs_in_slice), spread, columns)
-        n_images = len(runs_in_slice[0].records)
-        rows += [[row[0], name, n_images, *row[1:]] for row in table.rows]
-    slice_fields = [Field("slice", column), Field("images", "images", "n", "d")]
-    fields = [*table.columns[:1], *slice_fields, *table.columns[1:]]
-    return Table(
-        f"methods-by-{column}",
-        f"Scores of methods by {column}",
-        # Slices are not competitors, so no row is marked as best
-        [replace(field, higher_is_better=None) for field in fields],
-        rows,
-        n_labels=2,
-        caption=table.caption,
-        reading=table.reading,
-        notes=table.notes,
-    )
-
-
-def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by: str) -> Table:
-    """Return a table of the differences between runs in each slice.
-
-    The p-values of a score are corrected (Holm) over all pairs and slices. A single run has its
-    scores with intervals instead.
-    """
-    column, first = by.partition("=")[0], next(iter(comparisons.values()))
-    scores, several = first.scores_shown, len(first.names) > 1
-    slice_field = [Field("slice", column), Field("images", "images", "n", "d")]
-    rows: list[list[Cell]] = []
-    if not several:
-        for name, one in comparisons.items():
-            for score in scores:
-                i = one.interval_of(one.names[0], score)
-                spread = ValueInterval(i.value, i.low, i.high).cell()
-                rows.append([name, one.n_images, heading(score), spread])
-        value = Field("value", f"value [{first.percent} interval]", "value", ".3f")
-        fields = [*slice_field, Field("score", "Score"), value]
-    else:
-        fields = [Field("a", "A"), Field("b", "B"), Field("score", "Score"), *slice_field]
-        fields += [Field("difference", f"A - B [{first.percent} interval]", "", "+.4f")]
-        fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
-        for score in scores:
-            differences = [
-                (name, one.n_images, d)
-                for name, one in comparisons.items()
-                for d in one.differences
-                if d.score == score
-            ]
-            corrected = holm([d.p for *_, d in differences])
-            for (name, n, d), p in zip(differences, corrected, strict=True):
-                gap = Estimate(d.value, d.low, d.high)
-                starred = Estimate(p, mark="*" * (p < 1 - first.level and not d.solver))
-                rows.append([d.a, d.b, heading(score), name, n, gap, d.p, starred])
-    notes = [
-        f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
-        "slices of each score."
-    ] * several
-    noted: dict[str, list[str]] = {}
-    for name, one in comparisons.items():
-        for note in one.notes:
-            noted.setdefault(note, []).append(name)
-    notes += [f"{', '.join(names)}: {note}" for note, names in noted.items()]
-    title = f"{'Differences' if several else 'Scores with intervals'} by {column}"
-    return Table("slices", title, fields, rows, notes=notes, n_labels=3 if several else 1)

@@ -24,55 +24,67 @@ from bsdsbench.text import counted
 
 
 class Splits(NamedTuple):
-    """Runs of the splits of a data set, each with its own images."""
+    """The scores of the splits of a data set together.
 
-    table: Table  # a row of means over the splits with their spread, and a row of pooled scores
-    pooled: Evaluation  # one run of the images of all splits, whose ids are SPLIT/ID
+    table : a row of means over the splits with their spread, and a row of pooled scores
+    pooled : one run of the images of all splits, whose ids are SPLIT/ID
+    """
+
+    table: Table
+    pooled: Evaluation
 
 
-def _counted(run: Evaluation) -> dict[str, set[str]]:
-    """Return the names of the counts of each metric; tolerances and error classes add names."""
+def _names_of_counts(run: Evaluation) -> dict[str, set[str]]:
+    """Return metric -> names of its counts. Tolerances and error classes add names."""
     return {metric: {*counts} for metric, counts in run.records[0].counts.items()}
 
 
 def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
-    """Return the mean of the splits' scores and the pooled score.
+    """Return the mean of the splits' scores, and the pooled score of all their images.
 
-    An image may be in several splits. `name` is by default the name of the first run. Raises
-    DataError if there are no runs, or if protocols, metrics or kinds of counts differ.
+    runs : a run for each split
+    name : the name of the pooled run; default: the name of the first run
+
+    An image may be in several splits; it then counts once for each. The table has the usual scores
+    that all splits and the pooled run have. Raises DataError if there are no runs, if a run has no
+    counts per image, or if protocols, metrics or kinds of counts differ.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
     if lacking := [run.name for run in runs if not run.records]:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
-    first, labels = runs[0], [run.name for run in as_runs(runs)]
+    first = runs[0]
+    labels = [run.name for run in as_runs(runs)]
     records = []
     for run, label in zip(runs, labels, strict=True):
         for difference in comparability(first, run):
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
                 raise DataError(f"{first.name}, {label}: {difference.fault()}")
-        if _counted(run) != _counted(first):
+        if _names_of_counts(run) != _names_of_counts(first):
             raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     pooled = Evaluation(first.protocol, name or first.name, records, origin)
-    flat = [flat_scores(run) for run in (*runs, pooled)]
-    shown = usual_scores(first, [score for score in flat[0] if all(score in run for run in flat)])
+    scores_of_splits = [flat_scores(run) for run in runs]
+    pooled_scores = flat_scores(pooled)
+    all_scores = [*scores_of_splits, pooled_scores]
+    shared = [score for score in all_scores[0] if all(score in scores for scores in all_scores)]
+    shown = usual_scores(first, shared)
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
-    whole: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]
+    pooled_row: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]
     for score in shown:
-        values = ScoresOfRuns(tuple(run[score] for run in flat[:-1]))
+        values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
         means.append(values.cell(Spread.SD))
-        whole.append(flat[-1][score])
+        pooled_row.append(pooled_scores[score])
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    words = Spread.SD.note.replace("runs", "splits")
+    note = Spread.SD.note.replace("runs", "splits")
     table = Table(
         "splits",
         f"{pooled.name}: scores over splits",
         [Field("scores", "Scores"), *fields],
-        [means, whole],
+        [means, pooled_row],
         caption=f"protocol {first.described}",
         reading=pooled.read_as,
-        notes=[f"{words} Pooled: the counts of all images are summed."],
+        notes=[f"{note} Pooled: the counts of all images are summed."],
     )
     return Splits(table, pooled)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.detectors.nms_folder import nms_files
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
@@ -13,6 +14,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import counted
+from tests.helpers.simulated import simulated_run
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
 
@@ -85,3 +87,13 @@ def test_means_over_fewer_values_are_said():
     same = bb.compare([every, replace(every, name="twin")], n_boot=5)
     assert not same.coverage
     assert not any("HD" in line for line in compared.only(["iou"]).tables()[0].note_lines)
+
+
+def test_a_dropped_image_names_the_runs_that_lack_it():
+    a = simulated_run("a", 4, quality=0.2, seed=3)
+    b = replace(a, name="b", records=a.records[1:])
+    c = replace(a, name="c", records=a.records[:-1])
+    first, last = a.image_ids[0], a.image_ids[-1]
+    dropped = [dict(run.failed) for run in comparable([a, b, c], common=True).runs]
+    expected = {first: "not in b", last: "not in c"}
+    assert dropped == [expected, {last: "not in c"}, {first: "not in b"}]

@@ -84,6 +84,15 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
 
 
+def test_the_images_that_could_be_significant_are_the_shared_ones(run):
+    """A baseline of 60 images does not make a drop on 5 shared images testable."""
+    worse = changed(run, 0.4)
+    few = replace(worse, records=worse.records[:5])
+    checked = check(few, Baseline.of(run), statistical=True, n_boot=2000, common=True)
+    assert not checked.passed
+    assert any("5 images and 2000 samples" in note for note in checked.notes)
+
+
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 30])
 def test_the_least_p_is_that_of_a_run_better_on_every_image(n):
     a, b = (simulated_run(name, n, quality=q, seed=3) for name, q in (("a", 0.2), ("b", 0.2)))

@@ -1,0 +1,217 @@
+"""Compare runs and methods within each slice of their images, in the same way as on all images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import attrs
+
+from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison import Comparison
+from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
+from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
+from bsdsbench.comparison.significance import holm
+from bsdsbench.comparison.slices import ValueInterval
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.groups import frames_note, group_columns, partition
+from bsdsbench.tables.table import Cell, Estimate, Field, Table
+
+
+class RunsBySlice(NamedTuple):
+    """The runs on each slice of their images.
+
+    column : the column of groups
+    slices : name of a slice -> the runs, in order, with the records of its images alone
+    """
+
+    column: str
+    slices: dict[str, list[Evaluation]]
+
+
+def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
+    """Restrict runs to the images of each slice, which is a group of a column.
+
+    The groups are those of the first run that has groups. Images that a run left out belong to no
+    slice. Raises DataError if no run has the column, or if there are no counts of images.
+    """
+    evaluations = as_runs(runs)
+    grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
+    grouped.require_records()
+    parts = partition(grouped.records, by)
+    number_of_image = dict(zip(grouped.image_ids, parts.members.tolist(), strict=True))
+    slices: dict[str, list[Evaluation]] = {}
+    for number, name in enumerate(parts.names):
+        slices[name] = []
+        for run in evaluations:
+            origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
+            records = [r for r in run.records if number_of_image.get(r.image_id) == number]
+            slices[name].append(replace(run, records=records, failed={}, provenance=origin))
+    return RunsBySlice(parts.column, slices)
+
+
+def compare_slices(
+    runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
+) -> dict[str, Comparison | MethodComparison]:
+    """Compare runs or methods within each slice, in the same way as on all images.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation or path
+        The runs, see `compare`.
+    by : str
+        A column of groups of the images. Each group is a slice.
+    methods : sequence of Method
+        Methods to compare instead of runs, see `compare_methods`.
+    **options
+        Options of `compare`, or of `compare_methods`.
+
+    Returns
+    -------
+    dict of str to Comparison or MethodComparison
+        The comparison on the images of each slice, by its name.
+
+    Raises
+    ------
+    DataError
+        If the runs lack the column, or are not comparable.
+    """
+    slices = runs_by_slice(runs_of(methods) or runs, by).slices
+    comparisons = dict[str, Comparison | MethodComparison]()
+    for name, slice_runs in slices.items():
+        advice = frames_note(slice_runs[0].records)  # given for all images, so dropped here
+        if methods:
+            of_methods = compare_methods(with_runs(methods, slice_runs), **options)
+            notes = tuple(note for note in of_methods.notes if note != advice)
+            comparisons[name] = attrs.evolve(of_methods, notes=notes)
+        else:
+            of_runs = compare(slice_runs, **options)
+            notes = tuple(note for note in of_runs.notes if note != advice)
+            comparisons[name] = replace(of_runs, notes=notes)
+    return comparisons
+
+
+def means_by_slice(
+    methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
+) -> Table:
+    """Return a table of methods' mean scores over their runs, with a row per slice and method.
+
+    by : the column of groups, which are the slices
+    spread : the spread that is shown beside a mean
+    columns : the scores to show, or "all"; None for the usual ones
+
+    Raises DataError if the runs lack the column, if a score is unknown, or if the runs of a method
+    are not comparable.
+    """
+    group_column, slices = runs_by_slice(runs_of(methods), by)
+    tables = {}
+    rows: list[list[Cell]] = []
+    for name, slice_runs in slices.items():
+        tables[name] = means_table(with_runs(methods, slice_runs), spread, columns)
+        n_images = len(slice_runs[0].records)
+        for method, *means in tables[name].rows:
+            rows.append([method, name, n_images, *means])
+    table = list(tables.values())[-1]  # all have the same columns
+    slice_fields = [Field("slice", group_column), Field("images", "images", "n", "d")]
+    fields = [*table.columns[:1], *slice_fields, *table.columns[1:]]
+    return Table(
+        f"methods-by-{group_column}",
+        f"Scores of methods by {group_column}",
+        # Slices are not competitors, so no row is marked as best
+        [replace(field, higher_is_better=None) for field in fields],
+        rows,
+        n_labels=2,
+        caption=table.caption,
+        reading=table.reading,
+        notes=table.notes,
+    )
+
+
+def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by: str) -> Table:
+    """Return a table of the comparisons on all slices, which `comparisons` has by name.
+
+    `by` is the column of groups, which are the slices. The table has a row per difference and
+    slice; its p-values are corrected by Holm's method over all pairs and slices of a score. If a
+    single run is compared, there is a row per slice and score instead, with the interval.
+    """
+    group_column = by.partition("=")[0]
+    is_single = len(next(iter(comparisons.values())).names) == 1
+    notes = _notes_by_slice(comparisons)
+    if is_single:
+        fields, rows = _interval_rows(comparisons, group_column)
+        title = f"Scores with intervals by {group_column}"
+        return Table("slices", title, fields, rows, notes=notes, n_labels=1)
+    fields, rows = _difference_rows(comparisons, group_column)
+    level = next(iter(comparisons.values())).level
+    star = (
+        f"* significant at {1 - level:.2g} after Holm's correction over the pairs and "
+        "slices of each score."
+    )
+    title = f"Differences by {group_column}"
+    return Table("slices", title, fields, rows, notes=[star, *notes], n_labels=3)
+
+
+class _Content(NamedTuple):
+    """The columns and rows of a table."""
+
+    fields: list[Field]
+    rows: list[list[Cell]]
+
+
+def _notes_by_slice(comparisons: Mapping[str, Comparison | MethodComparison]) -> list[str]:
+    """Return the notes of the comparisons, each once, after the names of its slices."""
+    names_by_note: dict[str, list[str]] = {}
+    for name, compared in comparisons.items():
+        for note in compared.notes:
+            names_by_note.setdefault(note, []).append(name)
+    return [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+
+
+def _interval_rows(
+    comparisons: Mapping[str, Comparison | MethodComparison], group_column: str
+) -> _Content:
+    """Return the columns and rows of a single run: slice, images, score, value with interval."""
+    shared = next(iter(comparisons.values()))
+    fields = [
+        Field("slice", group_column),
+        Field("images", "images", "n", "d"),
+        Field("score", "Score"),
+        Field("value", f"value [{shared.percent} interval]", "value", ".3f"),
+    ]
+    rows: list[list[Cell]] = []
+    for name, compared in comparisons.items():
+        for score in shared.scores_shown:
+            interval = compared.interval_of(compared.names[0], score)
+            value = ValueInterval(interval.value, interval.low, interval.high)
+            rows.append([name, compared.n_images, heading(score), value.cell()])
+    return _Content(fields, rows)
+
+
+def _difference_rows(
+    comparisons: Mapping[str, Comparison | MethodComparison], group_column: str
+) -> _Content:
+    """Return the columns and rows of several runs: pair, score, slice, difference and p-values."""
+    shared = next(iter(comparisons.values()))
+    fields = [Field("a", "A"), Field("b", "B"), Field("score", "Score")]
+    fields += [Field("slice", group_column), Field("images", "images", "n", "d")]
+    fields += [Field("difference", f"A - B [{shared.percent} interval]", "", "+.4f")]
+    fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
+    rows: list[list[Cell]] = []
+    for score in shared.scores_shown:
+        differences = [
+            (name, compared.n_images, d)
+            for name, compared in comparisons.items()
+            for d in compared.differences
+            if d.score == score
+        ]
+        corrected = holm([d.p for *_, d in differences])
+        for (name, n_images, d), p in zip(differences, corrected, strict=True):
+            is_significant = p < 1 - shared.level and not d.solver
+            row: list[Cell] = [d.a, d.b, heading(score), name, n_images]
+            row += [Estimate(d.value, d.low, d.high), d.p]
+            row.append(Estimate(p, mark="*" if is_significant else ""))
+            rows.append(row)
+    return _Content(fields, rows)
