@@ -14,10 +14,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench import __version__
 from bsdsbench.detectors.imported_functions import (
@@ -146,8 +147,10 @@ def run(
         such as "canny" is one of `bsdsbench.detectors.baselines`.
     images : path
         Folder of images.
-    protocol, metrics
-        As for `evaluate`.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
     gt : path, optional
         Ground-truth folder. Without it nothing is scored.
     **options : DetectorOptions
@@ -203,13 +206,7 @@ def _run(
     Raises DataError if there are no images or one of the split is missing, if ground truth is
     missing, or if the detector failed: on all images of the shard, or with on_error="fail" on any.
     """
-    wanted_ids = None if plan.split_file is None else read_split(plan.split_file)
-    photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
-    missing_ids = [image_id for image_id in wanted_ids or () if image_id not in photos]
-    if missing_ids:
-        raise DataError(f"{show(images)}: no picture for: {listed(missing_ids)}")
-    if not photos:
-        raise DataError(f"{show(images)}: no pictures, expected at least one")
+    photos = _photos_of_split(images, plan.split_file)
     ids = sorted(photos)
     shard_number, n_shards = plan.shard
     shard_ids = ids[shard_number - 1 :: n_shards]
@@ -243,6 +240,22 @@ def _run(
             return detected
         evaluation = _evaluate(detected, gt, ids, shard_ids, record, plan)
         return replace(detected, evaluation=evaluation)
+
+
+def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
+    """Return the absolute path of each photo in a folder by image id.
+
+    If `split_file` lists ids, only their photos are returned. Raises DataError if a photo of the
+    split is missing, or if there are no photos.
+    """
+    wanted_ids = None if split_file is None else read_split(split_file)
+    photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
+    missing_ids = [image_id for image_id in wanted_ids or () if image_id not in photos]
+    if missing_ids:
+        raise DataError(f"{show(images)}: no picture for: {listed(missing_ids)}")
+    if not photos:
+        raise DataError(f"{show(images)}: no pictures, expected at least one")
+    return photos
 
 
 def _evaluate(
@@ -318,14 +331,10 @@ def _detect(
         for done, (image_id, path) in enumerate(photos.items(), 1):
             try:
                 image = read_photo(path)
-                with undisturbed():
-                    if not is_warm:  # importing and compiling must not count as detection time
-                        detector(image.copy())
-                    is_warm = True
-                    argument = image.copy()  # the detector may write into its argument
-                    started = time.perf_counter()
-                    answer = detector(argument)
-                    seconds = time.perf_counter() - started
+                if not is_warm:  # importing and compiling must not count as detection time
+                    _time_call(detector, image)
+                is_warm = True
+                answer, seconds = _time_call(detector, image)
                 file = encode_map(answer, image.shape[:2])
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 failed[image_id] = reason_of(error)
@@ -349,6 +358,26 @@ def _detect(
     finally:
         record.save(maps)
     return failed
+
+
+class _TimedAnswer(NamedTuple):
+    """What a detector returned, and how long the call took."""
+
+    answer: object
+    seconds: float
+
+
+def _time_call(detector: Detector, image: NDArray[np.uint8]) -> _TimedAnswer:
+    """Call a detector on a copy of an image (H, W, 3), into which it may write, and time the call.
+
+    What the detector prints goes to standard error, and the working folder is restored.
+    """
+    argument = image.copy()
+    with undisturbed():
+        started = time.perf_counter()
+        answer = detector(argument)
+        seconds = time.perf_counter() - started
+    return _TimedAnswer(answer, seconds)
 
 
 def machine() -> str:

@@ -49,19 +49,21 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, valid, ratios, count):
-    """Count the pairs of neighbours of `ratio_pairs` by the number of ratios that they exceed.
+    """Count the pairs of neighbouring pixels by the number of ratios that their depths exceed.
 
+    pred, gt float64 (H, W): inverse depths.
+    valid bool (H, W): both pixels of a pair must be valid.
+    ratios float64 (R,): 1 or larger, in ascending order.
     count int64 (R + 1, 4, 3): 0 on entry. The axes are the number of exceeded ratios (in both maps:
-        the smaller number), the side of the nearer pixel, and both maps, pred, gt.
-
-    The other arguments are those of `ratio_pairs`.
+        the smaller number), the side of the nearer pixel, and both maps, pred, gt. The sides are
+        0 left, 1 top, 2 right, 3 bottom.
     """
     h, w = pred.shape
     for y in range(h):
         for x in range(w):
             if not valid[y, x]:
                 continue
-            for vertical in range(2):
+            for vertical in range(2):  # the neighbour (v, u) to the right, and that below
                 v, u = y + vertical, x + 1 - vertical
                 if v >= h or u >= w or not valid[v, u]:
                     continue

@@ -1,22 +1,9 @@
 """Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
 Two subiterations alternate until neither deletes a pixel; each deletes pixels by their eight
-neighbours. All pixels of a subiteration are tested on the map before it; pixels outside the image
-are off. A pixel p has the neighbours
-
-    x4 x3 x2
-    x5  p x1      (x9 = x1)
-    x6 x7 x8
-
-Guo and Hall (1989), in the form A1 of Lam, Lee and Suen (1992), which MATLAB's
-bwmorph(bw, 'thin', Inf) documents: deleted in the first subiteration if G1, G2 and G3 hold, in the
-second if G1, G2 and G3':
-
-    G1   the crossing number is 1: of i = 1..4, exactly one has x(2i-1) off and x(2i) or x(2i+1) on
-    G2   2 <= min(n1, n2) <= 3, where n1 counts the k with x(2k-1) or x(2k) on, n2 those with
-         x(2k) or x(2k+1) on
-    G3   not ((x2 or x3 or not x8) and x1)
-    G3'  not ((x6 or x7 or not x4) and x5)
+neighbours (`mark_deletable`). All pixels of a subiteration are tested on the map before it; pixels
+outside the image are off. The method is that of Guo and Hall (1989), in the form A1 of Lam, Lee and
+Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents.
 
 Each threshold is thinned from scratch, but only where something changes: a tile of 64 x 64 pixels
 is tested again only if it changed in the last two subiterations, or a neighbour changed at their
@@ -346,13 +333,20 @@ def mark_deletable(now, deleted, first, stride, second):
     A word x1 .. x8 holds that neighbour of each pixel in the word p:
 
         x4 x3 x2
-        x5  p x1
+        x5  p x1      (x9 = x1)
         x6 x7 x8
 
-    The conditions G1, G2 and G3 at the head of this module are combined into one expression with
-    few operations, which is written out by which of x2 and x3 are on. A rotation by 180 degrees
-    turns G3 into G3', and leaves G1 and G2 unchanged. The tests compare the expression with the
-    conditions in all 256 neighbourhoods.
+    The first subiteration deletes p if G1, G2 and G3 hold, the second if G1, G2 and G3' hold:
+
+        G1   of i = 1..4, exactly one has x(2i-1) off and x(2i) or x(2i+1) on
+        G2   2 <= min(n1, n2) <= 3, where n1 counts the k with x(2k-1) or x(2k) on, n2 those with
+             x(2k) or x(2k+1) on
+        G3   not ((x2 or x3 or not x8) and x1)
+        G3'  not ((x6 or x7 or not x4) and x5)
+
+    The conditions are combined into one expression with few operations, which is written out by
+    which of x2 and x3 are on. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2
+    unchanged. The tests compare the expression with the conditions in all 256 neighbourhoods.
     """
     last_bit, any_deleted = np.uint64(63), np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]

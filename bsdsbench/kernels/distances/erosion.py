@@ -101,7 +101,7 @@ def _write_eroded(bits, side, back, row, eroded):
     for r in range(2 * rows):
         for k in range(row.size):
             row[k] = bits[r, k - before] if before <= k < before + words else np.uint64(0)
-        run = 1  # of pixels, to the right, that are known to be on
+        run = 1  # a set bit means that this many pixels, from it to the right, are on
         while run < side:
             step = run if 2 * run < side else side - run
             ahead, low = step >> 6, np.uint64(step & 63)

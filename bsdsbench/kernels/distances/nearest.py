@@ -44,10 +44,13 @@ def count_steps(
 def _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts):
     """Write the counts of `count_steps` into `counts`, int64 (3, n).
 
+    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
+        index pixel[e] to the predicted map, or removes it, e from start[k] to start[k + 1] - 1.
+    annotators int64 (H * W,): number of annotators who marked each pixel.
+    close bool (H * W,): True if a marked pixel lies within the radius of the pixel.
+    dy, dx int64 (offsets,): rows and columns to all pixels within the radius.
     n_near int32 (H, W): work space, 0 on entry. The number of predicted pixels within the radius of
         each pixel.
-
-    The other arguments are those of `count_steps`.
     """
     (rows, cols), n = n_near.shape, start.size - 1
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)

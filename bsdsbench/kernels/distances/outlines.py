@@ -73,13 +73,15 @@ def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """Write the label, row, column and code of each window of `corners`, and return their number.
+    """List the labels that some but not all pixels of a 2 x 2 window have, and return how many.
 
-    padded int32 (H + 1, W + 1): the label map.
+    padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places.
     window int32 (4,): work space. The labels of a window: upper left, upper right, lower left,
         lower right.
-    label, rows, cols, code int32: long enough for all windows. The first elements receive the
-        windows, one entry for each label in a window, in raster order.
+    label, rows, cols, code int32: long enough for all entries. The first elements receive an entry
+        for each label in each window, in raster order of the windows: the label, row and column of
+        the upper left pixel, and the code. The code is the sum of 8, 4, 2, 1 for the upper left,
+        upper right, lower left and lower right pixel if it has the label.
     """
     count = 0
     for r in range(padded.shape[0] - 1):

@@ -149,8 +149,10 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
 def _find_runs(labels, gts, col_start, rows, cols, counts):
     """Write the runs of `overlap_runs`, and return their number n.
 
+    labels int32 (N,), gts int32 (A, N): regions 0, 1, ... of the segmentation and the annotators'.
+    col_start int64 (A + 1,): column of the table for region 0 of each annotator.
     rows, cols int32, counts int64 (A N,): the first n elements receive row, column and number of
-    pixels of each run. The other arguments are those of `overlap_runs`.
+        pixels of each run.
     """
     (n_ann, n_px), n = gts.shape, 0
     for k in range(n_ann):

@@ -184,8 +184,11 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Join the pairs of `join`, and return the number of new regions.
+    """Join pairs of finest regions, number the regions that remain, and return how many they are.
 
+    parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
+    roots int32 (R,): the root of each region before the joins, ascending.
+    a, b int32 (E,): the pairs a[e], b[e] of finest regions to join.
     row_of int32 (finest regions,): work space. The new number of each root.
     new_row, new_roots int32 (R,): receive the new number of each of the R regions, and the root of
         each new region.
