@@ -95,24 +95,35 @@ class MetricCase:
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Count some images and return their run."""
+        """Count some images one after the other and return their run.
+
+        `protocol` is by default that of the case, or else the metric's.
+        """
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
         return stream.compute()
 
     def counted(self) -> list[Any]:
-        """Return the counts of the images."""
+        """Return the counts of each image, in the order of `images`."""
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Return the scores of weighted samples of the images."""
+        """Compute the scores of weighted samples of the images.
+
+        weights (S, N): how often each of N images occurs in each of S samples. Returns the metric's
+        tree of scores, whose leaves are arrays (S,) and curves (S, T). `protocol` is by default
+        that of the run.
+        """
         proto = protocol or self.run.protocol
         opt = self.metric.options_of(proto)
         return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Return the score columns of a data set in which image k occurs times[k] times."""
+        """Return {column: score} of a data set in which image k occurs times[k] times.
+
+        The copies get different ids. Columns without a score are left out.
+        """
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         renamed = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
         return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
@@ -121,7 +132,9 @@ class MetricCase:
 def _assert_same(first_tree: object, second_tree: object) -> None:
     """Check that two trees of scores are equal, with NaN equal to NaN.
 
-    Keys of only one tree are skipped, because a class that is absent has no score in a run.
+    A tree is a mapping of trees, a curve (an object with `equals`), an array or a number. Keys of
+    only one tree are skipped, because a class that is absent has no score in a run; but two
+    mappings must share a key.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -137,7 +150,7 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return the values of a metric's columns that are in a score."""
+    """Return {column: value} of a metric's columns that a score has, without n_images."""
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
 
@@ -154,83 +167,107 @@ class MetricContract:
                 assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
     def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
-        """The scores equal those of the plain definition, under every ODS and AP rule."""
+        """The scores equal those of the plain definition.
+
+        A metric with curves is tested under every ODS and AP rule. Only columns that both
+        definitions give are compared.
+        """
         if case.scores is None:
             pytest.skip("no plain definition of the scores")
-        curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
-        rules = [(o, a) for o in ODS_RULES for a in AP_RULES] if curve else [("maximum", "bsds")]
+        has_curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
+        rules = [("maximum", "bsds")]
+        if has_curve:
+            rules = [(ods, ap) for ods in ODS_RULES for ap in AP_RULES]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
             scores = sample_scores(case.tree([[1] * len(case.images)], protocol))
-            plain = case.scores(case.counted(), protocol)
-            for key, value in ((k, v) for k, v in plain.items() if value_at(scores, k) is not None):
-                assert value_at(scores, key) == pytest.approx(value, **_CLOSE), (key, ods, ap)
+            for key, plain in case.scores(case.counted(), protocol).items():
+                value = value_at(scores, key)
+                if value is not None:
+                    assert value == pytest.approx(plain, **_CLOSE), (key, ods, ap)
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
-        """A weighted sample has the scores of a data set that repeats the images."""
+        """A weighted sample has the scores of a data set that repeats the images.
+
+        The samples are bootstrap samples: many, which compiled code sums, and two, which it does
+        not.
+        """
         n = len(case.images)
-        weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)
-        for samples in (weights, weights[:2]):  # with and without compiled code
+        weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
+        for samples in (weights, weights[:2]):
             tree = case.tree(samples)
-            for b, row in enumerate(samples):
-                expected = case.repeated(row)
-                assert _columns(case.metric, sample_scores(tree, b)) == pytest.approx(
-                    expected, **_CLOSE
-                )
+            for number, times in enumerate(samples):
+                scores = _columns(case.metric, sample_scores(tree, number))
+                assert scores == pytest.approx(case.repeated(times), **_CLOSE)
 
     def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
-        """The row of an image has the scores of a data set with this image alone."""
-        eye = np.eye(len(case.images), dtype=int)
-        table = case.run.per_image(case.metric.name)
-        keys = {c.key.replace(".", "_"): c.key for c in case.metric.columns}
-        row_mappings = [
-            dict(zip([c.key for c in table.columns], row, strict=True)) for row in table.rows
-        ]
-        image_rows = [row for row in row_mappings if row.get("part") is None]
-        for row, times, (pred, _) in zip(image_rows, eye, case.images, strict=True):
+        """The row of an image has the scores of a data set with this image alone.
+
+        The table has a row per image and, if the metric has parts, one per image and part, unless
+        parts have no values for images.
+        """
+        metric, protocol = case.metric, case.run.protocol
+        table = case.run.per_image(metric.name)
+        score_keys = {c.key.replace(".", "_"): c.key for c in metric.columns}  # of table columns
+        names = [column.key for column in table.columns]
+        rows = [dict(zip(names, cells, strict=True)) for cells in table.rows]
+        image_rows = [row for row in rows if row.get("part") is None]
+        this_image_once = np.eye(len(case.images), dtype=int)
+        for row, times, (pred, _) in zip(image_rows, this_image_once, case.images, strict=True):
             expected = case.repeated(times)
-            values = {keys[k]: v for k, v in row.items() if keys.get(k) in expected}
+            values = {score_keys[k]: v for k, v in row.items() if score_keys.get(k) in expected}
             assert values == pytest.approx(expected, **_CLOSE)
             assert row["image"] == pred.image_id
-        parts = case.metric.parts(case.run.protocol, case.metric.options_of(case.run.protocol))
-        assert len(row_mappings) in (len(image_rows), len(image_rows) * (1 + len(parts)))
-        assert case.run.image_scores(case.metric.name).keys() == {*case.run.image_ids}
+        parts = metric.parts(protocol, metric.options_of(protocol))
+        assert len(rows) in (len(image_rows), len(image_rows) * (1 + len(parts)))
+        assert case.run.image_scores(metric.name).keys() == {*case.run.image_ids}
 
     def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
-        """A group of images has exactly the scores of a run of these images."""
+        """A group of images has exactly the scores of a run of these images.
+
+        Four copies of the images are distributed at random over three groups, none of them empty.
+        """
         records = case.run.records
         fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
         run = replace(case.run, records=fourfold)
         rng = np.random.default_rng(len(fourfold))
         groups = np.array([0, 1, 2, *rng.integers(0, 3, len(fourfold) - 3)])
-        weights = (groups == np.arange(3)[:, None]).astype(np.int64)
+        weights = (groups == np.arange(3)[:, None]).astype(np.int64)  # (groups, images)
         tree = case.metric.all_scores(run.stack(case.metric.name), weights, run.protocol)
         for number in range(3):
-            part = [r for r, group in zip(run.records, groups, strict=True) if group == number]
-            alone = replace(run, records=part).score(case.metric.name)
-            _assert_same({**sample_scores(tree, number), "n_images": len(part)}, alone)
+            members = [r for r, group in zip(run.records, groups, strict=True) if group == number]
+            alone = replace(run, records=members).score(case.metric.name)
+            _assert_same({**sample_scores(tree, number), "n_images": len(members)}, alone)
 
     def test_perfect_is_perfect(self, case: MetricCase) -> None:
-        """A perfect prediction has the best scores."""
+        """A perfect prediction scores 1, or 0 where lower is better.
+
+        Undefined scores, and those in `imperfect`, are skipped; at least one must be left.
+        """
         if case.perfect is None:
             pytest.skip("no perfect prediction")
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
         run = case.streamed([case.perfect(gt) for _, gt in case.images], protocol)
         score = run.score(case.metric.name)
-        checked = 0
-        for c in case.metric.columns:
-            value = value_at(score, c.key)
-            is_imperfect = {c.key, c.key.partition(".")[0]} & {*case.imperfect}
-            if c.score and value is not None and value == value and not is_imperfect:
-                assert value == pytest.approx(0 if c.lower else 1, abs=1e-9), c.key
-                checked += 1
-        assert checked
+        n_checked = 0
+        for column in case.metric.columns:
+            group = column.key.partition(".")[0]
+            value = value_at(score, column.key)
+            is_defined = value is not None and not np.isnan(value)
+            is_imperfect = column.key in case.imperfect or group in case.imperfect
+            if column.score and is_defined and not is_imperfect:
+                assert value == pytest.approx(0 if column.lower else 1, abs=1e-9), column.key
+                n_checked += 1
+        assert n_checked
 
     def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
-        """An empty ground truth gives scores, or an error or warning of one line."""
-        for perfect in (False, True):
+        """An empty ground truth gives scores, or an error or warning of one line.
+
+        The predictions are those of the case and, if the case can make them, perfect ones.
+        """
+        for is_perfect in (False, True):
             pairs = [(pred, _blank(gt)) for pred, gt in case.images]
-            if perfect and case.perfect:
+            if is_perfect and case.perfect:
                 pairs = [case.perfect(gt) for _, gt in pairs]
             try:
                 run = case.streamed(pairs)
@@ -243,7 +280,7 @@ class MetricContract:
 
     def test_other_sizes_are_refused_in_one_line(self, case: MetricCase) -> None:
         """A prediction of another size is refused in one line, unless the metric resizes."""
-        (pred, _), (_, gt) = case.images[:2]
+        pred, gt = case.images[0][0], case.images[1][1]  # of two images, which differ in size
         opt = case.metric.options_of(case.run.protocol)
         if case.metric.fits(pred, gt, opt):
             pytest.skip("resized")
@@ -252,7 +289,11 @@ class MetricContract:
         assert "\n" not in str(caught.value)
 
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
-        """The pixels that are drawn as matched, false and missed add up to the counts."""
+        """The pixels that are drawn as matched, false and missed add up to the counts.
+
+        With several annotators, over whom counts are summed while a pixel is drawn once, the missed
+        pixels are at most as many as the annotated ones.
+        """
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
         if not isinstance(metric, DrawsPixels):
@@ -262,71 +303,91 @@ class MetricContract:
             if "matches" in counts:
                 np.testing.assert_array_equal(steps.matches, counts["matches"])
             for k, (_, total_gt, matched_pred, total_pred) in enumerate(steps.matches.tolist()):
-                classes = steps.at(k)
-                on = np.isin(classes, (MATCHED_PIXEL, FALSE_PIXEL, OTHER_PIXEL))
+                classes = steps.at(k)  # (H, W)
+                is_predicted = np.isin(classes, (MATCHED_PIXEL, FALSE_PIXEL, OTHER_PIXEL))
                 if steps.n_annotators == 1:
                     assert (classes == MATCHED_PIXEL).sum() == matched_pred
-                    assert on.sum() == total_pred
+                    assert is_predicted.sum() == total_pred
                 assert np.isin(classes, (MISSED_PIXEL, OTHER_PIXEL)).sum() <= total_gt
 
     def test_saved_pickled_merged_read_and_resumed_it_is_the_same(
         self, case: MetricCase, tmp_path: Path
     ) -> None:
-        """A run stays equal when it is saved, pickled, merged, read from files, or resumed."""
-        run, records = case.run, case.run.records
-        halves = [
-            replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
-            for k, part in enumerate((records[:1], records[1:]), 1)
-        ]
-        again = Evaluation.load(run.save(tmp_path / "out"))
-        copies = [again, merge(halves), pickle.loads(pickle.dumps(run))]
-        for other in copies:
-            assert other.equals(run)
-            assert other.scores() == run.scores()
+        """A run stays equal when it is saved, merged from two shards, or pickled.
+
+        If the case can write its images as files, a run of these files has the same counts and
+        scores, also if it is interrupted after the first image and resumed.
+        """
+        run = case.run
+        self._check_copies(run, tmp_path)
         if case.write is None:
             return
         (tmp_path / "files").mkdir()
-        pair = case.write(tmp_path / "files")
+        folders = case.write(tmp_path / "files")
         options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
 
-        def stop(*_: object) -> None:
+        def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        read = evaluate(*pair, case.protocol, **options)
+        uninterrupted = evaluate(*folders, case.protocol, **options)
+        out = tmp_path / "kept"
         with pytest.raises(KeyboardInterrupt):
-            evaluate(*pair, case.protocol, **options, out=tmp_path / "kept", progress=stop)
-        resumed = evaluate(*pair, case.protocol, **options, out=tmp_path / "kept")
-        assert 0 < resumed.kept < len(records)
-        for again in (read, resumed):
-            assert again.scores() == run.scores()
-            for record, counts in zip(again.records, case.counted(), strict=True):
+            evaluate(*folders, case.protocol, **options, out=out, progress=interrupt)
+        resumed = evaluate(*folders, case.protocol, **options, out=out)
+        assert 0 < resumed.kept < len(run.records)
+        for run_of_files in (uninterrupted, resumed):
+            assert run_of_files.scores() == run.scores()
+            for record, counts in zip(run_of_files.records, case.counted(), strict=True):
                 assert record.counts[case.metric.name].equals(counts)
 
+    @staticmethod
+    def _check_copies(run: Evaluation, folder: Path) -> None:
+        """Check that a run equals its saved, merged and pickled copies."""
+        parts = (run.records[:1], run.records[1:])
+        shards = [
+            replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
+            for k, part in enumerate(parts, 1)
+        ]
+        loaded = Evaluation.load(run.save(folder / "out"))
+        for copy in (loaded, merge(shards), pickle.loads(pickle.dumps(run))):
+            assert copy.equals(run)
+            assert copy.scores() == run.scores()
+
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
-        """Annotators score the same in any order; a single annotator is refused."""
+        """A single annotator is refused, and several score the same in any order.
 
-        def drawn_by(annotators: slice) -> GroundTruth:
-            names = gt.parts.keys() & {"boundaries", "segmentations"}
-            return gt.replace(**{name: gt.parts[name][annotators] for name in names})
-
+        A metric that does not compare annotators refuses any number of them.
+        """
         gt = case.images[0][1]
-        metric = case.metric
-        protocol = case.run.protocol
+        metric, protocol = case.metric, case.run.protocol
+
+        def with_annotators(selection: slice) -> GroundTruth:
+            names = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][selection] for name in names})
+
         with pytest.raises(DataError):
-            metric.count_image(None, drawn_by(slice(1)), protocol)
+            metric.count_image(None, with_annotators(slice(1)), protocol)
         if isinstance(metric, HumanForm):
-            turned = metric.count_image(None, drawn_by(slice(None, None, -1)), protocol)
+            reversed_counts = metric.count_image(
+                None, with_annotators(slice(None, None, -1)), protocol
+            )
             for name, values in metric.count_image(None, gt, protocol).items():
-                assert values == pytest.approx(turned[name], **_CLOSE), name
+                assert values == pytest.approx(reversed_counts[name], **_CLOSE), name
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:
-    """Return the ground truth with nothing annotated."""
-    zero_parts, one_parts = (
-        gt.parts.keys() & n for n in ({"mask", "labels"}, {"segmentations", "depth"})
-    )
-    parts = {n: np.zeros_like(gt.parts[n]) for n in zero_parts}
-    parts |= {n: np.ones_like(gt.parts[n]) for n in one_parts}
+    """Return a copy of the ground truth in which nothing is annotated.
+
+    - boundaries, mask and class labels are 0 everywhere
+    - segmentations have a single region, 1
+    - depth is 1 everywhere
+    - there are no lines
+
+    Other parts are unchanged.
+    """
+    zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
+    ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}
+    parts: dict[str, Any] = {**zeros, **ones}
     if "lines" in gt.parts:
         parts["lines"] = Lines(gt.lines.ends[:0], gt.lines.scores[:0], None, gt.lines.grid)
     return gt.replace(boundaries=tuple(np.zeros_like(b) for b in gt.boundaries), **parts)

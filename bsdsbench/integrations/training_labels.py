@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import as_numbers, given_array, given_number, given_word
+from bsdsbench.arguments import F8, as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, same_shape
 from bsdsbench.metrics.boundary import Match
@@ -31,10 +31,10 @@ def assign(
     pred_value: Map | None = None,
     weight: float = 1.0,
 ) -> Match | tuple[Match, ...]:
-    """Assign predicted pixels to annotated pixels.
+    """Assign predicted pixels to annotated pixels one to one, within a radius.
 
-    The assignment has as many pairs as possible, and among such assignments the least total cost.
-    A pair within the radius costs its distance, plus `weight * pred_value` at the predicted pixel.
+    The assignment has as many pairs as possible and, among all assignments of that many pairs, the
+    least total cost. A pair costs its distance plus `weight * pred_value` at the predicted pixel.
 
     Parameters
     ----------
@@ -54,9 +54,8 @@ def assign(
     Returns
     -------
     Match or tuple of Match
-        A tuple with one Match per annotator if `gt` has several; `cost` is the sum over the pairs.
-        Before they are compared, costs are rounded to 2^-24, or to 2^-40 of their span times the
-        number of pixels if that is more.
+        The partner of each pixel, and as `cost` the sum over the pairs. A tuple with one Match per
+        annotator if `gt` holds several maps, (A, H, W), or is a GroundTruth.
 
     Raises
     ------
@@ -65,11 +64,12 @@ def assign(
 
     Notes
     -----
-    Ties are broken by a hash of the two pixels, so the result depends on the input alone. Memory is
-    about 150 bytes per boundary pixel and at most 64 MB for edges. The GIL is released, so the
-    images of a batch can be processed in threads. Sources: Duff and Koster 2001, for the sparse
-    assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689, for
-    labels that are assigned to the predictions.
+    Before they are compared, costs are rounded to 2^-24, or to 2^-40 of their span times the number
+    of pixels if that is more. Ties are broken by a hash of the two pixels, so the result depends on
+    the input alone. Memory is about 150 bytes per boundary pixel and at most 64 MB for edges. The
+    GIL is released, so the images of a batch can be processed in threads. Sources: Duff and Koster
+    2001, for the sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv
+    2602.20689, for labels that are assigned to the predictions.
 
     Examples
     --------
@@ -104,20 +104,35 @@ def assign(
             raise DataError(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
-    radius = with_tolerance(radius)
-    reach = int(radius)
-    dx = np.abs(np.arange(-reach, reach + 1.0))
-    dy = dx[:, None]
-    distance = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
-    # Costs by offset, (2 reach + 1, 2 reach + 1)
-    offset_cost = np.where(distance <= radius, distance, np.inf)
+    offset_cost = _offset_costs(metric, with_tolerance(radius))
+    reach = len(offset_cost) // 2  # the index of offset 0
+    n_cols = max(bmap.shape[1], 1)
     matches = []
-    for gt_map in annotated if annotated.ndim == 3 else [annotated]:
-        values = () if pred_value is None else (pred_cost, np.zeros(gt_map.shape))
-        gt_map = binary_map(gt_map, "ground truth")
-        pixel, gt_pixel = cheapest_pairs(bmap, gt_map, offset_cost, values)
-        row, col = np.divmod(pixel, max(gt_map.shape[1], 1))
-        gt_row, gt_col = np.divmod(gt_pixel, max(gt_map.shape[1], 1))
+    for annotation in annotated if annotated.ndim == 3 else [annotated]:
+        gt_map = binary_map(annotation, "ground truth")
+        further_costs = () if pred_value is None else (pred_cost, np.zeros(gt_map.shape))
+        # Flat indices of the pixels of each pair, (pairs,) each
+        pixel, gt_pixel = cheapest_pairs(bmap, gt_map, offset_cost, further_costs)
+        row, col = np.divmod(pixel, n_cols)
+        gt_row, gt_col = np.divmod(gt_pixel, n_cols)
         costs = offset_cost[gt_row - row + reach, gt_col - col + reach] + pred_cost.flat[pixel]
         matches.append(Match.of_pairs(bmap.shape, pixel, gt_pixel, float(costs.sum())))
     return tuple(matches) if annotated.ndim == 3 else matches[0]
+
+
+def _offset_costs(metric: str, radius: float) -> F8:
+    """Return the distance of two pixels by their offset, float64 (2 reach + 1, 2 reach + 1).
+
+    Entry [reach + dy, reach + dx] is the distance for an offset of dy rows and dx columns, or
+    infinite beyond the radius; reach is the radius, rounded down. `metric` is one of _DISTANCES.
+    """
+    reach = int(radius)
+    dx = np.abs(np.arange(-reach, reach + 1.0))
+    dy = dx[:, None]
+    if metric == "l1":
+        distance = dy + dx
+    elif metric == "linf":
+        distance = np.maximum(dy, dx)
+    else:
+        distance = np.sqrt(dy * dy + dx * dx)
+    return np.where(distance <= radius, distance, np.inf)

@@ -92,7 +92,9 @@ class Layout:
     sequences: int = 0
 
     def describe(self) -> str:
-        """Describe the layout in words. Return "" for one file per image with the id as its name.
+        """Describe the layout in words: the number of files per image, and the number of sequences.
+
+        Returns "" if every image has one file with the id as its name.
 
         >>> Layout().describe()
         ''

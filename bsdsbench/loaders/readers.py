@@ -78,9 +78,10 @@ def load_prediction(
 ) -> Prediction:
     """Read one image's prediction.
 
-    A soft map is returned as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in
-    [0, 1]. Bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are dropped. An
-    all-zero map is accepted.
+    The file's content decides the form: a soft map, label maps (`segs`), or a contour map of double
+    size (`ucm2`). A soft map is returned as (H, W) uint8 (value/255), uint16 (value/65535), float32
+    or float64 in [0, 1]. Bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are
+    dropped. An all-zero map is accepted.
 
     Parameters
     ----------
