@@ -311,7 +311,7 @@ def pr_from_ranking(
         recall = tp / p
     else:
         recall = tp / (_FLOOR if ranking.ties == "sample" else np.nan)
-    precision = _precision(ranking, prior)
+    precision = _precision(ranking, tp, prior)
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     auc = ap = ap_11 = np.nan
@@ -327,13 +327,12 @@ def pr_from_ranking(
     return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
 
 
-def _precision(ranking: Ranking, prior: float | None) -> F8:
-    """Compute the precision (K,) at each point of a ranking.
+def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
+    """Compute the precision (K,) at each point of a ranking. `tp` is `ranking.tp` as float64.
 
     With `prior`, positives weigh prior/P and negatives (1 - prior)/N. A point without predictions
     has precision 1. With ties="sample", numerator and denominator have VLFeat's floor.
     """
-    tp = ranking.tp.astype(np.float64)
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
         if not 0 <= prior <= 1:

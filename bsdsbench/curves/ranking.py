@@ -122,6 +122,7 @@ def _count_levels(positive: Bools, negative: Bools, scores: F8) -> _Levels:
     partition, merge_levels = (
         (ranks.partition_scores, ranks.merge_levels) if is_small else ranks.compiled()
     )
+    # Scores of the positives from the front on, scores of the negatives from the back on
     parted = np.empty(scores.size + 1)
     end, begin = partition(positive, negative, scores, parted)
     positive_scores, negative_scores = parted[:end], parted[begin:]

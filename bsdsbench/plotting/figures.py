@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import combinations
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -242,7 +242,7 @@ def plot_runs(
     human : bool or Evaluation, optional
         True marks the human agreement on the test images of BSDS500, a run marks the agreement in
         it, False marks nothing. By default it is marked if all runs are of these test images, or if
-        "human" is in `published`.
+        "human" is in `published`. Only plots of boundaries of the kind "pr" have the mark.
     published : sequence of str
         Keys of published methods with a stored curve, and "human".
     path : path, optional
@@ -290,40 +290,52 @@ def plot_runs(
         raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {_BOX}")
     labelled = labelled_runs(list(runs), as_runs(runs, names), labels, published)
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
-    methods = [*(Method(run.name, [run]) for run in labelled), *methods]
-    methods = with_runs(methods, every_run)
+    single_runs = [Method(run.name, [run]) for run in labelled]
+    all_methods = with_runs([*single_runs, *methods], every_run)
     rows = published_curves_of(published, labels) if published else []
-    if not (methods or rows):
+    if not (all_methods or rows):
         raise DataError("no runs given, expected at least one to plot")
     _check_comparable(every_run, rows, human, force)
-    if any(method.n_runs > 1 for method in methods) and kind not in AVERAGED:
+    if any(method.n_runs > 1 for method in all_methods) and kind not in AVERAGED:
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
-    spread = Spread(spread)
+    band = Spread(spread)
     with style(look, path is not None):
-        curves = [_method_curve(method, kind, metric, ap, spread, each_run) for method in methods]
+        curves = [_method_curve(m, kind, metric, ap, band, each_run) for m in all_methods]
         published_displays = _published_displays(rows, {r.protocol.ap_rule for r in every_run}, ap)
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
             curve.draw_runs()
-        entries: list[_LegendEntry] = [_LegendEntry(c.f, c.display.line_) for c in curves]
+        entries = [_LegendEntry(curve.f, curve.display.line_) for curve in curves]
         for display in published_displays:
             f = display.best.f if display.best is not None else 0.0
             entries.append(_LegendEntry(f, display.line_))
-        marked_human = human
-        if human is None:
-            is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
-            marked_human = "human" in published or (bool(every_run) and is_human_task)
+        marked_human = _human_to_mark(human, published, every_run)
         if marked_human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(ax, marked_human))
-        entries.sort(key=itemgetter(0), reverse=True)
-        legend(ax, [*(entry.artist for entry in entries), *spread_entries(curves, kind, spread)])
+        entries.sort(key=attrgetter("f"), reverse=True)
+        legend(ax, [*(entry.artist for entry in entries), *spread_entries(curves, kind, band)])
         notes = [_signatures(every_run)]
         notes += [f"{row.label}: {row.curve.describe()}" for row in rows if row.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
         return save(figure, path)
+
+
+def _human_to_mark(
+    human: bool | Evaluation | None, published: Sequence[str], runs: Sequence[Evaluation]
+) -> bool | Evaluation:
+    """Return the mark of human agreement that the options of `plot_runs` mean.
+
+    It is `human`, unless this is None. Then it is True, for the test images of BSDS500, if "human"
+    is in `published` or if there are runs and all are of these images, otherwise False.
+    """
+    if human is not None:
+        return human
+    if "human" in published:
+        return True
+    return bool(runs) and not any(why_not_beside(run, HUMAN_TASK) for run in runs)
 
 
 class _LegendEntry(NamedTuple):

@@ -112,26 +112,26 @@ def method_curve(
     The name in the legend has the mean F and AP over the runs. Raises DataError if the runs are of
     different images, or if curves are to be averaged and the points of one have no order.
     """
-    ap = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
+    ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
-        displays[0].name = method.name + ap
-        return MethodCurve(displays[0], [], None)
+        displays[0].name = method.name + ap_text
+        return MethodCurve(displays[0], run_displays=[], band=None)
     comparable(as_runs(method.runs, method.labels))
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
     method_display = copy(displays[0])
-    best = [display.best.f for display in displays if display.best is not None]
-    f = f"[F={_mean_text(best, spread)}] " if best else ""
-    method_display.name = f"{f}{method.name} ({method.n_runs} runs){ap}"
-    method_display.best = None
+    best_fs = [display.best.f for display in displays if display.best is not None]
+    f_text = f"[F={_mean_text(best_fs, spread)}] " if best_fs else ""
+    method_display.name = f"{f_text}{method.name} ({method.n_runs} runs){ap_text}"
+    method_display.best = None  # the best points of the runs are drawn instead
     if each_run:
-        return MethodCurve(method_display, displays, None)
+        return MethodCurve(method_display, run_displays=displays, band=None)
     mean, band = _mean_and_band([_points(display) for display in displays], spread)
     x_name, y_name = method_display.arrays
     setattr(method_display, x_name, band.x)
     setattr(method_display, y_name, mean)
-    return MethodCurve(method_display, displays, band)
+    return MethodCurve(method_display, run_displays=displays, band=band)
 
 
 def _mean_and_band(curves: Sequence[_Points], spread: Spread) -> tuple[F8, _Band]:

@@ -211,10 +211,14 @@ class Page:
         self.title = title or listed([run.name for run in runs])
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
-        self.columns, values, self.mains, self.ids = image_columns(runs)
-        self.images: dict[str, dict[str, Any]] = {
-            k: {"id": k, "values": [v.get(k) for v in values]} for k in self.ids
-        }
+        table = image_columns(runs)
+        self.columns = table.columns
+        self.mains = table.mains
+        self.ids = table.ids
+        self.images: dict[str, dict[str, Any]] = {}
+        for image_id in table.ids:
+            values = [value_of_image.get(image_id) for value_of_image in table.values]
+            self.images[image_id] = {"id": image_id, "values": values}
         self.sources: dict[str, Sources] = {}
         self.notes: list[str] = []
         self.pictures: dict[int, dict[str, Any]] = {}

@@ -169,8 +169,8 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
     ids    : all images
     values : image id -> main score, for each run
 
-    The images are taken in turn from these rankings: the worst of each run, the best of each run,
-    and those on which two runs differ most. Images without a score come last.
+    The images are taken in turn from these rankings: the lowest scores of each run, the highest
+    scores of each run, and the largest differences of two runs. Images without a score come last.
     """
     rankings = []
     for scores in values:
