@@ -415,11 +415,8 @@ class Protocol:
         if "base" in fields:
             return cls.preset(fields.pop("base")).replace(**fields)
         if fields.get("name") in preset_names():
-            in_file = (
-                read_packaged_toml(f"presets/{fields['name']}.toml").keys()
-                - fields["options"].keys()
-            )
-            if in_file <= fields.keys():
+            preset = read_packaged_toml(f"presets/{fields['name']}.toml")
+            if preset.keys() - fields["options"].keys() <= fields.keys():
                 fields["name"] += "*"
         return record_of(cls, fields, "protocol")
 

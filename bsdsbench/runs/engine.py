@@ -233,7 +233,8 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
     header = header.with_provenance(date=now, sources=plan.sources or None)
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
     if plan.on_dask:  # Dask workers got absolute paths
-        for folder in filter(None, (header.provenance.pred, header.provenance.gt)):
+        origin = header.provenance
+        for folder in filter(None, (origin.pred, origin.gt, origin.photos)):
             absolute = os.path.abspath(folder)
             failed = {i: reason.replace(absolute, folder) for i, reason in failed.items()}
     if images.left_out:

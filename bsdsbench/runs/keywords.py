@@ -399,9 +399,7 @@ class Plan(RunKeywords):
 
     @property
     def on_dask(self) -> bool:
-        """True if a Dask cluster counts the images: the executor is an address, a Client or a
-        cluster.
-        """
+        """True if the executor is a Dask cluster: its address, a Client or a cluster object."""
         is_local = self.executor in (None, "thread", "process", "auto")
         return not is_local and not isinstance(self.executor, Executor)
 
@@ -416,8 +414,7 @@ class Plan(RunKeywords):
         return registry.unused(self.metrics, self.protocol)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Raise DataError if `out` lies in a folder that is read, or if one of `folders` is no
-        path.
+        """Raise DataError if `out` lies in one of `folders`, or if one of them is not a path.
 
         Results in such a folder would be read as images by the next run. The keys of `folders` are
         the parameters that errors name.

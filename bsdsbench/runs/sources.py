@@ -201,9 +201,11 @@ def list_items(
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
+    images_dir = plan.images_dir or photos_beside(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir = os.path.abspath(pred_dir)
         gt_dir = os.path.abspath(gt_dir)
+        images_dir = images_dir and os.path.abspath(images_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
     pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
@@ -213,7 +215,6 @@ def list_items(
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
     reads_photos = any(map(attrgetter("photo"), map(registry.get, plan.metrics)))
-    images_dir = plan.images_dir or photos_beside(gt_dir)
     if reads_photos and images_dir:
         photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Event
@@ -441,3 +442,31 @@ def test_a_changed_instance_map_is_counted_again(tmp_path):
 def test_a_run_is_called_by_what_is_no_split(tiny, tmp_path, folder, name):
     shutil.copytree(tiny[0], tmp_path / folder)
     assert counted(tmp_path / folder, tiny[1], TEN).name == name
+
+
+@pytest.mark.parametrize("humans", [False, True])
+def test_dask_workers_get_absolute_paths(tiny, monkeypatch, humans):
+    """They have other working folders. A path in a reason is as the caller gave it."""
+    pred, gt = tiny
+    monkeypatch.chdir(gt.parent)
+    next(gt.rglob("*.png")).write_bytes(b"damaged")
+    paths = []
+
+    def spy(item, *arguments, **options):
+        paths.extend(item.pair.gt_paths)
+        return count(item, *arguments, **options)
+
+    count = engine.count
+    monkeypatch.setattr(engine, "count", spy)
+    monkeypatch.setattr(engine, "_open_executor", lambda *_: nullcontext((None, 1)))
+    options = {"executor": "tcp://127.0.0.1:9", "on_error": "skip"}
+    if humans:
+        Path("ids.txt").write_text("\n".join(folder.name for folder in gt.iterdir()))
+        run = bb.evaluate_humans(gt.name, TEN, split_file="ids.txt", **options)
+    else:
+        run = bb.evaluate(pred.name, gt.name, TEN, **options)
+    assert paths
+    assert all(map(Path.is_absolute, paths))
+    (reason,) = run.failed.values()
+    assert f"{gt.name}{os.sep}" in reason
+    assert str(gt) not in reason
