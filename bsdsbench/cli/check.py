@@ -175,10 +175,10 @@ data_command.command_class = Command
 def get_set(name: str, to: str | None, url: str | None) -> int:
     """Download a public data set into the cache.
 
-    The files that are needed are kept, and checked to be the right set. `evaluate`, `run` and
-    `doctor --task` then find the set by its name. The same command resumes a download that broke
-    off. If a set cannot be downloaded, the command prints where to get it, and its exit status is
-    2.
+    Only the files that are needed are kept, and they are checked to be the right set. `evaluate`,
+    `run` and `doctor --task` then find the set by its name. Repeat the command to resume a download
+    that broke off. If a set cannot be downloaded, the command prints where to get it, and its exit
+    status is 2.
     """
     from bsdsbench.loaders.sets import public_sets
 

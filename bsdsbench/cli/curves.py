@@ -387,10 +387,14 @@ def _curve_of(sample: LabelsAndScores, axes: str, args: Arguments) -> AnyCurve:
 
 
 def _curves_of_points(args: Arguments) -> list[NamedCurve]:
-    """Make a curve of each --points (FPR, TPR) and of each --counts (TP, FP, FN, TN).
+    """Make a curve of each --points and each --counts. Points come first.
 
-    Raises UsageError if the points of a --counts have different totals, and DataError if PR needs
-    totals that are not given.
+    `args.points` holds a list of (FPR, TPR) per curve, `args.counts` a list of (TP, FP, FN, TN).
+    --num-positives and --num-negatives are the totals of --points. The curve is the same on all
+    axes of the --kind.
+
+    Raises UsageError if the points of a --counts have different totals, and DataError if the axes
+    need totals that are not given.
     """
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import to_space
