@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.kernels.arrays import U8, Bool
-from bsdsbench.kernels.jit import inner
+from bsdsbench.kernels.jit import inner, kernel
 
 # Constants of a module compile faster than a call of np.uint64 in a kernel.
 ONE, _TWO, _FOUR, _TOP_BYTE = map(np.uint64, (1, 2, 4, 56))
@@ -42,3 +42,30 @@ def unpack(words: U8, cols: int) -> Bool:
     """Unpack words of `pack`, uint64 (H, words), to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
+
+
+@kernel(_nrt=False)
+def count_set_bits(bits, kind, change, n_set):
+    """Count the rows of each kind in which a bit is set, bit by bit.
+
+    bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
+    kind int64 (rows,): kind of each row, 0 .. K - 1.
+    change int64 (K, 64 words): work space, 0 on entry. The difference of the counts of neighbouring
+        bits. Bits are set in long runs, so only the ends of runs are visited.
+    n_set int64 (K, n): receives the number of rows of kind k in which bit j is set.
+    """
+    for row in range(bits.shape[0]):
+        last_bit = np.uint64(0)  # of the word before
+        for word in range(bits.shape[1]):
+            x = bits[row, word]
+            run_ends = x ^ (x << ONE | last_bit)  # the bits that differ from the bit before
+            last_bit = x >> np.uint64(63)
+            while run_ends:  # one set bit after another, the lowest first
+                lowest = run_ends & (~run_ends + ONE)
+                change[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
+                run_ends ^= lowest
+    for k in range(len(n_set)):
+        n_open = 0
+        for j in range(n_set.shape[1]):
+            n_open += change[k, j]
+            n_set[k, j] = n_open

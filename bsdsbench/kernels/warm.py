@@ -73,8 +73,8 @@ def _compile_remaining_kernels() -> None:
 
     These are the kernels of thresholds, thinning, the ground truth and the sums of matched pixels.
     """
+    from bsdsbench.kernels.bits import count_set_bits
     from bsdsbench.kernels.matching.matching import (
-        count_set_bits,
         prepare_truth,
         steps_within_reach,
     )

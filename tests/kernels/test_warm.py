@@ -86,7 +86,7 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
         shutil.copy(KERNELS / name, package)
     (package / "matching").mkdir()
     (package / "matching" / "__init__.py").touch()
-    for name in ("matching/graph", "matching/matching", "thinning", "thresholding"):
+    for name in ("bits", "matching/graph", "matching/matching", "thinning", "thresholding"):
         (package / f"{name}.py").write_text(STAND_IN)
     script.write_text(WARM)
     own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}

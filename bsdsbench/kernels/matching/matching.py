@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
-from bsdsbench.kernels.bits import ONE, ones, pack
+from bsdsbench.kernels.bits import ONE, count_set_bits, pack
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.matching.graph import (
     GT,
@@ -573,30 +573,3 @@ def _nearest_first(nearest, cost_start, order):
                 cost_start[nearest[i]] += 1
                 n_sorted += 1
     return n_sorted
-
-
-@kernel(_nrt=False)
-def count_set_bits(bits, kind, change, n_set):
-    """Count the rows of each kind in which a bit is set, bit by bit.
-
-    bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
-    kind int64 (rows,): kind of each row, 0 .. K - 1.
-    change int64 (K, 64 words): work space, 0 on entry. The difference of the counts of neighbouring
-        bits. Bits are set in long runs, so only the ends of runs are visited.
-    n_set int64 (K, n): receives the number of rows of kind k in which bit j is set.
-    """
-    for row in range(bits.shape[0]):
-        last_bit = np.uint64(0)  # of the word before
-        for word in range(bits.shape[1]):
-            x = bits[row, word]
-            run_ends = x ^ (x << ONE | last_bit)  # the bits that differ from the bit before
-            last_bit = x >> np.uint64(63)
-            while run_ends:  # one set bit after another, the lowest first
-                lowest = run_ends & (~run_ends + ONE)
-                change[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
-                run_ends ^= lowest
-    for k in range(len(n_set)):
-        n_open = 0
-        for j in range(n_set.shape[1]):
-            n_open += change[k, j]
-            n_set[k, j] = n_open

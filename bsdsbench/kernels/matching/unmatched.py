@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
+from bsdsbench.kernels.bits import count_set_bits
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
 from bsdsbench.kernels.matching.matching import (
     Truth,
     count_partners,
-    count_set_bits,
     match_all,
     should_start_at_lowest_threshold,
     steps_within_reach,
