@@ -21,23 +21,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, I8, Bool, given_number
+from bsdsbench.arguments import I8, Bool, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,
-    annotated_maps,
     binary_map,
     same_shape,
 )
 from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
-from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import (
     AT_ODS,
     IMAGES,
@@ -51,6 +48,7 @@ from bsdsbench.metrics.base import (
     VoidOptions,
     at_least_two,
 )
+from bsdsbench.metrics.boundary_maps import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import (
     OTHER_MATCHES,
@@ -65,10 +63,6 @@ from bsdsbench.scores.counts import (
 from bsdsbench.scores.curve import BoundaryScore, PRCurve, area, best, curve_scores, recall_at_half
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
-from bsdsbench.transforms.maps import clean, prepare
-
-if TYPE_CHECKING:
-    from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
 CURVE_COLUMNS = (
@@ -90,9 +84,10 @@ AT_TOLERANCES = ("ods", "ois", "ap")  # scores that have a column for each of se
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance, one of `Protocol.tolerance_names`.
+    """Return the key of a score at a tolerance, such as "ods@0_00375".
 
-    "_" stands for the dot of the tolerance, as dots separate the parts of a key.
+    `tolerance` is one of `Protocol.tolerance_names`, or "mean". "_" stands for its dot, as dots
+    separate the parts of a key.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -103,7 +98,8 @@ class CurveMetric(Metric[Opt]):
     Attributes
     ----------
     curve_names : dict of str to str
-        The key of each curve in the score, and its title; none where the score is that of one.
+        The key of each curve in the score -> its title. Empty if the score has a single curve,
+        whose scores are then not in a group of their own.
     """
 
     curve_names: ClassVar[Mapping[str, str]] = {}
@@ -111,12 +107,16 @@ class CurveMetric(Metric[Opt]):
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts (N, T, 4) of each curve by the path of its scores."""
+        """Return the counts of each curve, int64 (N, T, 4) as `matches`, by the path of its scores.
+
+        The path is () if there is a single curve, else (key,).
+        """
         if not self.curve_names:
             return {(): stack["matches"]}
         return {(key,): stack[key] for key in self.curve_names}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
+        """Return the scores of `curve_scores`, by key of the curve if there are several curves."""
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
             of_curve = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
@@ -124,23 +124,28 @@ class CurveMetric(Metric[Opt]):
         return scores
 
     def parts(self, protocol: Protocol, opt: Opt) -> dict[str, tuple[str, ...]]:
+        """Return the path to the scores of each curve by its title."""
         return {title: (key,) for key, title in self.curve_names.items()}
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
     ) -> Texts:
-        """Yield the official tables, of several curves in a folder each, named by its key.
+        """Yield (file name, text) of the official tables of each curve.
 
-        A class that no image has is left out, and an image in which it was not counted.
+        The tables of several curves are in a folder each, named by the last part of the curve's
+        path. Curves without scores are left out (classes that no image has), and so are the images
+        in which a curve was not counted ("counted" (N, curves) in the stack).
         """
         counted = stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
-            if (of_curve := part_of(score, path)) is None:
+            of_curve = part_of(score, path)
+            if of_curve is None:
                 continue
             images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
-            folder, own_ids = "/".join(map(safe_name, path[-1:])), [ids[i] for i in images.tolist()]
+            counted_ids = [ids[i] for i in images.tolist()]
             rows = stack["thresholds"], matches[images], protocol.ods_rule
-            for name, text in boundary_files(of_curve, own_ids, *rows):
+            folder = "/".join(map(safe_name, path[-1:]))
+            for name, text in boundary_files(of_curve, counted_ids, *rows):
                 yield f"{folder}/{name}" if folder else name, text
 
 
@@ -173,6 +178,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         opt: VoidOptions,
         counter: Counter | None = None,
     ) -> Arrays:
+        """Return the counts of the `counter`, by default those of `boundary_counts`.
+
+        If there are several tolerances, the counts of `boundary_counts` are added to those of
+        another counter, which counts at the first tolerance only.
+        """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
         counts = counter(pred, gt, protocol)
@@ -181,20 +191,19 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return {**boundary_counts(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
-        """Count each annotator against all others at the threshold 0.5, and sum the counts.
+        """Count each annotator's boundaries against those of all others (leave-one-out).
 
-        The protocol gives tolerance and thinning. Raises DataError if there are fewer than two
-        annotators.
+        Returns the counts of `boundary_counts` at a single threshold, 0.5, summed over the left-out
+        annotators. The protocol gives tolerance and thinning. Raises DataError if there are fewer
+        than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
         plain = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
-        counts = [
-            boundary_counts(
-                drawn, gt.replace(boundaries=annotators[:k] + annotators[k + 1 :]), plain
-            )
-            for k, drawn in enumerate(annotators)
-        ]
+        counts = []
+        for k, drawn in enumerate(annotators):
+            others = gt.replace(boundaries=annotators[:k] + annotators[k + 1 :])
+            counts.append(boundary_counts(drawn, others, plain))
         names = counts[0].keys() - {"thresholds"}
         sums = {name: np.sum([arrays[name] for arrays in counts], axis=0) for name in names}
         return {"thresholds": counts[0].thresholds, **sums}
@@ -202,15 +211,17 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of the first tolerance and, if there are several, of each tolerance.
+        """Return the scores of `curve_scores` at the first tolerance, and the others' if there are
+        more.
 
-        `ods@0_00375` is the ODS at the tolerance 0.00375, `ods@mean` the mean over the tolerances.
+        With several tolerances there is, for each of AT_TOLERANCES, a score at each tolerance
+        (`ods@0_00375`) and the mean over the tolerances (`ods@mean`).
         """
         scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
         if OTHER_MATCHES not in stack:
             return scores
         per_tolerance = [scores]
-        for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):
+        for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
         for key in AT_TOLERANCES:
             for name, tree in zip(protocol.tolerance_names, per_tolerance, strict=True):
@@ -220,38 +231,56 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return scores
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        columns = []
+        """Return the columns of the metric with those of scores at tolerances among the keys."""
+        at_tolerances = []
         for key in keys:
             score, _, tolerance = key.partition("@")
             if score in AT_TOLERANCES and tolerance:
-                columns.append(Column(key, f"{score.upper()}@{tolerance}".replace("@0_", "@.")))
-        return (*self.columns[:-1], *columns, self.columns[-1])
+                heading = f"{score.upper()}@{tolerance}".replace("@0_", "@.")
+                at_tolerances.append(Column(key, heading))
+        return (*self.columns[:-1], *at_tolerances, self.columns[-1])
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Parse the scores that the official program wrote: eval_bdry.txt, or else the curve.
+        """Parse the scores that the official program wrote.
 
-        Returns None if `tables` (file name -> array) has neither eval_bdry.txt nor
-        eval_bdry_thr.txt.
+        `tables` maps file names to arrays (rows, columns). eval_bdry_thr.txt gives the curve, and
+        R50 from it. eval_bdry.txt gives ODS, OIS and AP; without it ODS and AP come from the curve,
+        and OIS is NaN. eval_bdry_img.txt, if present, gives the best point of each image, by its
+        number.
+
+        Returns None if neither of the first two files is present. Raises DataError if there is no
+        curve.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
         if "eval_bdry_thr.txt" not in tables:
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
+        # columns: threshold, recall, precision, F
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods, ap, images = best(curve).to_mapping(), math.nan, []
+        ods, ap = best(curve).to_mapping(), math.nan
         ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
         if "eval_bdry.txt" in tables:
+            # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
             *points, ap = tables["eval_bdry.txt"][0, :8].tolist()
             ods = dict(zip(ods, points[:4], strict=True))
             ois = dict(zip(ois, points[4:], strict=True))
-        keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
-        for number, *scores in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
-            images.append((f"{number:.0f}", dict(zip(keys, scores, strict=True))))
-        half = {name: float(value) for name, value in recall_at_half(curve).items()}
-        ap = float(area(curve)) if math.isnan(ap) else ap
-        points = {"ods": ods, "ois": ois, "ap": ap, "n_images": len(images)}
-        return {**points, "images": tuple(images), "curve": curve, **half}
+        if math.isnan(ap):
+            ap = float(area(curve))
+        images = []
+        # columns: number of the image; threshold, recall, precision and F of its best point
+        for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
+            keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
+            images.append((f"{number:.0f}", dict(zip(keys, point, strict=True))))
+        return {
+            "ods": ods,
+            "ois": ois,
+            "ap": ap,
+            "n_images": len(images),
+            "images": tuple(images),
+            "curve": curve,
+            **{name: float(value) for name, value in recall_at_half(curve).items()},
+        }
 
 
 def boundary_score(
@@ -295,10 +324,11 @@ def boundary_score(
 
 
 class MatchMaps(NamedTuple):
-    """Matched and unmatched pixels at one threshold, for overlays; all arrays are bool.
+    """Matched and unmatched boundary pixels at one threshold, for overlays.
 
-    true_pred, false_pred : (H, W), predicted pixels matched with at least one annotator, with none
-    matched_gt, missed_gt : (A, H, W), each annotator's matched and unmatched pixels
+    true_pred : bool (H, W), predicted pixels that are matched with at least one annotator
+    false_pred : bool (H, W), all other predicted pixels
+    matched_gt, missed_gt : bool (A, H, W), each annotator's matched and unmatched pixels
     """
 
     true_pred: Bool
@@ -339,7 +369,11 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Build the matching from the flat indices of its pairs."""
+        """Build the matching of two maps of a (rows, columns) shape from its pairs.
+
+        `pred_at` and `gt_at` (pairs,) are the flat indices of each pair's pixels, `cost` is its
+        cost.
+        """
         partners = np.full((2, *shape), -1, np.int64)
         partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
         partners.flags.writeable = False
@@ -376,11 +410,12 @@ def boundary_counts(
     Returns
     -------
     MatchCounts
-        `thresholds` f8 (T,) and `matches` i8 (T, 4). The columns of `matches` are `matched_gt` and
-        `total_gt`, ground-truth pixels summed over annotators (cntR, sumR of the official
-        ID_ev1.txt), and `matched_pred` and `total_pred`, predicted pixels matched with any
+        `thresholds` float64 (T,) and `matches` int64 (T, 4). The columns of `matches` are
+        `matched_gt` and `total_gt`, ground-truth pixels summed over annotators (cntR, sumR of the
+        official ID_ev1.txt), and `matched_pred` and `total_pred`, predicted pixels matched with any
         annotator and in all (cntP, sumP). Maps without a boundary pixel give zeros. If the protocol
-        has D tolerances, `matches` holds the first and `other_matches` i8 (D - 1, T, 4) the others.
+        has D tolerances, `matches` holds the first and `other_matches` int64 (D - 1, T, 4) the
+        others.
 
     Raises
     ------
@@ -403,20 +438,20 @@ def boundary_counts(
 
     pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
-    shape, whole_image = gt_maps.shape[1:], protocol.whole_image and pred.kind != "segs"
+    shape, has_whole_image = gt_maps.shape[1:], protocol.whole_image and pred.kind != "segs"
     radii = protocol.radii(shape)
     widest = prepare_truth(gt_maps, max(radii))
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     total_gt = np.full(thresholds.size, widest.pixel.size)
-    tables = []
+    tables = []  # (T, 4) at each tolerance; steps are from the highest threshold to the lowest
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
         matched_gt, matched_pred = match_steps(*events, target)
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-        if whole_image:
+        if has_whole_image:
             table = np.vstack([whole_image_counts(gt_maps, valid), table])  # at threshold 0
         tables.append(table)
-    if whole_image:
+    if has_whole_image:
         thresholds = np.r_[0.0, thresholds]
     others = {OTHER_MATCHES: tables[1:]} if len(tables) > 1 else {}
     return MatchCounts(thresholds, tables[0], **others)
@@ -478,8 +513,26 @@ def boundary_match_maps(
 ) -> MatchMaps:
     """Return which pixels `boundary_counts` matches at one of its thresholds.
 
-    The other arguments are those of `boundary_counts`. The sums of true_pred and matched_gt are its
-    counts matched_pred and matched_gt. Raises DataError if the counts lack the threshold.
+    Parameters
+    ----------
+    pred : array or Prediction
+        (H, W) soft map, or a Prediction.
+    gts : sequence of array, or GroundTruth
+        One (H, W) map of 0 and 1 per annotator, or a GroundTruth.
+    protocol : Protocol or None
+        A protocol; bsds500 if None. The first tolerance is used.
+    threshold : float
+        One of the thresholds of the counts.
+
+    Returns
+    -------
+    MatchMaps
+        The sums of true_pred and matched_gt are the counts matched_pred and matched_gt.
+
+    Raises
+    ------
+    DataError
+        If the counts do not have this threshold.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -489,8 +542,10 @@ def boundary_match_maps(
     thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool) if valid is None else valid
-    elif threshold in thresholds:  # on are the pixels that changed an odd number of times
-        changed = pixel[: start[thresholds.size - np.argmax(thresholds == threshold)]]
+    elif threshold in thresholds:
+        # Steps begin at the highest threshold; pixels that changed an odd number of times are on
+        n_steps = thresholds.size - int(np.argmax(thresholds == threshold))
+        changed = pixel[: start[n_steps]]
         bmap = np.bincount(changed, minlength=math.prod(shape)).reshape(shape) % 2 == 1
     else:
         raise DataError(f"threshold {threshold:g}: expected one of the counts'")
@@ -499,97 +554,9 @@ def boundary_match_maps(
         pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
-    return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
-
-
-def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
-    """Return the boundaries of every annotator, (A, H, W), thinned if `protocol.gt_thin`."""
-    maps = annotated_maps(gt)
-    if protocol.gt_thin:
-        from bsdsbench.kernels.thinning import thin_each
-
-        maps = thin_each(maps)
-    return maps
-
-
-def boundaries_of_segs(
-    pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
-) -> Bool | None:
-    """Return the boundaries (T, H, W) of segmentations, None for a prediction of another form.
-
-    Void pixels (`valid` is False) separate no segments. Raises ShapeError if the prediction does
-    not have the expected shape.
-    """
-    same_shape(pred.shape, shape)
-    return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
-
-
-class ThresholdEvents(NamedTuple):
-    """The pixels that change in the thinned map as the threshold falls, from highest to lowest.
-
-    `size` i8 (T,) is the number of pixels in the map after each step.
-    """
-
-    thresholds: F8
-    events: Events
-    size: I8
-
-
-def threshold_events(
-    pred: Prediction,
-    shape: tuple[int, ...],
-    protocol: Protocol,
-    near: NDArray[np.uint64] | None = None,
-    dropped: Bool | None = None,
-    valid: Bool | None = None,
-) -> ThresholdEvents:
-    """Threshold and thin a prediction at all thresholds, as changes from one map to the next.
-
-    `near` has one bit per pixel: changes of pixels whose bit is 0 may be left out. Void pixels
-    (`valid` is False) are removed before thinning, pixels in `dropped` after it.
-    """
-    from bsdsbench.kernels import thinning, thresholding
-
-    size = None
-    bmaps = boundaries_of_segs(pred, shape, valid)
-    if valid is not None:  # also where a threshold of 0 takes every pixel
-        dropped = ~valid if dropped is None else dropped | ~valid
-    if bmaps is not None:
-        thresholds = np.arange(1.0, len(bmaps) + 1)
-        events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
-    else:
-        soft, start = pred.boundary_map(), int(protocol.whole_image)  # that row needs no matching
-        thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
-        if near is None or protocol.clean or dropped is not None:
-            near = thinning.EVERYWHERE
-        if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
-            soft = prepare(soft, protocol, valid)
-        level = thresholding.levels(soft, cuts)
-        events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
-        if protocol.clean:
-            events, size = thinning.stack_events(clean(replayed(events, shape))), None
-    if dropped is not None:
-        begin, pixel, added = events
-        kept = ~np.ravel(dropped)[pixel]
-        before = np.concatenate([[0], np.cumsum(kept)])
-        events, size = thinning.Events(before[begin], pixel[kept], added[kept]), None
-    if size is None:
-        entered = np.concatenate([[0], np.cumsum(events[2])])
-        size = (2 * entered[events[0]] - events[0])[1:]  # pixels that entered minus those that left
-    return ThresholdEvents(thresholds, events, size)
-
-
-def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the map at each threshold, lowest first, (T, H, W), from the changes of thinning."""
-    start, pixel, _ = events
-    changed = np.zeros((start.size - 1, math.prod(shape)), bool)
-    changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
-    return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
-
-
-def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return the row (4,) of `matches` of a prediction with every pixel on."""
-    annotated = int(np.count_nonzero(gt_maps))
-    drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
-    pixels = int(gt_maps[0].size if valid is None else np.count_nonzero(valid))
-    return np.array([annotated, annotated, drawn, pixels])
+    return MatchMaps(
+        true_pred=matched_pred,
+        false_pred=bmap & ~matched_pred,
+        matched_gt=matched_gt,
+        missed_gt=gt_maps & ~matched_gt,
+    )

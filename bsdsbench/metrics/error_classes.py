@@ -16,11 +16,7 @@ import numpy as np
 
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.boundary import (
-    threshold_events,
-    truth_maps,
-    whole_image_counts,
-)
+from bsdsbench.metrics.boundary_maps import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
     MATCHED_PIXEL,

@@ -28,7 +28,8 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
-from bsdsbench.metrics.boundary import CurveMetric, replayed, threshold_events, truth_maps
+from bsdsbench.metrics.boundary import CurveMetric
+from bsdsbench.metrics.boundary_maps import rebuild_maps, threshold_events, truth_maps
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PRED, Score, Stack
 from bsdsbench.transforms.resize import bilinear
@@ -120,7 +121,7 @@ class OcclusionMetric(CurveMetric[None]):
             above = protocol.thresholds[int(protocol.whole_image) :]
             edges |= counter(resized, gt, protocol.replace(thresholds=above))
         thresholds, events, _ = threshold_events(resized, shape, protocol)
-        maps, radius = replayed(events, shape), protocol.radius(shape)
+        maps, radius = rebuild_maps(events, shape), protocol.radius(shape)
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
             if k and np.array_equal(bmap, maps[k - 1]):

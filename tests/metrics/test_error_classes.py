@@ -5,9 +5,9 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.kernels.matching import unmatched
-from bsdsbench.metrics.boundary import (
+from bsdsbench.metrics.boundary_maps import (
     boundaries_of_segs,
-    replayed,
+    rebuild_maps,
     threshold_events,
     truth_maps,
 )
@@ -39,7 +39,7 @@ def add_up(errors, counts):
 def plain(pred, gts, protocol, **more):
     truths = truth_maps(bb.GroundTruth.of(gts), protocol)
     _, events, _ = threshold_events(bb.Prediction.of(pred), truths.shape[1:], protocol, **more)
-    bmaps = replayed(events, truths.shape[1:])
+    bmaps = rebuild_maps(events, truths.shape[1:])
     return slow_errors(bmaps, truths, protocol.radius(truths.shape[1:]))
 
 
