@@ -24,7 +24,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
@@ -68,21 +68,31 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in measures(moved, gt).items()}
     {'ue': 0.033, 'ue_levin': 0.517, 'asa': 0.983, 'recall': 0.5}
     """
-    from scipy.ndimage import maximum_filter
-    from skimage.segmentation import find_boundaries
+    from bsdsbench.kernels.matching.graph import within_reach
 
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
     start, cols, n = table.cells
     gt_area, superpixel_area = table.gts.col_area, np.repeat(table.row_area, np.diff(start))
     leaked = np.bincount(cols, superpixel_area, gt_area.size) - gt_area
-    drawn, annotated = (find_boundaries(np.asarray(m), 1, "thick") for m in (labels, gt))
-    near = maximum_filter(drawn, 2 * recall_radius(drawn.shape) + 1, mode="constant")
+    drawn, annotated = (_draw_borders(np.asarray(m)) for m in (labels, gt))
+    radius = recall_radius(drawn.shape)
+    near = within_reach(drawn, np.full(2 * radius + 1, radius, np.int32))
     return {
         "ue": float(np.minimum(n, superpixel_area - n).sum() / table.n_pixels),
         "ue_levin": float((leaked / gt_area).mean()),
         "asa": int(np.maximum.reduceat(n, start[:-1]).sum()) / table.n_pixels,
         "recall": float(ratio((near & annotated).sum(), annotated.sum())),
     }
+
+
+def _draw_borders(labels: Map) -> Bool:
+    """Return the pixels that have a neighbour, of four, with another label, bool (H, W)."""
+    borders = np.zeros(labels.shape, np.bool_)
+    for drawn, values in ((borders, labels), (borders.T, labels.T)):
+        differs = values[1:] != values[:-1]
+        drawn[1:] |= differs
+        drawn[:-1] |= differs
+    return borders
 
 
 def recall_radius(shape: tuple[int, ...]) -> int:

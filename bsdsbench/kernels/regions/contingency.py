@@ -139,34 +139,14 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
     Returns row int32, column int32 and number of pixels int64 of each run, (n,) each. A cell of the
     table may have many runs; `tabulate` adds them up.
     """
-    rows, cols = np.empty((2, gts.size), np.int32)
-    counts = np.empty(gts.size, np.int64)
-    n = _find_runs(labels, gts, col_start, rows, cols, counts)
-    return rows[:n], cols[:n], counts[:n]
-
-
-@kernel(_nrt=False)
-def _find_runs(labels, gts, col_start, rows, cols, counts):
-    """Write the runs of `overlap_runs`, and return their number n.
-
-    labels int32 (N,), gts int32 (A, N): regions 0, 1, ... of the segmentation and the annotators'.
-    col_start int64 (A + 1,): column of the table for region 0 of each annotator.
-    rows, cols int32, counts int64 (A N,): the first n elements receive row, column and number of
-        pixels of each run.
-    """
-    (n_ann, n_px), n = gts.shape, 0
-    for k in range(n_ann):
-        first, row, col = 0, labels[0], gts[k, 0]
-        for p in range(1, n_px + 1):
-            if p < n_px and labels[p] == row and gts[k, p] == col:
-                continue
-            rows[n] = row
-            cols[n] = col + col_start[k]
-            counts[n] = p - first
-            n += 1
-            if p < n_px:
-                first, row, col = p, labels[p], gts[k, p]
-    return n
+    begins = np.ones(gts.shape, np.bool_)
+    np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
+    begins[:, 1:] |= labels[1:] != labels[:-1]
+    start = np.flatnonzero(begins)
+    n_runs = np.count_nonzero(begins, axis=1)  # of each annotator
+    pixel = start - np.repeat(np.arange(len(gts)) * labels.size, n_runs)
+    columns = gts.ravel()[start] + np.repeat(col_start[:-1].astype(np.int32), n_runs)
+    return labels[pixel], columns, np.diff(start, append=gts.size)
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:

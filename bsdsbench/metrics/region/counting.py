@@ -282,7 +282,8 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
     """
     gts, n_px = table.gts, table.n_pixels
     sums, pairs = table.overlaps, _count_pixel_pairs(table)
-    overlap_bits, row_bits = sums.floats[:, 0], table.squares_and_bits[1]  # n log2 n, a log2 a
+    overlap_bits = sums.floats[:, 0]  # n log2 n
+    row_bits, gt_bits = (areas.squares_and_bits[1] for areas in (table, gts))  # a log2 a
     disagreeing = pairs.pred + pairs.gt - 2 * pairs.both
     measures: dict[str, float | F8] = {
         "covered_gt": float((sums.best_gt * gts.col_area).sum()),
@@ -290,7 +291,7 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
         "best_gt": sums.best_gt,
         "pri": _mean(1.0 - ratio(disagreeing, n_px * (n_px - 1) // 2)),
         "voi": _mean(_voi(table)),
-        "voi_split": _mean(np.maximum(0.0, (gts.bits - overlap_bits) / n_px)),
+        "voi_split": _mean(np.maximum(0.0, (gt_bits - overlap_bits) / n_px)),
         "voi_merge": _mean(np.maximum(0.0, (row_bits - overlap_bits) / n_px)),
     }
     for rule in RULES:
@@ -380,7 +381,8 @@ class _PixelPairs(NamedTuple):
 
 def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
     """Count the pairs of pixels that share a region, for each of A annotators."""
-    squares = table.overlaps.ints[:, 0], table.squares_and_bits[0], table.gts.squares
+    row_squares, gt_squares = (areas.squares_and_bits[0] for areas in (table, table.gts))
+    squares = table.overlaps.ints[:, 0], row_squares, gt_squares
     # A region of n pixels has n (n - 1) / 2 pairs, and the areas sum to the number of pixels
     return _PixelPairs(*((square_sum - table.n_pixels) // 2 for square_sum in squares))
 
@@ -388,7 +390,7 @@ def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
 def _voi(table: OverlapTable) -> F8:
     """Compute the variation of information with each annotator in bits, float64 (A,)."""
     overlap_bits = table.overlaps.floats[:, 0]
-    bits = table.squares_and_bits[1] + table.gts.bits - 2.0 * overlap_bits
+    bits = table.squares_and_bits[1] + table.gts.squares_and_bits[1] - 2.0 * overlap_bits
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
@@ -420,7 +422,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     # Sums of squared areas. Minus the number of pixels they are twice the number of pairs.
     both: float = int(table.overlaps.ints[annotator, 0])
     pred: float = int(table.squares_and_bits[0])
-    gt = int(table.gts.squares[annotator])
+    gt = int(table.gts.squares_and_bits[0][annotator])
     zero, n_counted = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
     if rule != "region" and zero >= 0:  # remove the pixels with 0 in the truth

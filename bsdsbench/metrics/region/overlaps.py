@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map, same_shape
 from bsdsbench.kernels.arrays import I4
@@ -54,7 +54,7 @@ def number_regions(labels: Map) -> RegionMap:
     return RegionMap(number, area, int(number[first_zero]) if has_zero else -1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Annotators:
     """The label maps of the A annotators of one image.
 
@@ -66,7 +66,6 @@ class Annotators:
     col_area : int64 (G,), pixels of each column's region
     ann_of_col : int32 (G,), the annotator of each column
     candidate : bool (G,), whether the region is a candidate for objects and parts
-    squares, bits : int64 and float64 (A,), sum b^2 and sum b log2 b over each annotator's areas b
     zero : (A,), the column of each annotator's label 0, or -1
     """
 
@@ -76,8 +75,6 @@ class Annotators:
     col_area: I8
     ann_of_col: I4
     candidate: Bool
-    squares: I8
-    bits: F8
     zero: tuple[int, ...]
 
     @classmethod
@@ -94,7 +91,6 @@ class Annotators:
         regions = [number_regions(array) for array in arrays]
         n_regions = [m.area.size for m in regions]
         start = np.cumsum([0, *n_regions])
-        squares, bits = zip(*(kernel.squares_and_bits(m.area) for m in regions), strict=True)
         first_columns = start[:-1].tolist()
         return cls(
             shape=arrays[0].shape,
@@ -103,13 +99,20 @@ class Annotators:
             col_area=np.concatenate([m.area for m in regions]),
             ann_of_col=np.repeat(np.arange(len(regions), dtype=np.int32), n_regions),
             candidate=np.concatenate([select_candidates(m.area) for m in regions]),
-            squares=np.array(squares, np.int64),
-            bits=np.array(bits),
             zero=tuple(
                 first + m.zero if m.zero >= 0 else -1
                 for first, m in zip(first_columns, regions, strict=True)
             ),
         )
+
+    @cached_property
+    def squares_and_bits(self) -> Any:
+        """The sums of b^2, int64 (A,), and of b log2 b, float64 (A,), over each annotator's
+        areas b.
+        """
+        areas = np.split(self.col_area, self.col_start[1:-1])
+        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
+        return np.array(squares, np.int64), np.array(bits)
 
 
 @dataclass(frozen=True, eq=False)
