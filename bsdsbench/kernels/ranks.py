@@ -40,7 +40,8 @@ def merge_levels(pos, neg, thresholds, tp, fp):
     Returns the number of points.
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
-    i, j, k = pos.size - 1, neg.size - 1, 0
+    i, j = pos.size - 1, neg.size - 1  # the next score of each class, from the highest down
+    k = 0  # the last point
     while i >= 0 or j >= 0:
         if i >= 0 and j >= 0:
             level = max(pos[i], neg[j])
@@ -49,7 +50,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
             level, i = pos[i], i - 1
         else:
             level, j = neg[j], j - 1
-        k += (k == 0) | (thresholds[k] != level)
+        k += (k == 0) | (thresholds[k] != level)  # a new point, unless both classes have the score
         # + 0.0 turns -0 into 0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1

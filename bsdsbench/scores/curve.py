@@ -342,7 +342,7 @@ def _points_by_recall(curve: PRCurve, rule: str) -> _CurvePoints:
     precision = np.atleast_2d(curve.precision)[:, start:]
     if rule in ("sbd", "step"):
         recall, precision = recall[:, ::-1], precision[:, ::-1]
-    elif rule == "endpoints":
+    elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
         precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
     elif curve.blank is not None and rule == "seism":

@@ -93,6 +93,7 @@ def _search(
             row_start[b_rows[i] - low + 1] += 1
         for r in range(high - low + 1):
             row_start[r + 1] += row_start[r]
+        # The bounding box of the sites in a and b, whose transform would cost about `patience`
         a_end = a_start[k + 1]
         top = low if low < a_rows[site] else a_rows[site]
         bottom = high if high > a_rows[a_end - 1] else a_rows[a_end - 1]
@@ -115,8 +116,9 @@ def _search(
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest site, and the number of row offsets
-    that were searched.
+    """Return the squared distance from (r, c) to the nearest site, and the offsets searched.
+
+    The second number counts the row offsets 0, 1, ... that were visited, above and below together.
 
     cols int32: columns of the sites, row by row, ascending in each row.
     row_start int64: the sites of row i, from `low` to `high`, are row_start[i - low] to
@@ -134,11 +136,11 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
         if squared_row_distance >= best or (r - row_offset < low and r + row_offset > high):
             return best, n_offsets
         row = r - row_offset
-        while row <= r + row_offset:
+        while row <= r + row_offset:  # the rows r - row_offset and r + row_offset
             if low <= row <= high:
                 begin, end = row_start[row - low], row_start[row - low + 1]
                 first, last = begin, end
-                while first < last:
+                while first < last:  # find the first site from column c on
                     middle = (first + last) >> 1
                     if cols[middle] < c:
                         first = middle + 1
@@ -216,6 +218,7 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     The squared distance to a site of column c is a parabola over the row, with its vertex at c. The
     columns next to the run have another label, so their vertices have the height 0.
     """
+    # Add the parabolas from left to right, and remove those that the new one lies below
     n = 0
     for column in range(first - 1, last + 1):
         if column < 0 or column == distance.shape[1]:
@@ -243,6 +246,7 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
             distance[r, column] = np.inf
         return
     until[n] = np.inf
+    # Read the envelope at each column
     i = 0
     for column in range(first, last):
         while until[i + 1] < column * step:

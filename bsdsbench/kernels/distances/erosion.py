@@ -112,7 +112,7 @@ def _write_eroded(bits, side, back, row, eroded):
         first, low = before + (-back >> 6), np.uint64(-back & 63)
         for k in range(words):
             eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
-    for top in range(0, 2 * rows, rows):  # of each map
+    for top in range(0, 2 * rows, rows):  # the columns of each map, in the same way
         end, run = top + rows, 1
         while run < side:
             step = run if 2 * run < side else side - run

@@ -372,8 +372,8 @@ def _match(changes, pred, gt, geometry, work, ordering, matched_gt, gt_enters, s
     gt_enters: the predicted map of the first step is there from the start, and the ground truth
         enters at that step.
 
-    At each step predicted vertices leave, others enter, and mates that have become free enter again
-    from their side.
+    A step has three parts: predicted vertices leave the map and free their mates, others enter, and
+    the mates that are still free enter again from their side.
     """
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
     bands, group_start, order = ordering.bands, ordering.group_start, ordering.order
@@ -393,7 +393,7 @@ def _match(changes, pred, gt, geometry, work, ordering, matched_gt, gt_enters, s
         if begin == last and not (gt_enters and step == 0):
             matched_gt[step] += n_matched
             continue
-        if not gt_enters:
+        if not gt_enters:  # the edges of the ground truth lead to the vertices of the changed map
             forget_edges(gt_nodes, gt.edge, gt.used)
             for place in range(begin, last):
                 row, col = row_col(pred.pixel[order[place]], geometry.cols)
@@ -412,19 +412,20 @@ def _match(changes, pred, gt, geometry, work, ordering, matched_gt, gt_enters, s
                 n_freed += 1
             nodes[i].dual = _ABSENT
         n_matched -= n_freed
-        if gt_enters and step == 0:
+        if gt_enters and step == 0:  # the predicted map is there; all of the ground truth enters
             for place in range(middle, last):
                 nodes[order[place]].dual = 0
             middle, n_freed = last, _nearest_first(gt.nearest, ordering.cost_start, freed)
         entering, side, opposite = order, pred, gt
-        for _ in range(2):  # a loop, so that `enter_vertices` is compiled once
+        # Predicted vertices, then freed mates: a loop, so that `enter_vertices` is compiled once
+        for _ in range(2):
             n_matched += enter_vertices(
                 entering, middle, last, side, opposite, geometry, work, step
             )
             entering, side, opposite = freed, gt, pred
             middle, last = zero, n_freed
         matched_gt[step] += n_matched
-    for i in range(nodes.size):
+    for i in range(nodes.size):  # those that are matched to the end
         if nodes[i].mate != NO_VERTEX:
             record_matched_steps(i, nodes, pred.bits, n_steps)
     for j in range(gt_nodes.size if keeps_gt else 0):
