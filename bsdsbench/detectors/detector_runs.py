@@ -272,6 +272,7 @@ def _evaluate(
     ids: ids of all images, which the header of the evaluation describes.
     shard_ids: ids of the images that are scored.
     record: the detector, which is stored with the scores.
+    plan: the options of the run, with its metrics and protocol.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -318,6 +319,8 @@ def _detect(
     maps: folder for the maps and run.json.
     record: gets the kind of the maps and the time of each call, in place. It is written to run.json
         before the first map, then about once a second, and at the end even after an error.
+    plan: its `progress` is called after each photo with the number of photos done, of all photos,
+        and the image's id.
 
     The first call that succeeds only warms up: it is not timed, and the image is detected again. An
     exception of the detector is a failure of that image. Raises DataError if some maps are soft

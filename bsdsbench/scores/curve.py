@@ -286,6 +286,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Return the area under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
     The cases, in order:
+    - ProtocolError if `rule` is not a key of AP_RULES
     - NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or the knowledge
       which thresholds have no detection (seism)
     - step: the sum of each precision times the rise of recall up to it
@@ -293,8 +294,6 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
       one; 0 without points
     - other rules: the mean of the precision interpolated at RECALL_LEVELS; 0 if the curve has fewer
       than two distinct recalls
-
-    Raises ProtocolError if `rule` is not a key of AP_RULES.
 
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)

@@ -29,8 +29,8 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Return the scores of error classes in S samples of N images: group -> class -> float64 (S,).
 
-    "error": missed pixels of the MISSED classes over annotated pixels, and false pixels of the
-        FALSE classes over predicted pixels
+    "error": missed pixels of each class in MISSED (suppressed, near, absent) over annotated pixels,
+        and false pixels of each class in FALSE (duplicate, near, background) over predicted pixels
     "error_share": the same pixels over all missed, and over all false pixels
     "agreement": recall of the pixels that one, some or all annotators drew
     "delta_ods": rise of ODS if one class alone is repaired
