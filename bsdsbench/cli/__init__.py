@@ -99,6 +99,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     default_show = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **target: Any) -> None:
+        """Print an InputWarning in one line, and any other warning as before."""
         if issubclass(category, InputWarning):
             problem = getattr(message, "problem", Problem(has=str(message)))
             say(f"warning: {problem.line(write_setting)}")

@@ -79,8 +79,9 @@ class _Tuples(click.ParamType):
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[tuple[float, ...]]:
-        """Parse points of `self.size` finite numbers. Raises UsageError for other texts, or no
-        point.
+        """Parse points of `self.size` finite numbers each.
+
+        Raises UsageError for a text of another form, and if there is no point.
         """
         points = []
         for text in filter(None, map(str.strip, value.split(";"))):

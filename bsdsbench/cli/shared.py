@@ -556,11 +556,10 @@ def resolve_run_options(args: Arguments) -> None:
 def compile_first(
     metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str]
 ) -> None:
-    """Compile the kernels, and say so, if they were never compiled and one of `metrics` matches
-    pixels.
+    """Compile the kernels, and say so, if no kernel was ever compiled and a metric matches pixels.
 
-    Nothing is compiled if one of `folders`, the inputs, does not exist, so that the error about
-    the folder comes at once.
+    Nothing is compiled if one of `folders`, the inputs, does not exist, so that the error about the
+    folder comes at once.
     """
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     if matches_pixels and never_compiled() and all(map(os.path.exists, folders)):

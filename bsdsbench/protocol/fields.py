@@ -90,10 +90,9 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return an attrs validator that raises ProtocolError unless `accepts` returns True for a
-    value.
+    """Return an attrs validator that refuses a value unless `accepts` returns True for it.
 
-    The error reads "FIELD VALUE: expected `expected`".
+    It raises ProtocolError "FIELD VALUE: expected `expected`".
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:

@@ -94,9 +94,7 @@ class NMSParams:
         return next((name for name, recipe in RECIPES.items() if recipe == self), None)
 
     def __str__(self) -> str:
-        """Return the name of the recipe, or else the constants. `nms_params` converts the text
-        back.
-        """
+        """Return the name of the recipe, or else the constants. `nms_params` parses the text."""
         constants = (self.radius, self.border, number_text(self.multiplier))
         rounding = ("smooth" if self.smooth else "raw", self.bits)
         return self.recipe_name or ",".join(map(str, constants + rounding))

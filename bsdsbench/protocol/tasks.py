@@ -114,9 +114,7 @@ class Task:
         return tasks()[text]
 
     def describe(self) -> str:
-        """Describe the task in one line: metric, protocol, number of images, and how its set is
-        checked.
-        """
+        """Describe metric, protocol, number of images and the check of the set in one line."""
         count = f"{self.images} images" if self.images else "number of images not stated"
         check = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         check += ", a list of ids" if self.ids else ""

@@ -262,7 +262,10 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every value that a keyword does not accept."""
+        """Raise DataError that lists every keyword whose `check` does not accept the value.
+
+        None is always accepted if it is the default.
+        """
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []

@@ -215,9 +215,11 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 
 def _is_dark(look: Look) -> bool:
-    """Return True if a map is bright, and much darker on annotated boundaries than elsewhere.
+    """Return True if a bright map is much darker on annotated boundaries than elsewhere.
 
-    Blocks of pixels are compared. Returns False if all blocks, or none, have annotated pixels.
+    A map is bright if its mean exceeds 0.5. The mean darkness (1 - value) of blocks with annotated
+    pixels must be more than MUCH_DARKER times that of the other blocks. Returns False if one of the
+    two kinds of blocks is missing.
     """
     if not look.soft.mean() > 0.5:  # most maps are dark as a whole
         return False

@@ -443,8 +443,9 @@ def find_sources(
 
     pred_dir, gt_dir: by default the folders in the provenance of the run.
     images_dir: by default the folder of the run's photos, or that beside the ground truth (BSDS).
-    metric: a metric that the run does not have, for which the ground truth is read. By default,
-        and for any metric of the run, the ground truth is read as the run read it first.
+    metric: a metric that the run does not have, for which the ground truth is to be read. By
+        default, and for a metric of the run, it is read as for the run's first metric (the first
+        of masks, if there is one).
 
     Only images of the run are listed. An image that was counted without a prediction, as an empty
     map, is listed without one. Raises DataError if a folder is not known, is gone, or lacks an
