@@ -7,7 +7,7 @@ All programs below share the counts and differ only here. L is the 101 recall le
 | bsds | without threshold 0 | linear; of equal recalls the first row; outside the rows 0 | / 100 |
 | edter | with threshold 0, where every pixel is on and nothing is thinned | as bsds | / 100 |
 | endpoints | and the points (R 0, P 1), (R 1, P 0) | as bsds | / 100 |
-| seism | where nothing is predicted (R 0, P 1), without ground truth (R 1, P 0) | as bsds | / 100 |
+| seism | where nothing is predicted (R 0, P 1); 0 without ground truth | as bsds | / 100 |
 | sbd | without threshold 0 | linear; of equal recalls the last row; outside the rows 0 | / 100 |
 | 101-point | without threshold 0 | the largest precision at that recall or a higher one | / 101 |
 | step | with threshold 0 | the row's own, weighted by the rise of recall, from recall 0 on | |

@@ -248,7 +248,7 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a Side.
+    """Allocate a side of a matching, without a vertex matched or an edge found.
 
     pixel int32 (n,): flat index of each vertex in the image.
     tile TILE_DTYPE: the tiles of the map, row by row.
