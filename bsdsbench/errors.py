@@ -123,7 +123,7 @@ class Problem:
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
 
 
-def _problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
+def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
     """Convert a message to a Problem. `fix` is one fix or several fixes.
 
     A Problem is returned unchanged, and `fix` is then ignored.
@@ -164,7 +164,7 @@ class DataError(ValueError):
         fix: Fix | Sequence[Fix] = (),
     ) -> None:
         self.problems = tuple(
-            _problem_of(problem, fix) for problem in tuple(problems) or (message,)
+            _to_problem(problem, fix) for problem in tuple(problems) or (message,)
         )
         super().__init__("\n".join(map(str, self.problems)))
 
@@ -229,7 +229,7 @@ class InputWarning(UserWarning):
     """Input that can be evaluated but looks wrong: inverted, mirrored, of other images."""
 
     def __init__(self, message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> None:
-        self.problem = _problem_of(message, fix)
+        self.problem = _to_problem(message, fix)
         super().__init__(str(self.problem))
 
 
@@ -247,7 +247,7 @@ def warn(warning: InputWarning) -> None:
     warnings.warn(warning, stacklevel=level)
 
 
-def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
+def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
     """Find the innermost line of a traceback that belongs to one of these packages.
 
     Returns "PACKAGE, in FILE, line N", or "" if no line does. `packages` are top-level names, such
@@ -261,31 +261,31 @@ def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
     return place
 
 
-def unexpected(error: BaseException, packages: Collection[str]) -> str:
+def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
     """Return a line that describes an exception which no code expected.
 
     The line names the exception's type, its message and, if the innermost line of one of these
     top-level packages is in its traceback, that line as the place of a bug.
     """
-    place = place_of_bug(error, packages)
+    place = find_place_of_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
     return f"unexpected {type(error).__name__}: {error}{bug}"
 
 
-def alike(problems: Iterable[Problem]) -> list[list[Problem]]:
+def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in the file and in numbers, in order of first appearance.
 
     Repeated problems are dropped. A problem without a file is never grouped with another problem.
     """
     groups: dict[str | Problem, list[Problem]] = {}
-    for problem in map(_with_file, dict.fromkeys(problems)):
+    for problem in map(_split_file_name, dict.fromkeys(problems)):
         text = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
         key = text if problem.file else problem
         groups.setdefault(key, []).append(problem)
     return list(groups.values())
 
 
-def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
+def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     """Replace each group of more than `few` similar problems by its first problem.
 
     Similar problems differ only in the file and in numbers. As its file, the problem that remains
@@ -296,7 +296,7 @@ def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     4 files (a, b, c ...): value 3, expected 0 .. 1
     """
     joined = []
-    for group in alike(problems):
+    for group in group_similar_problems(problems):
         if len(group) > few:
             files = ", ".join(problem.file for problem in group[:few])
             group = [attrs.evolve(group[0], file=f"{len(group)} files ({files} ...)")]
@@ -304,7 +304,7 @@ def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     return joined
 
 
-def _with_file(problem: Problem) -> Problem:
+def _split_file_name(problem: Problem) -> Problem:
     """Move the file name at the beginning of `has`, as in "FILE: FAULT", to the field `file`.
 
     The problem is returned unchanged if it has a file, or if `has` contains no ": ".

@@ -21,7 +21,7 @@ class Fingerprints(NamedTuple):
     whole: str
 
 
-def _narrowest(array: NDArray[Any]) -> str:
+def _narrowest_dtype(array: NDArray[Any]) -> str:
     """Return the first of the dtypes "<u1", "<i4", "<i8" and "<u8" that holds all values.
 
     `array` holds integers or bools. An empty array gives "<u1".
@@ -31,7 +31,7 @@ def _narrowest(array: NDArray[Any]) -> str:
     return next(kind for kind, limit in limits.items() if limit.min <= low and high <= limit.max)
 
 
-def annotation_fingerprints(
+def hash_annotations(
     parts: Mapping[str, Any], shape: tuple[int, int], whole: bool = True
 ) -> Fingerprints:
     """Return both versions of the fingerprint of an image's annotations.
@@ -74,7 +74,7 @@ def annotation_fingerprints(
         digest.update(f"{number} {array.shape}\n".encode())
         digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
         may_wrap = array.dtype.kind in "iu" and array.itemsize >= 4
-        if may_wrap and _narrowest(array) in ("<i8", "<u8"):
+        if may_wrap and _narrowest_dtype(array) in ("<i8", "<u8"):
             not_represented.append((number, array))
     listed = digest.hexdigest()[:16]
     if not whole:
@@ -82,7 +82,7 @@ def annotation_fingerprints(
     if boundary_maps:
         not_represented += enumerate(segmentations, len(arrays))
     for number, array in not_represented:
-        dtype = _narrowest(array)
+        dtype = _narrowest_dtype(array)
         digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
         digest.update(array.astype(dtype).tobytes())
     return Fingerprints(listed, digest.hexdigest()[:16])

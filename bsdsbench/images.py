@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
-from bsdsbench.fingerprints import Fingerprints, annotation_fingerprints
+from bsdsbench.fingerprints import Fingerprints, hash_annotations
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
@@ -367,7 +367,7 @@ class GroundTruth(ImageParts):
 
         Without `whole` version 2 is not computed and is "". `bsdsbench.fingerprints` has the rule.
         """
-        return annotation_fingerprints(self.parts, self.shape, whole)
+        return hash_annotations(self.parts, self.shape, whole)
 
     def replace(self, **parts: object) -> GroundTruth:
         """Return a copy in which the named parts have other values. None removes a part.
@@ -431,7 +431,8 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
         raise DataError(
-            f"{what}: dtype {described(soft)}, expected uint8, uint16, bool or floats in [0, 1]",
+            f"{what}: dtype {describe_values(soft)}, expected uint8, uint16, bool or floats in "
+            "[0, 1]",
             fix=Setting("pred_kind", "labels", "for label maps"),
         )
     if kind != "f":
@@ -476,7 +477,7 @@ def unit(soft: Map) -> F8:
     return soft.astype(np.float64) / scale
 
 
-def described(values: Map) -> str:
+def describe_values(values: Map) -> str:
     """Describe a map in an error message by its dtype and its range of values."""
     span = f" with values from {values.min()} to {values.max()}" if values.size else ""
     return f"{values.dtype}{span}"
@@ -515,8 +516,8 @@ def binary_map(values: Map, what: str) -> Bool:
         return values.view(np.bool_)
     if not is_binary(values):
         raise DataError(
-            f"{what}: values other than 0 and 1, {described(values)}, expected a map of 0 and 1, "
-            "or of 0 and 255"
+            f"{what}: values other than 0 and 1, {describe_values(values)}, expected a map of 0 "
+            "and 1, or of 0 and 255"
         )
     return np.asarray(values != 0)
 
@@ -532,7 +533,7 @@ def is_binary(values: Map) -> bool:
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 
-def few_lines(values: Map) -> Map:
+def sample_lines(values: Map) -> Map:
     """Sample about 16 evenly spaced lines of a map (H, W), as (lines, pixels of a line).
 
     Lines are rows, or columns if the map is stored column by column: reading in the order of

@@ -19,7 +19,14 @@ import click
 from bsdsbench import __version__
 from bsdsbench.cli.output import say
 from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, as_flag
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, grouped, place_of_bug
+from bsdsbench.errors import (
+    DataError,
+    InputWarning,
+    Problem,
+    Setting,
+    find_place_of_bug,
+    merge_similar_problems,
+)
 from bsdsbench.text import clip, visible
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "main"]
@@ -69,7 +76,7 @@ def main() -> None:
         message = clip(visible(" ".join(error.format_message().split())), 500)
         say(message + (f" ({context_of_error.command_path} --help)" if context_of_error else ""))
     except DataError as error:
-        for problem in grouped(error.problems):
+        for problem in merge_similar_problems(error.problems):
             say(problem.line(write_setting))
     except (KeyboardInterrupt, click.Abort) as error:
         advice = next(iter(error.args), "")  # which files are kept, and how to resume
@@ -121,7 +128,7 @@ def _report_bug(error: Exception) -> None:
     from bsdsbench.metrics import registry
 
     summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
-    place = place_of_bug(error, registry.other_packages())
+    place = find_place_of_bug(error, registry.other_packages())
     settings: Any = {"prefix": "bsdsbench_", "delete": False, "errors": "backslashreplace"}
     with tempfile.NamedTemporaryFile("w", **settings) as file:
         traceback.print_exception(error, file=file)

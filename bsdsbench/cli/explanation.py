@@ -51,15 +51,15 @@ def print_explanation(
     `target_values` maps each score of the metric to its target, as the user wrote it. A trial that
     reaches the target has the sign "=" if its setting is in use somewhere, else "~".
     """
-    from bsdsbench.diagnosis.explanation import in_capitals
+    from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
 
     for row in explanation.published:
         print(f"published     {row}")
-    wanted = "  ".join(f"{in_capitals(m)} {text}" for m, text in target_values.items())
+    wanted = "  ".join(f"{capitalise(m)} {text}" for m, text in target_values.items())
     print(f"target        {wanted}")
     for trial in _trials_to_print(explanation):
-        scores = "  ".join(f"{in_capitals(m)} {trial.scores[m]:.4f}" for m in target_values)
+        scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
         sign = " "
         if trial.reached:
             sign = "=" if trial.in_use else "~"

@@ -118,10 +118,10 @@ def report_command(args: Arguments) -> None:
 
 def _show_ap_rules(runs: Sequence[Evaluation], args: Arguments) -> None:
     """Show the tables of --rules: AP by every rule in use, and ODS by both rules."""
-    from bsdsbench.diagnosis.ap_rules import rules_tables
+    from bsdsbench.diagnosis.ap_rules import build_rules_tables
 
     refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
-    show_tables(rules_tables(runs, args.gt_dir), args.out, args.form)
+    show_tables(build_rules_tables(runs, args.gt_dir), args.out, args.form)
 
 
 def _show_run_tables(runs: Sequence[Evaluation], args: Arguments) -> None:

@@ -405,7 +405,7 @@ def explain_command(args: Arguments) -> int:
     With --between nothing is counted: the words of two signatures are compared.
     """
     from bsdsbench.comparison.published import published_with
-    from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
+    from bsdsbench.diagnosis.explain import explain, find_metric, load_run_with_files, parse_targets
     from bsdsbench.results.storage import is_run
 
     if args.between:
@@ -415,11 +415,11 @@ def explain_command(args: Arguments) -> int:
     if is_run(Path(args.run)):
         refuse((*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count")
     targets = parse_targets(args.target)
-    metric, target_values = metric_of(targets)
+    metric, target_values = find_metric(targets)
     base = protocol_from(args, [metric])
     options = args.only("split_file", "pred_kind", "workers")
     with progress("explain: count") as report:
-        evaluation, sources = run_of(
+        evaluation, sources = load_run_with_files(
             args.run, args.gt, base, metric=metric, progress=report, **options
         )
     with progress("explain") as report:

@@ -16,7 +16,7 @@ from attrs import frozen
 from bsdsbench.arguments import given_list
 from bsdsbench.comparison.comparable import refuse_equal_names
 from bsdsbench.errors import DataError
-from bsdsbench.loaders.pairing import natural
+from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.tables.table import Estimate
@@ -84,7 +84,7 @@ class Method:
         """
         if not self.distinct:
             return self._with(self.runs, self.seeds)
-        order = sorted(range(self.n_runs), key=lambda k: natural(self.seeds[k]))
+        order = sorted(range(self.n_runs), key=lambda k: natural_sort_key(self.seeds[k]))
         return self._with([self.runs[k] for k in order], tuple(self.seeds[k] for k in order))
 
     def _with(self, runs: Iterable[Evaluation], seeds: tuple[str, ...]) -> Method:
@@ -217,7 +217,7 @@ def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
     for pattern in patterns:
         matching = [pattern]
         if glob.has_magic(pattern):
-            places = sorted(glob.glob(pattern), key=natural)
+            places = sorted(glob.glob(pattern), key=natural_sort_key)
             matching = [place for place in places if Path(place).is_dir() or place.endswith(".npz")]
         if not matching:
             raise DataError(f"{option}: no folder fits {pattern!r}, expected some")

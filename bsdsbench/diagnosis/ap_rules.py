@@ -26,7 +26,7 @@ _RULES = [("AP", *rule) for rule in AP_RULES.items()]
 _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
-def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
+def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
     """Build a run's curve with a row for threshold 0, at which every pixel is predicted.
 
     The counts of this row come from the ground-truth files, which are all read.
@@ -41,7 +41,7 @@ def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) 
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, matches]))
 
 
-def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
+def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Build a table of AP and ODS by every rule in use, for each metric with curves.
 
     There is one row for each rule and one column for each run. If parts of a metric (such as
@@ -114,7 +114,7 @@ def _apply_rules(
             matches = run.stack(metric)["matches"].sum(axis=0)
             with suppress(DataError):  # the ground truth is not there
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
-                whole = with_whole_image(files, run.protocol, curve.thresholds, matches)
+                whole = add_whole_image(files, run.protocol, curve.thresholds, matches)
     curve_of_rule = {"edter": whole, "step": curve if is_boundary else whole}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:

@@ -41,7 +41,7 @@ AREAS = {  # AP rule -> programs that use it
 }
 
 
-def readings(
+def iterate_readings(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
     """Yield every way in use to read ODS, OIS and AP off the counts.
@@ -72,7 +72,7 @@ def readings(
     yield "ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()
 
 
-def other_columns(
+def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the scores that the targets would have if another form of their columns were read.
@@ -238,7 +238,7 @@ def _nms_changes() -> Iterator[CountingChange]:
 # ---- images --------------------------------------------------------------------------------------
 
 
-def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
+def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of the images that have a name.
 
     A subset is a known set, or the images that a split file lists. Split files (.txt, .lst, at most

@@ -18,7 +18,7 @@ import numpy as np
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.examined_images import ExaminedImage, ExaminedInputs, MeasuredMaps
 from bsdsbench.diagnosis.findings import CHECKS, ERROR, WARNING, Finding, Findings
-from bsdsbench.errors import DataError, Problem, Setting, alike
+from bsdsbench.errors import DataError, Problem, Setting, group_similar_problems
 from bsdsbench.images import Prediction
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.sanity import find_swaps
@@ -184,7 +184,7 @@ def check_files(examination: Examination) -> None:
     half of the measured images have it.
     """
     inputs = examination.inputs
-    for similar in alike(inputs.unread):
+    for similar in group_similar_problems(inputs.unread):
         example = attrs.evolve(similar[0], file="", fix=())
         examination.report(
             "unreadable",
@@ -244,7 +244,9 @@ def check_places(examination: Examination) -> None:
     """
     protocol = examination.inputs.protocol
     measured = examination.measured
-    dark = [image for image, maps in measured if symptoms.darker_near(maps.soft, maps.truth)]
+    dark = [
+        image for image, maps in measured if symptoms.is_darker_near_truth(maps.soft, maps.truth)
+    ]
     if 2 * len(dark) <= len(measured):
         dark = [image for image in dark if image.maps and np.median(image.maps.soft) > 0.5]
     fix = Setting("invert", not protocol.invert)
@@ -279,10 +281,10 @@ def check_lines(examination: Examination) -> None:
     for code in ("thinned", "grid-values", "jpeg"):
         examination.report_images(code, images_with(code))
     maps = [(m.soft, m.truth) for _, m in measured]
-    moved = symptoms.displacement(maps, CORRELATED) if maps else None
+    moved = symptoms.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    quarters = symptoms.quarters(maps, CORRELATED)
+    quarters = symptoms.find_quarter_displacements(maps, CORRELATED)
     # (4, 2) -> the range over the quarters, of rows and of columns; unknown if one is left out
     ranges = np.ptp(quarters, axis=0) if len(quarters) == 4 else np.zeros(2)
     images = [image for image, _ in measured]

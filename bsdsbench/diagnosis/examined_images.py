@@ -231,6 +231,6 @@ class ExaminedInputs:
         # the grid of thresholds is 0.01 .. 0.99 in MATLAB's bits
         is_near_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
         may_be_rounded = is_near_grid and pred.soft.dtype.kind == "f" and not protocol.nms
-        if may_be_rounded and symptoms.on_hundredths(pred.soft) > HUNDREDTHS:
+        if may_be_rounded and symptoms.share_on_hundredths(pred.soft) > HUNDREDTHS:
             codes.add("grid-values")
         return codes

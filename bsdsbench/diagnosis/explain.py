@@ -23,15 +23,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.diagnosis.ap_rules import with_whole_image
+from bsdsbench.diagnosis.ap_rules import add_whole_image
 from bsdsbench.diagnosis.causes import (
     CountingChange,
     counting_changes,
-    named_images,
-    other_columns,
-    readings,
+    find_named_subsets,
+    iterate_other_columns,
+    iterate_readings,
 )
-from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, ranked, resolution
+from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
 from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -92,7 +92,7 @@ class MetricTargets(NamedTuple):
     values: dict[str, Number]
 
 
-def metric_of(targets: Mapping[str, Number]) -> MetricTargets:
+def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric of targets, {SCORE or METRIC.SCORE: value}, and drop its name from the keys.
 
     Scores without a metric are those of boundary. Raises DataError if the targets belong to several
@@ -117,7 +117,7 @@ class RunWithFiles(NamedTuple):
     sources: Sources | None
 
 
-def run_of(
+def load_run_with_files(
     run: str | Path,
     gt_dir: str | Path | None,
     protocol: Protocol,
@@ -190,13 +190,13 @@ def explain(
     DataError
         If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
-    name, values = metric_of(targets)
+    name, values = find_metric(targets)
     files = sources
     if files is None and run.provenance.source is None:
         files = find_sources(run, metric=name)
     search = Search(run, name, values, files, seconds, workers or available_cores(), progress)
-    search.note("as it is", "as it is", search.base, n_causes=0)
-    search.readings(OWN, search.own, search.base)
+    search.record_trial("as it is", "as it is", search.base, n_causes=0)
+    search.record_readings(OWN, search.own, search.base)
     search.try_subsets()
     changes = [c for c in counting_changes(search.metric) if c.differs(run.protocol, search.metric)]
     if files is None:
@@ -210,7 +210,7 @@ def explain(
     return Explanation(
         search.targets,
         base={target: search.base[target] for target in values},
-        trials=ranked(search.trials.values()),
+        trials=rank_trials(search.trials.values()),
         seconds=seconds - search.left,
         n_images=len(search.ids),
         published=tuple(published),
@@ -273,7 +273,7 @@ class Search:
         counts = dict(counts_in_order(self.run.records, self.metric.name))
         self.ids = list(counts)
         self.own = list(counts.values())
-        self.base = self.scores(self.own, self.run.protocol)
+        self.base = self.compute_scores(self.own, self.run.protocol)
         for target in self.targets:
             if target not in self.base:
                 raise DataError(f"target {target!r}: expected any of {', '.join(self.base)}")
@@ -293,7 +293,9 @@ class Search:
         """True if a trial meets the targets."""
         return any(t.reached for t in self.trials.values())
 
-    def scores(self, counts: Sequence[Mapping[str, Any]], protocol: Protocol) -> dict[str, float]:
+    def compute_scores(
+        self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
+    ) -> dict[str, float]:
         """Compute the scores of a set of images by column key; undefined scores are left out.
 
         `counts` are the counts of each image, name -> array.
@@ -304,7 +306,9 @@ class Search:
         columns = self.metric.score_columns(sample_scores(tree), protocol)
         return {key: float(value) for key, _, value in columns if not math.isnan(value)}
 
-    def note(self, label: str, kind: str, scores: Mapping[str, float], **fields: Any) -> float:
+    def record_trial(
+        self, label: str, kind: str, scores: Mapping[str, float], **fields: Any
+    ) -> float:
         """Record a trial, and return its gap, the largest distance of a score to its target.
 
         If a target is undefined, nothing is recorded, and the gap is inf. A trial replaces an
@@ -322,12 +326,12 @@ class Search:
 
     def try_subsets(self) -> None:
         """Record the scores of the named subsets of the images, from the run's own counts."""
-        for label, indices in named_images(self.ids, self.run.place("gt")).items():
-            scores = self.scores([self.own[k] for k in indices], self.run.protocol)
+        for label, indices in find_named_subsets(self.ids, self.run.place("gt")).items():
+            scores = self.compute_scores([self.own[k] for k in indices], self.run.protocol)
             who = f"a run of {len(indices)} images"
-            self.note(label, "images", scores, n_images=len(indices), who=who)
+            self.record_trial(label, "images", scores, n_images=len(indices), who=who)
 
-    def readings(
+    def record_readings(
         self,
         setting: CountingChange,
         counts: Sequence[Mapping[str, Any]],
@@ -342,16 +346,20 @@ class Search:
         `counts` are those of each image under the setting, and `scores` the scores from them.
         """
         # (label, who reads scores so, scores)
-        others = [(label, "", s) for label, s in other_columns(self.metric, self.targets, scores)]
+        others = [
+            (label, "", s) for label, s in iterate_other_columns(self.metric, self.targets, scores)
+        ]
         others += self._readings_of_curve(setting, counts, scores)
         for label, who, changed in others:
             if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # no target changes, or a value is undefined
             if setting is OWN:
-                self.note(label, "reading", changed, who=who)
+                self.record_trial(label, "reading", changed, who=who)
             else:
                 both = "; ".join(filter(None, (setting.who, who)))
-                self.note(f"{setting.label} + {label}", "setting", changed, n_causes=2, who=both)
+                self.record_trial(
+                    f"{setting.label} + {label}", "setting", changed, n_causes=2, who=both
+                )
 
     def _readings_of_curve(
         self,
@@ -361,7 +369,7 @@ class Search:
     ) -> list[tuple[str, str, dict[str, float]]]:
         """Return (label, who reads scores so, scores) of every rule for a score of the curve.
 
-        The arguments are those of `readings`. Returns [] if the metric has no curve.
+        The arguments are those of `iterate_readings`. Returns [] if the metric has no curve.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -378,10 +386,10 @@ class Search:
         lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # of threshold 0
         if self.sources and "ap" in self.targets and setting is OWN and lacks_row:
             matches = stack["matches"].sum(axis=0)
-            whole = with_whole_image(self.sources, protocol, curve.thresholds, matches)
+            whole = add_whole_image(self.sources, protocol, curve.thresholds, matches)
         return [
             (label, who, {**scores, measure: float(value)})
-            for measure, label, who, value in readings(curve, image_curves, whole)
+            for measure, label, who, value in iterate_readings(curve, image_curves, whole)
         ]
 
     def narrow(self, settings: Iterable[CountingChange]) -> dict[str, float]:
@@ -413,21 +421,21 @@ class Search:
                 if self.left <= 0:
                     self.late.append(setting)
                 continue
-            scores = self.scores(counts, setting.on(self.run.protocol))
+            scores = self.compute_scores(counts, setting.on(self.run.protocol))
             if not is_exact:
-                before = self.scores([self.own[k] for k in indices], self.run.protocol)
+                before = self.compute_scores([self.own[k] for k in indices], self.run.protocol)
                 defined = scores.keys() & before.keys() & self.base.keys()
                 scores = {t: self.base[t] + scores[t] - before[t] for t in defined}
             elif all(scores.get(t) == self.base[t] for t in self.targets):  # no effect
                 self.trials.pop(setting.label, None)
                 continue
             fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}
-            gap = self.note(setting.label, "setting", scores, who=setting.who, **fields)
+            gap = self.record_trial(setting.label, "setting", scores, who=setting.who, **fields)
             gaps[setting.label] = gap
             if not is_exact:
                 progress_of[setting] = gap, n
             elif setting.n_causes == 1:
-                self.readings(setting, counts, scores)
+                self.record_readings(setting, counts, scores)
         if self.left <= 0:
             self.late += progress_of
         return gaps

@@ -16,7 +16,7 @@ LIKELY_FIRST = ("as it is", "reading", "images", "setting")
 Number = float | str  # a text says its digits: "0.760" is not "0.76"
 
 
-def in_capitals(measure: str) -> str:
+def capitalise(measure: str) -> str:
     """Return a score's name in capitals, "ODS" for "ods".
 
     A name with a dot, of a class or of a group of scores, is returned unchanged.
@@ -75,7 +75,7 @@ def resolution(value: Number) -> float:
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
-def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials: first those that meet the targets, then the others by their gap.
 
     Trials that meet the targets are sorted by the number of causes, then by their kind (in the
@@ -96,7 +96,7 @@ class Explanation:
 
     - targets: target -> published value
     - base: target -> the run's score
-    - trials: in the order of `ranked`
+    - trials: in the order of `rank_trials`
     - seconds: the time that the search took
     - n_images: the number of images of the run
     - published: descriptions of published results that have the targets
@@ -161,8 +161,8 @@ class Explanation:
         """
         rows = f"Published with these numbers: {', '.join(self.published)}. "
         rows = rows if self.published else ""
-        asked = ", ".join(f"{in_capitals(t)} {value}" for t, value in self.targets.items())
-        present = ", ".join(f"{in_capitals(t)} {score:.4f}" for t, score in self.base.items())
+        asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
+        present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
         trial = self.answer
         if trial is None:
             limit = " in the given time" if self.files else " from their counts alone"
@@ -178,11 +178,11 @@ class Explanation:
         if len(self.fitting) > 1:
             return (
                 f"{rows}{len(self.fitting)} readings fit the target ({asked}), so the right one is "
-                f"not identified: {', '.join(map(_named, self.fitting))}. This run has {present}. "
-                "More measures or digits in the target may tell them apart."
+                f"not identified: {', '.join(map(_quote_label, self.fitting))}. This run has "
+                f"{present}. More measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
-            f"{in_capitals(t)} from {score:.4f} to {trial.scores[t]:.4f}"
+            f"{capitalise(t)} from {score:.4f} to {trial.scores[t]:.4f}"
             for t, score in self.base.items()
         )
         if not trial.in_use:
@@ -194,6 +194,6 @@ class Explanation:
         return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
 
 
-def _named(trial: Trial) -> str:
+def _quote_label(trial: Trial) -> str:
     """Name a trial in a list of trials that meet the targets."""
     return repr(trial.label) + ("" if trial.in_use else " (no known program)")

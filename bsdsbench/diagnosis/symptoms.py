@@ -19,7 +19,7 @@ NEAR = 3  # pixels, in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
 
 
-def darker_near(soft: F8, truth: F8) -> bool:
+def is_darker_near_truth(soft: F8, truth: F8) -> bool:
     """Return True if the map is darker, on average, near the ground truth than elsewhere.
 
     soft, truth (H, W). Near is within NEAR rows and columns of a marked pixel. Returns False if all
@@ -31,7 +31,7 @@ def darker_near(soft: F8, truth: F8) -> bool:
     return bool(not near.all() and soft[near].mean() < soft[~near].mean())
 
 
-def on_hundredths(soft: NDArray[Any]) -> float:
+def share_on_hundredths(soft: NDArray[Any]) -> float:
     """Return the share of values exactly k/100 among those strictly between 0 and 1.
 
     soft (H, W): float32 or float64, whose precision decides what is exact. Returns 0 if there are
@@ -50,7 +50,9 @@ def jpeg_ratio(soft: F8) -> float:
     zeros. Returns the ratio to the larger share of the two, or 1 (no trace) if no coefficient
     vanishes on one of the grids, or if the difference is within CHANCE standard errors.
     """
-    on_grid, *off_grid = (_vanishing(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5)))
+    on_grid, *off_grid = (
+        _compute_vanishing_shares(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5))
+    )
     if not on_grid.any():
         return 1.0
     for shares in off_grid:
@@ -62,7 +64,7 @@ def jpeg_ratio(soft: F8) -> float:
     return float(on_grid.mean() / max(shares.mean() for shares in off_grid))
 
 
-def _vanishing(soft: F8) -> F8:
+def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute the share of high cosine coefficients that vanish in each 8 x 8 block: (blocks,).
 
     Blocks start at the upper left corner of the map (H, W); incomplete blocks, and blocks whose
@@ -82,7 +84,7 @@ def _vanishing(soft: F8) -> F8:
     return np.asarray(is_small[:, is_high].mean(axis=1))
 
 
-def _correlations(soft: F8, truth: F8) -> F8:
+def _correlate_shifts(soft: F8, truth: F8) -> F8:
     """Correlate a map with its ground truth, (H, W) each, for all shifts up to REACH.
 
     Both are blurred first, and have mean 0. Returns float64 (2 REACH + 1, 2 REACH + 1): the entry
@@ -109,21 +111,21 @@ class Displacement(NamedTuple):
     columns: float
 
 
-def displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
+def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
     """Return the displacement that maps share, or None if they do not fit the ground truth.
 
     - maps: (soft, truth) of each image, at least one, (H, W) each; sizes may differ between images
     - least: the smallest mean correlation, at the best shift, at which maps fit
     """
-    surface = np.mean([_correlations(soft, truth) for soft, truth in maps], axis=0)
-    return _shift_of(surface) if surface.max() >= least else None
+    surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
+    return _locate_peak(surface) if surface.max() >= least else None
 
 
-def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
+def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
     """Return the displacement of each quarter of the maps, by rows from the upper left.
 
     Quarters that do not fit the ground truth are left out. The arguments are those of
-    `displacement`.
+    `find_displacement`.
     """
     displacements = []
     for is_top in (True, False):
@@ -134,11 +136,11 @@ def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
                 y = slice(None, rows) if is_top else slice(rows, None)
                 x = slice(None, cols) if is_left else slice(cols, None)
                 crops.append((soft[y, x], truth[y, x]))
-            displacements.append(displacement(crops, least))
+            displacements.append(find_displacement(crops, least))
     return [moved for moved in displacements if moved]
 
 
-def _shift_of(surface: F8) -> Displacement:
+def _locate_peak(surface: F8) -> Displacement:
     """Locate the peak of correlations (2 REACH + 1, 2 REACH + 1) to a fraction of a pixel.
 
     Along either axis the peak is the vertex of the parabola through the largest value and its two

@@ -21,12 +21,12 @@ from bsdsbench.images import GroundTruth, Map, is_binary, one_channel
 from bsdsbench.io import Budget, FaultError, ReadBytes
 from bsdsbench.io import reading as faults_of
 from bsdsbench.loaders.formats.pictures import (
-    crack_mask,
+    find_crack_mask,
     id_of,
-    label_map,
-    maps_of,
-    plane,
     read_arrays,
+    select_maps,
+    to_labels,
+    to_plane,
 )
 from bsdsbench.loaders.labels import refuse_channels, seg2bdry
 from bsdsbench.loaders.reading import Kind, Reading
@@ -160,7 +160,7 @@ def _iterate_annotations(path: Path, reading: Reading, read: ReadBytes) -> Itera
     arrays = read_arrays(path, indices=labelled, what="ground truth", read=read)
     suffix = path.suffix.lower()
     if suffix == ".mat" and "groundTruth" in arrays:
-        mask = crack_mask(arrays)
+        mask = find_crack_mask(arrays)
         if mask is not None and reading.inverted:
             mask = ~mask
         cell = arrays["groundTruth"]
@@ -168,7 +168,7 @@ def _iterate_annotations(path: Path, reading: Reading, read: ReadBytes) -> Itera
         for number, struct in enumerate(structs, 1):
             yield _parse_struct(struct, reading, number, path.name, mask)
         return
-    maps = [*maps_of(arrays).values()]
+    maps = [*select_maps(arrays).values()]
     if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
         names = listed(sorted(arrays)) or "nothing"
         raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
@@ -206,7 +206,7 @@ def _parse_struct(
         raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
     if drawn is None:
         return parse_annotation(labels, reading, what, file, regions=True)
-    boundaries = plane(drawn, what)
+    boundaries = to_plane(drawn, what)
     has_two_values = is_binary(boundaries)
     if has_two_values and not reading.void:
         boundaries = boundaries != 0  # so that the values need not be checked again
@@ -215,7 +215,7 @@ def _parse_struct(
     annotation = parse_annotation(boundaries, reading, what, file)
     is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
     return annotation._replace(
-        labels=None if is_absent else label_map(labels),
+        labels=None if is_absent else to_labels(labels),
         evidence=Evidence(maps=1, file=file) if has_two_values else annotation.evidence,
         mask=mask,
     )
@@ -234,7 +234,7 @@ def parse_annotation(
     of another shape or with values that have no single meaning.
     """
     if not regions:
-        binarised = reading.boundary(plane(array, what), what, file)
+        binarised = reading.boundary(to_plane(array, what), what, file)
         # MATLAB stores columns; counting is faster along rows
         edges = np.ascontiguousarray(binarised.mask)
         return Annotation(edges, None, binarised.valid, binarised.evidence)
@@ -242,7 +242,7 @@ def parse_annotation(
         raise _unused_option_error(Setting("gt_invert", False), what)
     if reading.cut:
         raise _unused_option_error(Setting("gt_threshold", "none"), what)
-    labels = label_map(array)
+    labels = to_labels(array)
     return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
 
 

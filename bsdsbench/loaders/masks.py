@@ -15,7 +15,7 @@ import numpy as np
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
-from bsdsbench.images import Map, described, is_binary
+from bsdsbench.images import Map, describe_values, is_binary
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.scores.counts import LEVELS, Evidence, Values
 
@@ -64,8 +64,8 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     in_range = values.min(initial=0) >= 0 and top <= white
     if not in_range or (not inclusive and white > 1 and top <= level):
         raise DataError(
-            f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
-            "or floats from 0 to 1"
+            f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
+            "uint16 or floats from 0 to 1"
         )
     return np.asarray(values >= level if inclusive else values > level)
 

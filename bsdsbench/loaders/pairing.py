@@ -287,8 +287,8 @@ def group_files(
         If a folder has no files, a split file lists no image, or sequences cannot be told from
         several files of an image.
     """
-    pred_roots = _prediction_folders(pred_dir, pred_kind, classes)
-    sides = [list(chain(*map(_files_below, pred_roots))), _files_below(Path(gt_dir))]
+    pred_roots = _find_prediction_folders(pred_dir, pred_kind, classes)
+    sides = [list(chain(*map(_list_files, pred_roots))), _list_files(Path(gt_dir))]
     several = pred_kind == "labels", gt_kind == "annotators"
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
@@ -306,7 +306,7 @@ def group_files(
         wanted = _resolve_split(lines, names[0] | names[1])
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
-    chosen = _best_arrangements(ids, wanted)
+    chosen = _choose_arrangements(ids, wanted)
     grouped = []
     for k, side in enumerate(sides):
         other = 1 - k
@@ -316,7 +316,7 @@ def group_files(
     return Grouping(wanted, *grouped)
 
 
-def _prediction_folders(
+def _find_prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
     """Return the folders that hold the predictions, in the order of the classes.
@@ -338,7 +338,7 @@ def _prediction_folders(
     return [folder]
 
 
-def _files_below(root: Path) -> list[_File]:
+def _list_files(root: Path) -> list[_File]:
     """List the files of known formats below a folder, in natural order of their paths.
 
     Raises PairingError if there are none, or no such folder.
@@ -422,7 +422,7 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     return wanted
 
 
-def _best_arrangements(
+def _choose_arrangements(
     ids: Sequence[dict[Arrangement, set[str]]], wanted: set[str] | None
 ) -> tuple[Arrangement, ...]:
     """Choose the arrangement of either side so that most ids are known.
@@ -581,9 +581,9 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """
     names = glob("**/*", root_dir=folder, recursive=True)
     matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
-    return list(map(Path(folder).joinpath, sorted(matching, key=natural)))
+    return list(map(Path(folder).joinpath, sorted(matching, key=natural_sort_key)))
 
 
-def natural(name: str) -> str:
+def natural_sort_key(name: str) -> str:
     """Return a sort key that orders the numbers in names by value: ID_2 before ID_10."""
     return re.sub(r"\d+", lambda number: number[0].zfill(20), name)

@@ -38,22 +38,22 @@ from bsdsbench.images import (
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes
 from bsdsbench.io import reading as faults_of
 from bsdsbench.loaders.annotators import read_annotators
-from bsdsbench.loaders.formats.depth_files import annotated_depth, predicted_depth
+from bsdsbench.loaders.formats.depth_files import parse_annotated_depth, parse_predicted_depth
 from bsdsbench.loaders.formats.line_files import (
     NO_LINES,
-    annotated_edges,
-    annotated_lines,
-    predicted_edges,
-    predicted_lines,
+    parse_annotated_edges,
+    parse_annotated_lines,
+    parse_predicted_edges,
+    parse_predicted_lines,
 )
 from bsdsbench.loaders.formats.pictures import (
-    crack_mask,
+    find_crack_mask,
     id_of,
-    label_map,
-    maps_of,
-    only_array,
-    plane,
     read_arrays,
+    require_one_array,
+    select_maps,
+    to_labels,
+    to_plane,
 )
 from bsdsbench.loaders.labels import refuse_channels
 from bsdsbench.loaders.pairing import Pair
@@ -67,9 +67,9 @@ SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_
 # kind -> function that parses a predicted file, function that parses an annotated file.
 # Each gets the arrays of the file by name, and returns arguments of Prediction or GroundTruth.
 READERS = {
-    "lines": (predicted_lines, annotated_lines),
-    "oriented": (predicted_edges, annotated_edges),
-    "depth-map": (predicted_depth, annotated_depth),
+    "lines": (parse_predicted_lines, parse_annotated_lines),
+    "oriented": (parse_predicted_edges, parse_annotated_edges),
+    "depth-map": (parse_predicted_depth, parse_annotated_depth),
 }
 
 
@@ -149,13 +149,13 @@ def _read_map(
                 return Prediction(image_id, file, ucm2=_check_ucm2(arrays["ucm2"]))
             content = _find_prediction(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
-                soft = np.ascontiguousarray(plane(content, "soft map"))
+                soft = np.ascontiguousarray(to_plane(content, "soft map"))
                 if soft.dtype == np.bool_:
                     soft = soft.view(np.uint8) * np.uint8(255)
                 return Prediction(image_id, file, soft=soft)
             has_several = isinstance(content, list) or np.ndim(content) == 3
             for labels in content if has_several else [content]:
-                segs.append(label_map(labels))
+                segs.append(to_labels(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
@@ -174,7 +174,7 @@ def _find_prediction(arrays: dict[str, Any]) -> Any:
     """
     if "segs" in arrays:
         return arrays["segs"]
-    maps = maps_of(arrays)
+    maps = select_maps(arrays)
     if len(maps) == 1:
         return next(iter(maps.values()))
     for name in SOFT_NAMES:
@@ -204,7 +204,7 @@ def _check_ucm2(array: object) -> F8:
     Raises FaultError for an even or too small size, and for values that are not floats: strengths
     rounded to bytes merge contours that differ.
     """
-    array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
+    array = to_plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
     check_size(array.shape, 8)
@@ -249,7 +249,7 @@ def read_prediction(
     maps = _read_class_maps(paths, read)
     with faults_of(paths[0], "a label map"):
         if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
-            binarised = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
+            binarised = reading.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
             mask, evidence = binarised.mask, binarised.evidence
             return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
         classes = maps[0] if len(maps) == 1 else np.stack(maps)
@@ -260,7 +260,7 @@ def _read_class_maps(paths: Sequence[Path], read: ReadBytes) -> list[Map]:
     """Read the one array in each of the files. Raises FileFormatError if their shapes differ."""
     maps: list[Map] = []
     for path in paths:
-        maps.append(only_array(read_arrays(path, indices=True, read=read), path))
+        maps.append(require_one_array(read_arrays(path, indices=True, read=read), path))
         with faults_of(path, "a label map"):
             if maps[-1].shape != maps[0].shape:
                 raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
@@ -290,7 +290,7 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
     return Prediction(image_id, **parts_by_kind.get(kind, contours))
 
 
-def n_placeholder_maps(pairs: Sequence[Pair]) -> int:
+def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return the number of label maps that stand for a missing prediction of kind "labels".
 
     This is the number of the first prediction that exists, so that all images have as many maps. It
@@ -399,40 +399,42 @@ def read_truth(
         if kind in READERS:
             parts = READERS[kind][1](arrays, path)
         elif reading.kind is Kind.MASK:
-            mask = crack_mask(arrays)
-            array = only_array(arrays, path) if mask is None else mask
-            parts = mask_parts(array, reading, path.name)
+            mask = find_crack_mask(arrays)
+            array = require_one_array(arrays, path) if mask is None else mask
+            parts = binarise_mask_parts(array, reading, path.name)
         else:
-            parts = _class_parts(arrays, path, instances, read)
+            parts = _parse_classes(arrays, path, instances, read)
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **arguments)
 
 
-def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, object]:
+def binarise_mask_parts(
+    array: Map, reading: Reading, file: str, what: str = "mask"
+) -> dict[str, object]:
     """Binarise a ground-truth mask and return it as arguments of GroundTruth.
 
     The keys are "mask", "valid" (None if no pixel is void) and "evidence". `array` (H, W) may have
     further axes of length 1, `file` is its file's name, and `what` names the map in errors. Raises
     DataError if the values have no single meaning.
     """
-    binarised = reading.mask(plane(array, what), what, file)
+    binarised = reading.mask(to_plane(array, what), what, file)
     return {"mask": binarised.mask, "valid": binarised.valid, "evidence": binarised.evidence}
 
 
-def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
+def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
     """Read the field of view of an image: bool (H, W), False at pixels that are counted nowhere.
 
     `shape` is that of the image, and `read` returns the bytes of a file. Raises FileFormatError if
     the file is not a two-valued mask, or has another shape.
     """
-    array = only_array(read_arrays(path, what="a field of view", read=read), path)
+    array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
-        valid = binary_map(plane(array, "mask"), "mask")
+        valid = binary_map(to_plane(array, "mask"), "mask")
         same_shape(valid.shape, shape, "field of view")
     return valid
 
 
-def _class_parts(
+def _parse_classes(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
     """Return the classes of a ground-truth file as parts of a GroundTruth.
@@ -443,7 +445,7 @@ def _class_parts(
     - an array (C, H, W): "class_boundaries", bool; but (1, H, W) of more than two values are labels
 
     With labels and `instances` the map "instances" is added, if there is a file for it beside
-    `path` (`instances_beside`). `arrays` are the variables of the file by name.
+    `path` (`find_instances_file`). `arrays` are the variables of the file by name.
     """
     parts: dict[str, object]
     if "GTcls" in arrays:
@@ -451,12 +453,12 @@ def _class_parts(
         boundaries = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         parts = {"labels": struct["Segmentation"], "class_boundaries": boundaries}
     else:
-        cracks = crack_mask(arrays)
-        array = only_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
+        cracks = find_crack_mask(arrays)
+        array = require_one_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
         if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
-            array = plane(array, "label map")
+            array = to_plane(array, "label map")
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
-    if "labels" in parts and instances and (file := instances_beside(path)):
+    if "labels" in parts and instances and (file := find_instances_file(path)):
         _add_instances(parts, file, read)
     return parts
 
@@ -476,7 +478,7 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with faults_of(file, "instances"):
         struct = arrays.get("GTinst")
-        parts["instances"] = struct["Segmentation"] if struct else only_array(arrays, file)
+        parts["instances"] = struct["Segmentation"] if struct else require_one_array(arrays, file)
         boundaries = parts.get("class_boundaries")  # bool (C, H, W)
         if not struct or boundaries is None:
             return
@@ -492,7 +494,7 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             boundaries[int(category) - 1] |= np.asarray(outline) != 0
 
 
-def instances_beside(path: Path) -> Path | None:
+def find_instances_file(path: Path) -> Path | None:
     """Return the file of the same name in the sibling folder inst (SBD) or instances, or None."""
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)

@@ -27,7 +27,7 @@ from attrs import Factory, evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
-from bsdsbench.images import Map, described, is_binary, one_map
+from bsdsbench.images import Map, describe_values, is_binary, one_map
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.masks import (
     binarise,
@@ -195,7 +195,8 @@ class Reading:
             levels = distinct_values(not_void)
             has = f"values {_listed(levels)}" if levels else "gray values"
             raise DataError(
-                f"{what}: {has}, {described(values)}, expected boundaries of 0 and 1 or 0 and 255",
+                f"{what}: {has}, {describe_values(values)}, expected boundaries of 0 and 1 or 0 "
+                "and 255",
                 fix=tuple(self.suggest_fixes(levels, values)),
             )
         return self.mask(values, what, file)

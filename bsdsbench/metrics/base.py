@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, ProtocolError, unexpected
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -413,7 +413,7 @@ class Metric(ABC, Generic[Opt]):
         except Exception as error:
             if package == "bsdsbench" or isinstance(error, DataError):
                 raise
-            fault = unexpected(error, {package})
+            fault = describe_unexpected(error, {package})
             raise DataError(f"metric {self.name!r}: {fault}") from error
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
         return {**scores, **errors}

@@ -34,7 +34,7 @@ from bsdsbench.images import (
     binary_map,
     same_shape,
 )
-from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
+from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
 from bsdsbench.metrics.base import (
     AT_ODS,
     IMAGES,
@@ -145,7 +145,7 @@ class CurveMetric(Metric[Opt]):
             counted_ids = [ids[i] for i in images.tolist()]
             rows = stack["thresholds"], matches[images], protocol.ods_rule
             folder = "/".join(map(safe_name, path[-1:]))
-            for name, text in boundary_files(of_curve, counted_ids, *rows):
+            for name, text in format_boundary_tables(of_curve, counted_ids, *rows):
                 yield f"{folder}/{name}" if folder else name, text
 
 

@@ -10,7 +10,7 @@ from attrs import frozen
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, same_shape
-from bsdsbench.loaders.formats.depth_files import matte_mask
+from bsdsbench.loaders.formats.depth_files import binarise_matte
 from bsdsbench.loaders.masks import binarise
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 
@@ -234,7 +234,7 @@ def _read_annotation(gt: GroundTruth, holds: str, window: tuple[slice, slice]) -
     if depth is not None and holds == "edges" and not edges:
         return _Annotation((binarise(depth, (127, 0, 0), "edges"),), matte, None)
     if depth is not None and holds == "matte" and matte is None:
-        return _Annotation(edges, matte_mask(depth), None)
+        return _Annotation(edges, binarise_matte(depth), None)
     return _Annotation(edges, matte, depth)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import evolve, fields
 
-from bsdsbench.errors import DataError, ProtocolError, unexpected
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
 from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def get(name: str) -> Metric:
     try:
         metric = entry.load()()
     except Exception as error:  # whatever another package does while it is imported
-        fault = unexpected(error, {entry.module.partition(".")[0]})
+        fault = describe_unexpected(error, {entry.module.partition(".")[0]})
         raise DataError(f"metric {name!r}: {entry.value} cannot be loaded: {fault}") from None
     if not isinstance(metric, Metric) or getattr(metric, "name", None) != name:
         raise DataError(f"metric {name!r}: {entry.value} is no Metric of that name")

@@ -34,7 +34,7 @@ from attrs import frozen
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
-from bsdsbench.loaders.formats.line_files import GRID, drawn_lines
+from bsdsbench.loaders.formats.line_files import GRID, draw_lines
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.fields import one_of, option
@@ -139,7 +139,7 @@ class WireframeMetric(Metric[WireframeOptions]):
         if "lines" not in pred.parts or pred.lines.grid:
             return pred
         grid = self._grid(pred.lines, gt, opt)
-        soft = pred.soft if grid == GRID else drawn_lines(pred.lines, gt.shape, grid)
+        soft = pred.soft if grid == GRID else draw_lines(pred.lines, gt.shape, grid)
         return Prediction(pred.image_id, pred.path, soft=soft)
 
     def scores(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bsdsbench.comparison.comparison_tables import heading, score_field
 from bsdsbench.comparison.method import matching_folders
 from bsdsbench.errors import refuse_unless_forced
-from bsdsbench.loaders.pairing import natural
+from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.footers import table_footer
@@ -51,7 +51,7 @@ def history_of(
     DataError
         If a pattern matches no folder, or the runs are not comparable.
     """
-    paths = sorted(matching_folders(folders, "--history"), key=natural)
+    paths = sorted(matching_folders(folders, "--history"), key=natural_sort_key)
     folder_names = [os.path.basename(os.path.normpath(path)) for path in paths]
     if names is None and len({*folder_names}) == len(paths):
         names = folder_names

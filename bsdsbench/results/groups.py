@@ -27,7 +27,7 @@ from bsdsbench.arguments import I8, kind_of_value
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.io import FaultError, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import id_of
-from bsdsbench.loaders.pairing import natural
+from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.scores.counts import ImageRecord, Value
 from bsdsbench.text import listed, show
 
@@ -426,7 +426,7 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         edges = _parse_limits(limits, column)
         return _divide(column, [_as_number(v, column) for v in values], edges, open_ended=True)
     numbers = [v for v in values if isinstance(v, float)]
-    texts = sorted({v for v in values if isinstance(v, str)}, key=natural)
+    texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
         quartiles = np.unique(np.quantile(numbers, (0.25, 0.5, 0.75))).tolist()
         return _divide(column, [_as_number(v, column) for v in values], quartiles, open_ended=False)

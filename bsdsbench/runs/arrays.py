@@ -16,7 +16,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import ReadBytes
 from bsdsbench.loaders.annotators import join_annotations, parse_annotation, refuse_last_axis
-from bsdsbench.loaders.readers import mask_parts
+from bsdsbench.loaders.readers import binarise_mask_parts
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
@@ -151,7 +151,9 @@ def _wrap_truth(
     label = f"{image_id}: ground truth"
     if isinstance(truth, GroundTruth):
         if are_masks and "labels" in truth.parts and "mask" not in truth.parts:
-            return truth.replace(labels=None, **mask_parts(truth.labels, reading, image_id, label))
+            return truth.replace(
+                labels=None, **binarise_mask_parts(truth.labels, reading, image_id, label)
+            )
         return truth
     if kind == "annotators":
         regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
@@ -160,7 +162,7 @@ def _wrap_truth(
         return join_annotations(image_id, None, annotations)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
     if are_masks and array.ndim == 2:
-        parts: dict[str, Any] = mask_parts(array, reading, image_id, label)
+        parts: dict[str, Any] = binarise_mask_parts(array, reading, image_id, label)
         return GroundTruth(image_id, **parts)
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 import attrs
 import numpy as np
 
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, unexpected, warn
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, describe_unexpected, warn
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.annotators import empty_truth_error
@@ -327,7 +327,7 @@ def count(
         return Outcome(error=too_large, look=look)
     except Exception as error:  # a bug must not cost more than one image
         packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
-        fault = unexpected(error, packages | {"bsdsbench"})
+        fault = describe_unexpected(error, packages | {"bsdsbench"})
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
 
 

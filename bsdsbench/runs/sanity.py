@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, few_lines, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, sample_lines, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values
@@ -159,7 +159,7 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
         return False
     max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
     lowest = min(filter(None, protocol.thresholds)) if has_thresholds else 0
-    for lines in (few_lines(soft), soft):  # a sample of the rows decides for most maps
+    for lines in (sample_lines(soft), soft):  # a sample of the rows decides for most maps
         largest = lines.max(initial=0)
         is_on = float(unit(np.asarray(largest))) >= lowest  # scaled to [0, 1]
         if largest > max_faint and is_on:
@@ -204,7 +204,7 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     # (values, mean up to which the map is dark): a sample must be clearly dark
-    for lines, limit in ((few_lines(soft), 0.25), (soft, 0.5)):
+    for lines, limit in ((sample_lines(soft), 0.25), (soft, 0.5)):
         mean = float(lines.mean()) / white
         if (1 - mean if protocol.invert else mean) < limit:
             return Values.LIGHT

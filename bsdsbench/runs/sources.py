@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
-from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
+from bsdsbench.loaders.formats.photos import find_photo_folder, find_photos, read_photo
 from bsdsbench.loaders.pairing import Layout, Pair, Split, ground_truths, pair
 from bsdsbench.loaders.readers import (
-    instances_beside,
-    n_placeholder_maps,
+    count_placeholder_maps,
+    find_instances_file,
+    read_field_of_view,
     read_prediction,
     read_truth,
-    read_valid,
 )
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
 from bsdsbench.metrics import registry
@@ -175,7 +175,7 @@ class FileItem:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
             not_void = gt.parts.get("valid", True)
-            gt = gt.replace(valid=read_valid(self.valid, gt.shape, read) & not_void)
+            gt = gt.replace(valid=read_field_of_view(self.valid, gt.shape, read) & not_void)
         if not self.kind:
             return Inputs(None, gt)
         n_maps = len(files.classes) or self.n_maps
@@ -201,7 +201,7 @@ def list_items(
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
-    images_dir = plan.images_dir or photos_beside(gt_dir)
+    images_dir = plan.images_dir or find_photo_folder(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir = os.path.abspath(pred_dir)
         gt_dir = os.path.abspath(gt_dir)
@@ -218,7 +218,7 @@ def list_items(
     if reads_photos and images_dir:
         photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
-    n_maps = n_placeholder_maps(pairs) if kind == "labels" else 1
+    n_maps = count_placeholder_maps(pairs) if kind == "labels" else 1
     items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
     return PairedFolders(items, absent)
 
@@ -236,7 +236,7 @@ def _item_of(
     photos, views: id of an image -> its original image, and its field of view. Both may lack
         images. n_maps: the number of empty label maps in place of a missing prediction.
     """
-    instances = map(instances_beside, pair.gt_paths) if alike.files.instances else ()
+    instances = map(find_instances_file, pair.gt_paths) if alike.files.instances else ()
     return FileItem(
         pair=pair,
         kind=kind,
@@ -463,7 +463,7 @@ def find_sources(
     alike = registry.by_reading([reader.name], run.protocol, kind)[0]
     pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
     by_id = {p.image_id: p for p in pairs}
-    photo_dir = images_dir or run.place("photos") or photos_beside(gt)
+    photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
     return Sources(
         pairs=by_id,
         photos=find_photos(photo_dir, by_id) if photo_dir else {},

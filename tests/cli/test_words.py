@@ -11,7 +11,7 @@ from rich.progress import Progress
 from bsdsbench.cli import cli, main
 from bsdsbench.cli.output import progress
 from bsdsbench.cli.shared import as_flag
-from bsdsbench.errors import DataError, Setting, grouped
+from bsdsbench.errors import DataError, Setting, merge_similar_problems
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
@@ -93,7 +93,9 @@ def ended(*words):
     found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
     if found.exception and not isinstance(found.exception, DataError):
         raise found.exception
-    refused = list(map(str, grouped(found.exception.problems if found.exception else ())))
+    refused = list(
+        map(str, merge_similar_problems(found.exception.problems if found.exception else ()))
+    )
     return found.return_value, found.stdout, refused
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as sk
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.ap_rules import rules_tables
+from bsdsbench.diagnosis.ap_rules import build_rules_tables
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.scores.curve import AP_RULES, PRCurve, area, describe_late_starts
@@ -37,7 +37,7 @@ def notes_of(tables, key):
 
 def test_every_curve_has_its_rules():
     run, made = run_of(0.3)
-    boundary, pixel = rules_tables([run, run])
+    boundary, pixel = build_rules_tables([run, run])
     assert (boundary.key, pixel.key) == ("rules", "rules-pixel")
     for table, metric in ((boundary, "boundary"), (pixel, "pixel")):
         rows = {tuple(row[:2]): row[2:4] for row in table.rows}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.causes import counting_changes, readings
-from bsdsbench.diagnosis.explain import Search, explain, parse_targets, run_of
-from bsdsbench.diagnosis.explanation import Explanation, Trial, ranked
+from bsdsbench.diagnosis.causes import counting_changes, iterate_readings
+from bsdsbench.diagnosis.explain import Search, explain, load_run_with_files, parse_targets
+from bsdsbench.diagnosis.explanation import Explanation, Trial, rank_trials
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -136,7 +136,9 @@ def test_readings_by_hand():
     counts = np.array([[[4, 5, 4, 6], [2, 5, 2, 2]], [[2, 5, 2, 6], [0, 5, 0, 0]]])
     at = np.array([0.1, 0.9])
     both = PRCurve.of_counts(at, counts.sum(axis=0))
-    found = {words: v for _, words, _, v in readings(both, PRCurve.of_counts(at, counts), both)}
+    found = {
+        words: v for _, words, _, v in iterate_readings(both, PRCurve.of_counts(at, counts), both)
+    }
 
     def f(p, r):
         return 2 * p * r / (p + r)
@@ -220,7 +222,7 @@ def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):
 
 def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     raw.save(tmp_path / "out")
-    run, _ = run_of(tmp_path / "out", None, Protocol())
+    run, _ = load_run_with_files(tmp_path / "out", None, Protocol())
     assert run.equals(raw)
     target = evaluated(raw, max_dist=0.011)["ods"]
     words = ["explain", tmp_path / "out", "--target", f"ods={target}", "--quiet", "--workers", "1"]
@@ -270,7 +272,7 @@ def test_a_target_is_reached_where_the_digits_agree(target, score, reached):
 def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, target, finding):
     hit = Trial("hit", "setting", {"ods": 0.73124}, {"ods": target}, who, n_causes)
     far = Trial("far", "setting", {"ods": 0.5}, {"ods": target})
-    found = Explanation({"ods": target}, {"ods": 0.6}, ranked([far, hit]), 1.0, 9)
+    found = Explanation({"ods": target}, {"ods": 0.6}, rank_trials([far, hit]), 1.0, 9)
     assert (found.answer is not None) == finding
     assert found.trials[0].label == "hit"
 

@@ -5,7 +5,7 @@ import json
 import imageio.v3 as iio
 import numpy as np
 
-from bsdsbench.diagnosis.explanation import Explanation, Trial, ranked
+from bsdsbench.diagnosis.explanation import Explanation, Trial, rank_trials
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted
 
@@ -41,7 +41,7 @@ def test_what_nobody_uses_is_not_said_to_reach_a_target():
         Trial("odd", "setting", {"ods": 0.6}, {"ods": "0.6000"}, who="home-made scripts"),
         Trial("guessed", "setting", {"ods": 0.6}, {"ods": "0.6000"}, exact=False, n_images=2),
     ]
-    told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(ranked(trials)), 1.0, 9)
+    told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(rank_trials(trials)), 1.0, 9)
     assert "reaches" not in told.sentence()
     assert "No setting of a known program" in told.sentence()
     assert "guessed" not in told.sentence()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.errors import PairingError
-from bsdsbench.loaders.pairing import Layout, group_files, natural, pair
+from bsdsbench.loaders.pairing import Layout, group_files, natural_sort_key, pair
 
 
 def made(root, *names):
@@ -197,4 +197,4 @@ def test_the_layout_is_said(tmp_path):
 
 
 def test_numbers_are_sorted_by_value():
-    assert sorted(["A/10", "A/9", "A/010"], key=natural)[0] == "A/9"
+    assert sorted(["A/10", "A/9", "A/010"], key=natural_sort_key)[0] == "A/9"

@@ -9,9 +9,9 @@ from scipy.io import savemat
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders.formats.depth_files import matte_mask, read_dpt
+from bsdsbench.loaders.formats.depth_files import binarise_matte, read_dpt
 from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
-from bsdsbench.loaders.formats.line_files import _samples as samples
+from bsdsbench.loaders.formats.line_files import _sample_line as samples
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_prediction, read_truth
 from bsdsbench.protocol.protocol import Protocol
@@ -177,7 +177,7 @@ def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
 
 @pytest.mark.parametrize("values", [np.uint8([[25, 26]]), np.int32([[0, 1]]), [[0.1, 0.1001]]])
 def test_a_matte_is_cut_above_a_tenth(values):
-    assert matte_mask(np.array(values)).tolist() == [[False, True]]
+    assert binarise_matte(np.array(values)).tolist() == [[False, True]]
 
 
 BODY = DEPTH.astype("<f4").tobytes()

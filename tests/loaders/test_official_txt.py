@@ -10,7 +10,7 @@ from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.formats.official_txt import (
     _read_ev1,
     _read_rows,
-    boundary_files,
+    format_boundary_tables,
     format_rows,
     read_run_folder,
     safe_name,
@@ -44,7 +44,7 @@ def test_ev1_is_the_same_rows_for_any_count(n, images):
     point = {"threshold": 0.5, "recall": 1, "precision": 1, "f": 1}
     curve = SimpleNamespace(thresholds=t, recall=t, precision=t, f=t)
     score = {"ods": point, "ois": point, "ap": 1, "curve": curve}
-    *_, (name, text) = boundary_files(score, "abcdefgh"[:images], t, counts, "interpolated")
+    *_, (name, text) = format_boundary_tables(score, "abcdefgh"[:images], t, counts, "interpolated")
     assert name == f"per_image/{'abcdefgh'[images - 1]}_ev1.txt"
     assert text == format_rows(np.column_stack([t, counts[0]]))
 

@@ -491,7 +491,7 @@ def two_runs():
 def test_every_table_of_several_runs_says_it_of_each(what):
     from bsdsbench.comparison.method import Method
     from bsdsbench.comparison.methods import Spread, compare_methods, means_table
-    from bsdsbench.diagnosis.ap_rules import rules_tables
+    from bsdsbench.diagnosis.ap_rules import build_rules_tables
 
     runs = list(two_runs())
     methods = [Method(run.name, [run]) for run in runs]
@@ -499,7 +499,7 @@ def test_every_table_of_several_runs_says_it_of_each(what):
         "compare": lambda: bb.compare(runs, n_boot=100).tables(),
         "methods": lambda: compare_methods(methods, n_boot=100).tables(),
         "means": lambda: [means_table(methods, Spread.SD, None)],
-        "rules": lambda: rules_tables(runs),
+        "rules": lambda: build_rules_tables(runs),
     }[what]()
     assert len(tables) == {"compare": 3, "methods": 3}.get(what, 1)
     truth = "1 file; truth boundaries, 1 annotator an image"

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
 from bsdsbench.io import MAX_PIXELS, FaultError, parse_json, read_bytes, reading
-from bsdsbench.loaders.formats.pictures import header_of, pixels_of
+from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import show
 
@@ -79,12 +79,12 @@ class CocoItems:
         with reading(path, "a COCO file"):
             content = parse_json(read_bytes(path))
             if is_truth:
-                self._add_images(_field(content, "images"))
-                kinds = sorted(_field(content, "categories"), key=itemgetter("id"))
+                self._add_images(_get_field(content, "images"))
+                kinds = sorted(_get_field(content, "categories"), key=itemgetter("id"))
                 self.categories = {kind["id"]: str(kind.get("name", kind["id"])) for kind in kinds}
             is_list = isinstance(content, list)
-            for entry in content if is_list else _field(content, "annotations"):
-                image_id = _field(entry, "image_id")
+            for entry in content if is_list else _get_field(content, "annotations"):
+                image_id = _get_field(entry, "image_id")
                 if image_id not in self.images:
                     has = f"an annotation of image_id {image_id!r}"
                     raise FaultError(f"{has}, expected one of the listed images")
@@ -176,7 +176,7 @@ class CocoItems:
             if len(entries) != 1:
                 fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
                 raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
-            _field(entries[0], "segments_info")
+            _get_field(entries[0], "segments_info")
 
     def _segments(self, annotations: list[Entry], shape: _Size, is_truth: bool) -> list[_Segment]:
         """Return the segments of an image in drawing order, the one to be drawn first first.
@@ -207,15 +207,15 @@ class CocoItems:
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
         with reading(png, "a panoptic PNG"):
-            header = header_of(data)
+            header = open_image(data)
             if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
                 fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"
                 raise FaultError(f"{fault} (numbers of segments survive nothing else)")
-            rgb = pixels_of(data, header, "RGB").astype(np.int64)
+            rgb = decode_pixels(data, header, "RGB").astype(np.int64)
             if rgb.shape != (*shape, 3):
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
             ids = rgb @ np.array([1, 256, 65536])
-            listed_ids = [_field(segment, "id") for segment in entry["segments_info"]]
+            listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
         void = (len(self.categories) + 1) * DIVISOR if is_truth else 0
         label_map = np.full(shape, void, np.int32)
@@ -238,7 +238,7 @@ class CocoItems:
         `number` counts the annotations of the image from 1. Raises FaultError for an unknown
         category, and for DIVISOR annotations or more.
         """
-        category = _field(annotation, "category_id")
+        category = _get_field(annotation, "category_id")
         if category not in self.categories:
             raise FaultError(f"category_id {category}, expected one of the categories")
         if number >= DIVISOR:
@@ -320,7 +320,7 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
         )
 
 
-def _field(entry: Entry, name: str) -> Any:
+def _get_field(entry: Entry, name: str) -> Any:
     """Return a field of an entry. Raises FaultError if the field is missing."""
     if isinstance(entry, dict) and name not in entry:
         known = ", ".join(sorted(map(str, entry)))
@@ -343,7 +343,7 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
         raise FaultError(
             f"an annotation of image {annotation['image_id']} has only a box, expected a mask"
         )
-    outline = _field(annotation, "segmentation")
+    outline = _get_field(annotation, "segmentation")
     if outline == []:
         return np.zeros(shape, bool)
     try:

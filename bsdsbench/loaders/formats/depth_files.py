@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
-from bsdsbench.loaders.formats.pictures import plane
+from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.masks import binarise
 from bsdsbench.text import listed
 
@@ -40,7 +40,9 @@ _MATTE = 0.1  # pixels above this fraction are in the object (ml-depth-pro)
 _DPT_MARK = 202021.25  # the first number of a .dpt file
 
 
-def predicted_depth(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
+def parse_predicted_depth(
+    arrays: Mapping[str, object], shape: tuple[int, int]
+) -> dict[str, object]:
     """Return {"depth": (H, W)}, the depth map of a file, as arguments of Prediction.
 
     `arrays` are the variables of the file by name. `shape` is not used; other readers of
@@ -49,7 +51,7 @@ def predicted_depth(arrays: Mapping[str, object], shape: tuple[int, int]) -> dic
     return {"depth": _find_depth_map(arrays, needed=True)}
 
 
-def annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
+def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the maps of an annotated depth file as arguments of GroundTruth.
 
     - boundaries: the pixels of `edges` that are not 0, as one annotator's map, or () without edges
@@ -64,17 +66,17 @@ def annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, objec
     struct = arrays.get("data")
     variables = struct if isinstance(struct, dict) else arrays
     names = [name for name in (*_VALID_NAMES, "edges", "matte") if name in variables]
-    maps = {name: plane(variables[name], name) for name in names}
+    maps = {name: to_plane(variables[name], name) for name in names}
     valid_maps = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
     return {
         "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
         "depth": _find_depth_map(variables, needed=not maps.keys() & {"edges", "matte"}),
         "valid": np.logical_and.reduce(valid_maps) if valid_maps else None,
-        "mask": matte_mask(maps["matte"]) if "matte" in maps else None,
+        "mask": binarise_matte(maps["matte"]) if "matte" in maps else None,
     }
 
 
-def matte_mask(matte: NDArray[Any]) -> Bool:
+def binarise_matte(matte: NDArray[Any]) -> Bool:
     """Return the object of a matte (H, W): bool (H, W), True above a tenth of white.
 
     Raises DataError if the values are no gray map.
@@ -90,10 +92,10 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     if needed and len(arrays) == 1:
-        return plane(next(iter(arrays.values())), "depth")
+        return to_plane(next(iter(arrays.values())), "depth")
     for name in _DEPTH_NAMES:
         if name in arrays:
-            return plane(arrays[name], "depth")
+            return to_plane(arrays[name], "depth")
     if needed:
         raise FaultError(f"has {listed(sorted(arrays))}, expected one array, or one named depth")
     return None

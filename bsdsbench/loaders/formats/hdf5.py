@@ -26,7 +26,7 @@ CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
-def _attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
+def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
     """Return an attribute of an item. Bytes are decoded as text, and an absent attribute is ""."""
     value = item.attrs.get(name, "")
     return value.decode("latin-1") if isinstance(value, bytes) else value
@@ -65,7 +65,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         A struct array is a group all of whose fields are cells of the same length, without the
         class "cell" that a field of cells would have.
         """
-        if _attribute(group, CLASS) not in ("", "struct"):
+        if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
         budget.spend(len(group) * _ITEM_COST)
         fields = {k: convert(follow_hard_link(group, k), depth + 1) for k in group}
@@ -86,10 +86,10 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         if isinstance(item, h5py.Group):
             return convert_group(item, depth)
-        kind = str(_attribute(item, CLASS))
+        kind = str(_read_attribute(item, CLASS))
         if kind in SKIPPED:
             return None
-        if _attribute(item, EMPTY):
+        if _read_attribute(item, EMPTY):
             return [] if kind == "cell" else np.zeros((0, 0))
         if item.external or item.is_virtual:
             raise FaultError("keeps its data in another file, expected plain data")

@@ -30,7 +30,7 @@ NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
 FAR = 1e6  # larger coordinates are refused
 
 
-def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
+def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
     """Return the numeric array of a name. Raises FaultError if there is none."""
     value = arrays.get(name)
     if not is_numeric(value):
@@ -39,7 +39,7 @@ def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
     return value
 
 
-def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
+def _parse_places(arrays: Mapping[str, object], name: str, width: int) -> F8:
     """Return the coordinates in the array of a name, float64 (N, width).
 
     - width 4, lines: from (N, 4), or from (N, 2, 2) or (N, 2, 3) with a kind beside each end
@@ -47,7 +47,7 @@ def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
 
     Raises FaultError for another shape, and for coordinates that are NaN or beyond FAR.
     """
-    array = _numbers(arrays, name)
+    array = _find_numbers(arrays, name)
     # What lies beside the two coordinates of a place is cut off
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
     if places.size % width or (places.size and places[0].size != width):
@@ -57,31 +57,33 @@ def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
     return places.reshape(-1, width).astype(np.float64)
 
 
-def _scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
+def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
     """Return the scores in the array of a name, float64 (N,), one for each of N places.
 
     Raises FaultError if their number differs from that of the places.
     """
-    scores = _numbers(arrays, name).ravel().astype(np.float64)
+    scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
     return scores
 
 
-def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
+def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
     """Return the size (rows, columns) in the first two values of an array, or None if it is absent.
 
     Raises FaultError if a value is not whole or below 1.
     """
     if name not in arrays:
         return None
-    rows, columns = _numbers(arrays, name).ravel()[:2].tolist()
+    rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
     if min(rows, columns) < 1 or rows % 1 or columns % 1:
         raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
     return int(rows), int(columns)
 
 
-def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
+def parse_predicted_lines(
+    arrays: Mapping[str, object], shape: tuple[int, int]
+) -> dict[str, object]:
     """Return the predicted lines of a file as arguments of Prediction.
 
     - lines: the ends and scores of the lines on the file's grid, and the junctions with their
@@ -91,19 +93,19 @@ def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dic
     `arrays` are the variables of the file by name, see the module. `shape` (H, W) is that of the
     image. Raises FaultError for missing or malformed arrays, and for scores of lines beyond [0, 1].
     """
-    ends = _places(arrays, "lines", 4)
-    scores = _scores(arrays, "score", ends)
+    ends = _parse_places(arrays, "lines", 4)
+    scores = _parse_scores(arrays, "score", ends)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
     junctions = None
     if "juncs" in arrays:
-        places = _places(arrays, "juncs", 2)
-        junctions = np.column_stack([places, _scores(arrays, "juncs_score", places)])
-    lines = Lines(ends, scores, junctions, _size(arrays, "grid"))
-    return {"soft": drawn_lines(lines, shape, lines.grid or GRID), "lines": lines}
+        places = _parse_places(arrays, "juncs", 2)
+        junctions = np.column_stack([places, _parse_scores(arrays, "juncs_score", places)])
+    lines = Lines(ends, scores, junctions, _parse_size(arrays, "grid"))
+    return {"soft": draw_lines(lines, shape, lines.grid or GRID), "lines": lines}
 
 
-def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> F8:
+def draw_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> F8:
     """Draw predicted lines as a soft map, float64 (H, W), with the best score at each pixel.
 
     The networks fill their output by repeating it from the start: lines are drawn up to the next
@@ -115,7 +117,7 @@ def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> 
     return _draw_predicted_lines(lines.ends[:end], lines.scores[:end], shape, grid)
 
 
-def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
+def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the annotated lines of a file as arguments of GroundTruth.
 
     - boundaries: one map, bool (rows, columns), with the lines drawn at the size of the image
@@ -126,17 +128,17 @@ def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, objec
     from the image beside `path`. Raises FaultError for missing or malformed arrays, or if all
     coordinates lie in 0 .. 1, and DataError for a line that leaves the image.
     """
-    size = _size(arrays, "size") or _image_size(path)
+    size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
-    pixels = _places(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column row column
+    pixels = _parse_places(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column row column
     if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
-    ends = _places(arrays, "lpos", 4) if "lpos" in arrays else _to_grid(pixels, size)
+    ends = _parse_places(arrays, "lpos", 4) if "lpos" in arrays else _to_grid(pixels, size)
     junctions = None
     if "junc" in arrays:
-        junctions = np.pad(_places(arrays, "junc", 2), ((0, 0), (0, 1)))  # score 0 beside
-    on_grid = Lines(ends, np.zeros(len(ends)), junctions, _size(arrays, "grid") or GRID)
+        junctions = np.pad(_parse_places(arrays, "junc", 2), ((0, 0), (0, 1)))  # score 0 beside
+    on_grid = Lines(ends, np.zeros(len(ends)), junctions, _parse_size(arrays, "grid") or GRID)
     return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
 
 
@@ -150,7 +152,7 @@ def _to_grid(lines: F8, size: tuple[int, int]) -> F8:
     return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
-def _image_size(path: Path) -> _Size:
+def _read_image_size(path: Path) -> _Size:
     """Return (rows, columns) of the image that belongs to an annotation.
 
     The image is ../images/ID with a suffix of IMAGE_SUFFIXES, seen from the folder of `path`, where
@@ -167,7 +169,9 @@ def _image_size(path: Path) -> _Size:
     raise FaultError(f"no size, expected {expected}")
 
 
-def predicted_edges(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
+def parse_predicted_edges(
+    arrays: Mapping[str, object], shape: tuple[int, int]
+) -> dict[str, object]:
     """Return predicted oriented edges as arguments of Prediction.
 
     These are "soft" (H, W), the strength, and "angles" (H, W) in radians. They are the variables
@@ -176,10 +180,10 @@ def predicted_edges(arrays: Mapping[str, object], shape: tuple[int, int]) -> dic
     finite.
     """
     struct: Any = arrays.get("edge_ori", arrays)
-    return {"soft": _numbers(struct, "edge"), "angles": _angles(struct, "ori")}
+    return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
 
 
-def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
+def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return annotated oriented edges as arguments of GroundTruth.
 
     These are "boundaries", bool (H, W) per annotator, and "angles", radians (H, W) per annotator.
@@ -197,17 +201,17 @@ def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, objec
     struct: Any
     if "bndinfo_pascal" in arrays:
         struct = arrays["bndinfo_pascal"]
-        angles = [_angles(struct, "OrientMap")]
+        angles = [_parse_angles(struct, "OrientMap")]
         edges = [_draw_fragments(struct.get("edges"), angles[0].shape)]
     elif "gtStruct" in arrays:
         struct = arrays["gtStruct"]
         theta = struct["gt_theta"]
         cells = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]
         edges = [cell[..., 0] for cell in cells]
-        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in cells]
+        angles = [_parse_angles({"angles": cell[..., 1]}, "angles") for cell in cells]
     else:
-        edges = _numbers(arrays, "edge")
-        angles = _angles(arrays, "ori")
+        edges = _find_numbers(arrays, "edge")
+        angles = _parse_angles(arrays, "ori")
         if edges.ndim == 2:
             edges, angles = [edges], [angles]
     if not len(edges):
@@ -234,12 +238,12 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     return is_edge.reshape(shape, order="F")
 
 
-def _angles(arrays: Mapping[str, object], name: str) -> F8:
+def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
     """Return the array of angles (radians) of a name as float64, in its shape.
 
     Raises FaultError if there is none, or if an angle is not finite.
     """
-    angles = _numbers(arrays, name)
+    angles = _find_numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
     return angles.astype(np.float64)
@@ -255,7 +259,7 @@ def _angles(arrays: Mapping[str, object], name: str) -> F8:
 # Source: L-CNN (Zhou, Qi, Ma, "End-to-End Wireframe Parsing", ICCV 2019), eval_release.m.
 
 
-def _samples(start: F8, end: F8) -> F8:
+def _sample_line(start: F8, end: F8) -> F8:
     """Return evenly spaced points of the line between two places (row, column), float64 (n, 2).
 
     n is the length, rounded up. The points include both ends; if n is 1 only `end`, and a line of
@@ -283,7 +287,7 @@ def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
     """
     drawn = np.zeros(shape, bool)
     for line in np.asarray(lines, np.float64).reshape(-1, 4):
-        pixels = np.maximum(_rounded(_samples(line[:2], line[2:])), 1) - 1
+        pixels = np.maximum(_round_half_up(_sample_line(line[:2], line[2:])), 1) - 1
         if pixels.size and (pixels.max(axis=0) >= shape).any():
             row, column = pixels.max(axis=0) + 1
             raise DataError(
@@ -311,12 +315,12 @@ def _draw_predicted_lines(
     scaled = np.asarray(lines, np.float64).reshape(-1, 4) * size / np.array([*grid] * 2)
     for line, score in zip(scaled, np.asarray(scores, np.float64), strict=True):
         # Rounded to pixels counted from 1, and converted to indices
-        pixels = np.clip(_rounded(_samples(line[:2], line[2:]) - 0.5), 1, last) - 1
+        pixels = np.clip(_round_half_up(_sample_line(line[:2], line[2:]) - 0.5), 1, last) - 1
         best[pixels[:, 0], pixels[:, 1]] = np.maximum(best[pixels[:, 0], pixels[:, 1]], score)
     return best
 
 
-def _rounded(values: F8) -> I8:
+def _round_half_up(values: F8) -> I8:
     """Round to whole numbers, halves upward. Callers clip negative values."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

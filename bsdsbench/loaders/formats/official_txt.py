@@ -89,7 +89,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     return np.array(rows, np.float64)
 
 
-def _ascending(rows: F8) -> F8:
+def _sort_by_threshold(rows: F8) -> F8:
     """Sort rows (N, columns) by their first column, the threshold."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
@@ -99,7 +99,7 @@ def _read_ev1(path: PathLike) -> MatchCounts:
 
     Raises FileFormatError unless all numbers are finite and the counts whole, from 0 to 2**53.
     """
-    rows = _ascending(_read_rows(path, EV1_COLUMNS))
+    rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
@@ -134,7 +134,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
             rows = _read_boundary_scores(root / name)
         else:
             rows = _read_rows(root / name, n_columns, AT_LEAST.get(name))
-        tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
+        tables[name] = _sort_by_threshold(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
         for path in sorted(root.glob(f"{place}*{EV1}")):
@@ -160,7 +160,7 @@ def _read_boundary_scores(path: Path) -> F8:
     return rows
 
 
-def boundary_files(
+def format_boundary_tables(
     score: BoundaryScore, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
     """Yield the official boundary tables of a run as (file name, text).

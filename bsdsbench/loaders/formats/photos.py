@@ -33,7 +33,7 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
     return photos
 
 
-def photos_beside(gt_dir: PathLike) -> Path | None:
+def find_photo_folder(gt_dir: PathLike) -> Path | None:
     """Return the folder of the photos that belong to a folder of ground truth, or None.
 
     In the BSDS layout this is .../images/test for .../groundTruth/test: every folder in the path
@@ -52,8 +52,8 @@ def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8
     Of several pages the first is read. `read` returns the bytes of the file. Raises FileFormatError
     unless it is a sound image.
     """
-    from bsdsbench.loaders.formats.pictures import header_of, pixels_of
+    from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 
     data = read(path)
     with reading(path, "a picture"):
-        return np.asarray(pixels_of(data, header_of(data), "RGB"), np.uint8)
+        return np.asarray(decode_pixels(data, open_image(data), "RGB"), np.uint8)

@@ -104,7 +104,7 @@ def _read_npy(path: PathLike, read: ReadBytes) -> Map:
     """Return the array of a .npy file."""
     data = read(path)
     with reading(path, "a numpy .npy file"):
-        return _array(io.BytesIO(data), len(data), NUMBERS)
+        return _read_npy_array(io.BytesIO(data), len(data), NUMBERS)
 
 
 def _read_npz(path: PathLike, read: ReadBytes) -> dict[str, Map]:
@@ -140,11 +140,11 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
             with archive.open(m) as file:
                 kinds = TEXT if text else NUMBERS
                 name = m.filename.removesuffix(".npy")
-                arrays[name] = _array(file, m.file_size, kinds, is_image=limit is None)
+                arrays[name] = _read_npy_array(file, m.file_size, kinds, is_image=limit is None)
     return arrays
 
 
-def _array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
+def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
     """Read the array of a .npy file of `size` bytes, in the byte order of this machine.
 
     The header is checked before anything is allocated. `kinds` are the accepted kinds of dtypes,
@@ -202,13 +202,13 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     """
     data = read(path)
     with reading(path, "a whole picture"):
-        header = header_of(data)
+        header = open_image(data)
         _check_mode(header)
         mode, kind = header.mode, header.format
         target = mode if mode in ("P", "I") else None
         if mode == "P" and not indices:
             target = "RGBA" if "transparency" in header.info else "RGB"
-        array = pixels_of(data, header, target)
+        array = decode_pixels(data, header, target)
         if array.dtype == np.bool_:
             return array.astype(np.uint8) * np.uint8(1 if indices else 255)
         # Pillow's way to 16-bit gray differs between formats and versions
@@ -245,7 +245,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
         raise FaultError(f"has colour mode {mode}, expected gray")
 
 
-def header_of(data: bytes) -> ImageFile.ImageFile:
+def open_image(data: bytes) -> ImageFile.ImageFile:
     """Open an image without decoding its pixels.
 
     Only the formats in PICTURES are tried. Raises FaultError if the data are in no such format, or
@@ -265,10 +265,10 @@ def header_of(data: bytes) -> ImageFile.ImageFile:
     return header
 
 
-def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
+def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
     """Decode the first page of an image: (H, W), or (H, W, channels) if it has colour or alpha.
 
-    `header` comes from `header_of`; that of a PNG cannot be used afterwards. `mode` is Pillow's
+    `header` comes from `open_image`; that of a PNG cannot be used afterwards. `mode` is Pillow's
     mode, such as "RGB", to which the pixels are converted, or None. Raises FaultError for a PNG
     that is cut short; a damaged file makes Pillow raise its own errors.
     """
@@ -279,7 +279,7 @@ def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map
         if b"IEND" not in data[-64:]:
             raise FaultError("ends too early (truncated?), expected a whole PNG")
         # imageio would search for libraries of other formats, which takes longer than decoding
-        image = header_of(data)
+        image = open_image(data)
         return np.asarray(image.convert(mode) if mode else image)
     return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
 
@@ -287,7 +287,7 @@ def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map
 # ---- the arrays of a file as maps of an image
 
 
-def maps_of(variables: dict[str, object]) -> dict[str, object]:
+def select_maps(variables: dict[str, object]) -> dict[str, object]:
     """Return those variables of a file that may be maps, by name. The first rule that fits applies:
 
     - a single variable, whatever it is
@@ -310,7 +310,7 @@ def is_numeric(value: object) -> TypeGuard[Map]:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
-def plane(array: object, what: str) -> Map:
+def to_plane(array: object, what: str) -> Map:
     """Return a numeric array as a map (H, W), in its dtype. `what` names the array in errors.
 
     Of an array with more than two axes, those of length 1 are dropped. Raises FaultError for other
@@ -326,21 +326,21 @@ def plane(array: object, what: str) -> Map:
     return array
 
 
-def label_map(array: object) -> Map:
+def to_labels(array: object) -> Map:
     """Return an array as labels (H, W) of an integer dtype, with the values of the file.
 
     Raises FaultError unless it is a map, and DataError for floats that are not whole numbers.
     """
-    return whole_labels(plane(array, "a label map"), "label map")
+    return whole_labels(to_plane(array, "a label map"), "label map")
 
 
-def only_array(arrays: dict[str, object], path: Path) -> Map:
+def require_one_array(arrays: dict[str, object], path: Path) -> Map:
     """Return the one array among the variables of a file; (H, W, 1) becomes (H, W).
 
-    `maps_of` says which variables count. Raises DataError, which names `path`, if there are several
-    or none, or if the variable is no array.
+    `select_maps` says which variables count. Raises DataError, which names `path`, if there are
+    several or none, or if the variable is no array.
     """
-    maps = maps_of(arrays)
+    maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
         has = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
@@ -348,7 +348,7 @@ def only_array(arrays: dict[str, object], path: Path) -> Map:
     return one_channel(array)
 
 
-def crack_mask(variables: Mapping[str, object]) -> Bool | None:
+def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     """Return the object in a file of a crack set such as CFD, bool (H, W), or None for other files.
 
     Such a file has a variable groundTruth that is one struct, where BSDS has a cell of structs. Its

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.loaders.pairing import natural
+from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean
 
@@ -70,7 +70,7 @@ def by_sequence(stack: Stack) -> Stack:
         return stack
     ids = _frame_ids(stack["frame"])
     sequences: dict[str, list[int]] = {}  # name -> its frames in natural order
-    for i in sorted(range(len(ids)), key=lambda i: natural(ids[i])):
+    for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
         sequences.setdefault(ids[i].rpartition("/")[0], []).append(i)
     numbers, values = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
