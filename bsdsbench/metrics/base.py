@@ -125,8 +125,10 @@ Over = dict[str, dict[str, NDArray[Any]]]  # score -> unit -> values included an
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """Build the entry "over" of `scores`: how many values each mean includes, and of how many.
 
-    `counts` maps a score to both numbers, each (S,); `unit` names what is counted, such as
-    "images". Tables, result.json and comparisons show the numbers if some values are left out.
+    counts: score -> (number included, number of all), each (S,).
+    unit: what is counted, such as "images".
+
+    Tables, result.json and comparisons show the numbers if some values are left out.
     """
     return {
         key: {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}
@@ -135,15 +137,21 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
-    """Compute the means over images of values (N,), and "over": how many images each includes."""
+    """Compute the weighted means over images, without the images whose value is NaN.
+
+    weights (S, N): how often each image occurs in each data set.
+    values: name -> (N,), a value of each image.
+
+    Returns name -> (S,), and "over": how many images each mean includes. Without values it is {}.
+    """
     if not values:
         return {}
-    columns, n_images = np.column_stack(list(values.values())), weights.sum(axis=1)
+    columns = np.column_stack(list(values.values()))  # (N, values)
+    n_images = weights.sum(axis=1)
     means = weighted_mean(weights, columns).T
-    n_defined = weighted_sum(weights, ~np.isnan(columns)).T
-    pairs = np.stack(np.broadcast_arrays(n_defined, n_images), axis=-1)
-    of_each = {key: {"images": pair} for key, pair in zip(values, pairs, strict=True)}
-    return dict(zip(values, means, strict=True)) | {"over": of_each}
+    n_defined = weighted_sum(weights, ~np.isnan(columns)).T  # (values, S)
+    n_of_all = {name: (n, n_images) for name, n in zip(values, n_defined, strict=True)}
+    return dict(zip(values, means, strict=True)) | {"over": over("images", n_of_all)}
 
 
 @frozen
@@ -191,8 +199,8 @@ class VoidOptions:
 
 
 def _error_columns() -> tuple[Column, ...]:
-    """Return the columns of `error_scores`."""
-    groups = {
+    """Return the columns of the scores of `error_scores`, such as "error.absent"."""
+    groups = {  # group -> (names of its scores, their heading)
         "error": ((MISSED, "{} (of annotated)"), (FALSE, "{} (of predicted)")),
         "error_share": ((MISSED, "{} (of missed)"), (FALSE, "{} (of false)")),
         "agreement": ((AGREEMENT, "recall, drawn by {}"),),
@@ -202,7 +210,8 @@ def _error_columns() -> tuple[Column, ...]:
     for group, parts in groups.items():
         for names, heading in parts:
             for name in names:
-                text, lower = heading.format(name.replace("_", " ")), group != "agreement"
+                text = heading.format(name.replace("_", " "))
+                lower = group != "agreement"
                 columns.append(Column(f"{group}.{name}", text, lower=lower, shown="never"))
     return tuple(columns)
 
@@ -364,7 +373,11 @@ class Metric(ABC, Generic[Opt]):
     # Defaults that a metric may replace.
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return the columns of scores with these keys, including those of some protocols only."""
+        """Return the columns of scores with these keys.
+
+        Some metrics have further columns for the keys of some protocols, such as several
+        tolerances.
+        """
         return self.columns
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
@@ -372,7 +385,7 @@ class Metric(ABC, Generic[Opt]):
         return {}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
-        """Tell whether the size of the prediction fits the ground truth."""
+        """Return True if `count` can take the sizes of the two sides."""
         return pred.shape == gt.shape
 
     def describe(self, protocol: Protocol, opt: Opt) -> str:
@@ -398,14 +411,15 @@ class Metric(ABC, Generic[Opt]):
     # What every metric has.
 
     def ap_rule(self, protocol: Protocol) -> str:
-        """Return the rule by which AP is computed from its curve."""
+        """Return the rule for AP: that of the option `ap_option`, or else the protocol's."""
         record = self.options_of(protocol) if self.ap_option else protocol
         return str(getattr(record, self.ap_option or "ap_rule"))
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
-        """Compute `scores` and, if errors were counted, the scores of the error classes.
+        """Compute `scores` and, if the counts have classes of errors, the scores of these.
 
-        Errors of another package's metric become a DataError that names it.
+        `stack` and `weights` are as in `scores`. An unexpected error in the metric of another
+        package becomes a DataError that names the metric.
         """
         package = type(self).__module__.partition(".")[0]
         try:
@@ -421,22 +435,24 @@ class Metric(ABC, Generic[Opt]):
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
-        """Yield (key, column, value) of every score in a tree of scores.
+        """Yield (key, column, value) of every score in a tree of scores, in the order of columns.
 
-        If a protocol is given, the scores of its parts follow, with keys PART.KEY.
+        If a protocol is given, the scores of the metric's parts, such as classes, follow with keys
+        PART.KEY. Scores of parts that are columns of the metric too are not repeated.
         """
         for column in self.columns_of(tree):
             if column.score and (value := value_at(tree, column.key)) is not None:
                 yield column.key, column, value
-        parts = self.parts(protocol, self.options_of(protocol)) if protocol else {}
-        keys = {column.key for column in self.columns_of(tree)}
-        for part, path in parts.items():
+        if protocol is None:
+            return
+        own_keys = {column.key for column in self.columns_of(tree)}
+        for part, path in self.parts(protocol, self.options_of(protocol)).items():
             scores = part_of(tree, path) or {}
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                # Some metrics list scores of their parts among their own columns too.
-                if column.score and value is not None and ".".join((*path, key)) not in keys:
+                is_repeated = ".".join((*path, key)) in own_keys
+                if column.score and value is not None and not is_repeated:
                     yield f"{part}.{key}", column, value
 
     def count_image(
@@ -446,10 +462,11 @@ class Metric(ABC, Generic[Opt]):
         protocol: Protocol,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count one image, or compare its annotators if there is no prediction.
+        """Count one image, or compare its annotators with each other if `pred` is None.
 
-        A metric with `has_errors` counts by the `counter`, if one is given. Raises DataError if the
-        sizes differ, the metric cannot leave out void pixels, or it cannot compare annotators.
+        A metric with `has_errors` counts by the `counter`, if one is given; other metrics take no
+        notice of it. Raises DataError if the sizes differ, the metric cannot leave out void pixels,
+        or it cannot compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -468,18 +485,29 @@ class Metric(ABC, Generic[Opt]):
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how to read the files of predictions of this kind, and of the ground truth."""
-        opt = self.options_of(protocol)
-        files = self.files_read(opt)
-        names = f"{self.name}.{self.void_option}" if self.void_option else "", self.name
-        kind = _KINDS.get(self.gt_kind, files.labels)
-        if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
-            kind = Kind.REGIONS
-        pred = _KINDS.get(pred_kind, files.labels)
-        gt_options = files.void, protocol.gt_invert, False, True
-        return Readings(
-            Reading(pred, None, files.void, protocol.invert, protocol.normalise, False, *names),
-            Reading(kind, protocol.gt_threshold, *gt_options, *names),
+        files = self.files_read(self.options_of(protocol))
+        void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
+        gt_kind = _KINDS.get(self.gt_kind, files.labels)
+        if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
+            gt_kind = Kind.REGIONS
+        pred = Reading(
+            kind=_KINDS.get(pred_kind, files.labels),
+            void=files.void,
+            inverted=protocol.invert,
+            normalised=protocol.normalise,
+            truth=False,
+            void_option=void_option,
+            metric=self.name,
         )
+        gt = Reading(
+            kind=gt_kind,
+            cut=protocol.gt_threshold,
+            void=files.void,
+            inverted=protocol.gt_invert,
+            void_option=void_option,
+            metric=self.name,
+        )
+        return Readings(pred, gt)
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options in a protocol, or None if it has none.
@@ -494,7 +522,11 @@ class Metric(ABC, Generic[Opt]):
         return typing.cast(Opt, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
-        """Stack the counts of N images, name -> (N, ...). Raises ShapeError if shapes differ."""
+        """Stack the counts of N images, name -> (N, ...).
+
+        Counts in `shared` are not stacked; counts in `ragged` are filled up with NaN. Raises
+        ShapeError if other shapes differ.
+        """
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
@@ -507,55 +539,20 @@ class Metric(ABC, Generic[Opt]):
         return self.score_of(self.stack(counts), protocol)
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """Compute the scores of a data set from its stacked counts."""
+        """Compute the scores of a data set from the stacked counts of its images."""
         n = len(stack[min(stack.keys() - self.shared)])
         once = np.ones((1, n), np.int64)
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of single images, for B images at a time; arrays are (B,)."""
-        block, by_image = dict(stack), stack.keys() - self.shared
-        n = len(stack[min(by_image)])
+        """Yield the scores of single images, of up to _BLOCK at a time; arrays are (images,)."""
+        block, per_image = dict(stack), stack.keys() - self.shared
+        n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
-            for name in by_image:
+            for name in per_image:
                 block[name] = stack[name][first : first + _BLOCK]
-            yield self.all_scores(block, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol)
-
-
-def _nested(values: ScoreTree) -> ScoreTree:
-    """Convert keys such as "pooled.aji" to nested mappings."""
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        *groups, name = key.split(".")
-        group = tree
-        for part in groups:
-            group = group.setdefault(part, {})
-        group[name] = value
-    return tree
-
-
-class ValuesMetric(Metric[Opt]):
-    """A metric whose scores are means over images.
-
-    A column is the mean over the images in which it is defined or, with `Column.pooled`, computed
-    from the counts summed over images.
-    """
-
-    @abstractmethod
-    def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute the values of N images, or N sums of images, from their counts (N, ...).
-
-        Returns arrays (N,) with the keys of `columns`.
-        """
-
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        pooled = {column.key for column in self.columns if column.pooled}
-        per_image = self.values(stack, opt)
-        scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
-        if pooled:
-            sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
-            scores |= {k: v for k, v in self.values(sums, opt).items() if k in pooled}
-        return _nested(scores)
+            single = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
+            yield self.all_scores(block, single, protocol)
 
 
 def counts_in_order(

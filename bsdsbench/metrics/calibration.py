@@ -28,8 +28,9 @@ from bsdsbench.images import (
     same_shape,
 )
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
-from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, ValuesMetric
+from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
+from bsdsbench.metrics.values import ValuesMetric
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack

@@ -33,7 +33,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.labels import number_evidence
 from bsdsbench.loaders.reading import Kind
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, FilesRead, ScoreTree, ValuesMetric
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, FilesRead, ScoreTree
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
@@ -48,6 +48,7 @@ from bsdsbench.metrics.label_maps import (
     void_of,
 )
 from bsdsbench.metrics.pixel_steps import DrawnSteps
+from bsdsbench.metrics.values import ValuesMetric
 from bsdsbench.protocol.fields import (
     accepting,
     each,

@@ -55,12 +55,12 @@ BUILT_IN = {
 
 
 def names() -> tuple[str, ...]:
-    """List all metrics in the order of tables, those of other packages last."""
+    """List the names of all metrics in the order of tables, those of other packages last."""
     return (*BUILT_IN, *sorted(_others()))
 
 
 def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Sort names of metrics into the order of tables, without repetitions."""
+    """Sort names of metrics into the order of tables, without repetitions; others come last."""
     given = set(wanted)
     return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
 
@@ -98,10 +98,15 @@ def other_packages() -> set[str]:
 
 @cache
 def file_hash(name: str) -> str:
-    """Hash the module of another package's metric, and the modules of that package it imports."""
-    package, *_ = type(get(name)).__module__.partition(".")
-    modules, new = set[str](), {type(get(name)).__module__}
-    while new:  # follow the names in each module that come from the same package
+    """Hash the source of another package's metric: its module, and all that it uses of its package.
+
+    Modules are followed through the names that a module holds and that come from the same package.
+    Modules without a file, as in an interactive session, add nothing.
+    """
+    home = type(get(name)).__module__
+    package = home.partition(".")[0]
+    modules, new = set[str](), {home}
+    while new:
         modules |= new
         values = [value for module in new for value in vars(sys.modules[module]).values()]
         homes = {
@@ -124,7 +129,8 @@ def sources_of(metrics: Iterable[str]) -> dict[str, str]:
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """Check names of metrics and sort them into the order of tables, without repetitions.
 
-    `wanted` is one name or several. Raises DataError if there is none, or a name is unknown.
+    `wanted` is a name or a collection of names. Raises DataError if it is empty, or a name is
+    unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -154,8 +160,9 @@ def _with_options(metrics: Iterable[str], protocol: Protocol) -> Iterator[_WithO
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that decide how the files of a run are read.
 
-    These are all metrics, or only those of masks if there are any: for the others, which count the
-    pixels of annotators, the mask then stands for the only annotator.
+    If some metrics read masks, these are the metrics of masks: for all others, which count the
+    pixels of annotators, the mask then stands for the only annotator. Otherwise they are all
+    metrics.
     """
     asked = list(map(get, metrics))
     return [metric for metric in asked if metric.reads == "mask"] or asked
@@ -176,7 +183,8 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def settled(protocol: Protocol) -> Protocol:
-    """Check the options of a protocol and remove defaults, so that equivalent protocols are equal.
+    """Check the options of a protocol, and complete them with defaults, so that equivalent
+    protocols are equal.
 
     Raises ProtocolError if an option is unknown, belongs to no metric or has a wrong value.
     """
@@ -211,10 +219,10 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError if options contradict each other, or have no effect on the metrics.
 
-    All metrics that read the same files must have the same void values. No class may have the name
-    of a group of scores: METRIC.pooled.iou would also be the score of a class `pooled`, and
-    METRIC.liver.pooled.iou that of a class `liver.pooled`. An option about pixel values must be
-    used by at least one metric, several tolerances by every metric that uses a tolerance.
+    - several tolerances need metrics that count at each of them
+    - no class may have the name of a group of scores, see `_check_part_names`
+    - all metrics that read the same files must have the same void values
+    - an option of reading (READ) that is set must be used by a metric
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
@@ -225,23 +233,33 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
             voids[metric.name] = metric.files_read(opt).void
         if several and "max_dist" in metric.used(opt) and not metric.several_tolerances:
             raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
-        if not (parts := metric.parts(protocol, opt)):
-            continue
-        keys = {column.key for column in (*metric.columns, *metric.part_columns)}
-        groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
-        for part, group in product(parts, groups):
-            if parts[part] != (part,) and f".{part}".endswith(f".{group}"):
-                taken = f"{part!r}: {group!r} is the name of a group of scores"
-                raise DataError(f"{metric.name}.classes {taken}, expected another name")
+        _check_part_names(metric, metric.parts(protocol, opt))
     if len(set(map(frozenset, voids.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
-    plain, known = protocol.name.removesuffix("*"), unused(metrics, protocol)
-    usual = Protocol.preset(plain) if plain in preset_names() else Protocol()
+    preset, unused_names = protocol.name.removesuffix("*"), unused(metrics, protocol)
+    usual = Protocol.preset(preset) if preset in preset_names() else Protocol()
     for name in READ:
-        if name in known and getattr(protocol, name) != getattr(usual, name):
+        if name in unused_names and getattr(protocol, name) != getattr(usual, name):
             has = f"{name} = {getattr(protocol, name)}: means nothing for {', '.join(metrics)}"
             raise DataError(f"{has} as it is set here, expected {getattr(usual, name)}")
+
+
+def _check_part_names(metric: Metric, parts: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise DataError if a part, such as a class, has the name of a group of the metric's scores.
+
+    METRIC.pooled.iou would also be the score of a class `pooled`, and METRIC.liver.pooled.iou that
+    of a class `liver.pooled`. `parts` maps names to paths in the scores; a part that is itself a
+    group of scores is accepted.
+    """
+    if not parts:
+        return
+    keys = {column.key for column in (*metric.columns, *metric.part_columns)}
+    groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
+    for part, group in product(parts, groups):
+        if parts[part] != (part,) and f".{part}".endswith(f".{group}"):
+            taken = f"{part!r}: {group!r} is the name of a group of scores"
+            raise DataError(f"{metric.name}.classes {taken}, expected another name")
 
 
 class ReadAlike(NamedTuple):
@@ -253,31 +271,43 @@ class ReadAlike(NamedTuple):
 
 
 def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tuple[ReadAlike, ...]:
-    """Group metrics by how they read the files, such as masks or maps of instance numbers."""
-    groups, reading = dict[object, ReadAlike](), readers(metrics)
-    others = [metric for metric in map(get, metrics) if metric not in reading]
-    for metric in reading:
+    """Group metrics by how they read the files, such as masks or maps of instance numbers.
+
+    Metrics that do not decide how files are read (see `readers`) join the first group.
+    """
+    deciding = readers(metrics)
+    following = [metric for metric in map(get, metrics) if metric not in deciding]
+    groups = dict[object, ReadAlike]()
+    for metric in deciding:
         files = metric.files_read(metric.options_of(protocol))
-        meant = metric.gt_kind, files.labels, files.void
-        before = groups.get(meant) or ReadAlike((), files, metric.readings(protocol, pred_kind))
-        groups[meant] = before._replace(metrics=(*before.metrics, metric))
+        content = metric.gt_kind, files.labels, files.void
+        if content not in groups:
+            groups[content] = ReadAlike((), files, metric.readings(protocol, pred_kind))
+        group = groups[content]
+        groups[content] = group._replace(metrics=(*group.metrics, metric))
     first, *further = groups.values()
-    return first._replace(metrics=(*first.metrics, *others)), *further
+    return first._replace(metrics=(*first.metrics, *following)), *further
 
 
 def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return "METRIC.OPTION" -> value for options that a signature names even at their default."""
-    named = {}
+    """Return the options that a signature names even at their default.
+
+    Keys are METRIC.OPTION, values are JSON.
+    """
+    signed = {}
     for metric, opt in _with_options(metrics, protocol):
         for field in fields(metric.options) if metric.options else ():
             if field.metadata.get("signed"):
-                named[f"{metric.name}.{field.name}"] = json.dumps(getattr(opt, field.name))
-    return named
+                signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(opt, field.name))
+    return signed
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Return the protocol's fields and option tables that no score of the metrics depends on."""
-    known = {*protocol.names(), *protocol.options} if metrics else set()
+    """Return the protocol's fields and tables of options that no score of the metrics depends on.
+
+    Without metrics nothing is unused.
+    """
+    names = {*protocol.names(), *protocol.options} if metrics else set()
     for metric, opt in _with_options(metrics, protocol):
-        known -= {metric.name, *metric.used(opt)}
-    return frozenset(known)
+        names -= {metric.name, *metric.used(opt)}
+    return frozenset(names)

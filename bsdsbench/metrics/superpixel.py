@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Arrays, Column
 from bsdsbench.metrics.label_maps import (
     NEIGHBOURS,
     as_label_map,
@@ -35,6 +35,7 @@ from bsdsbench.metrics.label_maps import (
     number_pieces,
 )
 from bsdsbench.metrics.region.overlaps import Annotators, OverlapTable, number_regions
+from bsdsbench.metrics.values import ValuesMetric
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -45,13 +46,16 @@ from bsdsbench.text import listed
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     """Compute the measures of superpixels against one annotator's regions.
 
+    Both maps are integers (H, W). Superpixel i has the area a_i, annotated region j the area b_j,
+    and n(i,j) of the N pixels are in both.
+
     - "ue": undersegmentation error, (1/N) sum_j sum over i that meet j of min(n(i,j), a_i -
       n(i,j)), in [0, 1], 0 is best: the smaller side of each superpixel that crosses the border of
       region j leaks. Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
     - "ue_levin": (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated
       regions, 0 is best, not bounded by 1. Stutz's program divides by the largest label + 1 in
-      place of G: the same for labels 0 .. G - 1, less where a label is missing, as in labels from
-      1. Source: Levinshtein et al., TurboPixels, PAMI 2009.
+      place of G: the same for labels 0 .. G - 1, less if a label is missing, as in labels from 1.
+      Source: Levinshtein et al., TurboPixels, PAMI 2009.
     - "asa": achievable segmentation accuracy, (1/N) sum_i max_j n(i,j), in (0, 1], the share of
       pixels that are right when each superpixel takes its best annotated region. Source: Liu et
       al., Entropy rate superpixels, CVPR 2011.
@@ -71,8 +75,9 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     from bsdsbench.kernels.matching.graph import within_reach
 
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
-    start, cols, n = table.cells
-    gt_area, superpixel_area = table.gts.col_area, np.repeat(table.row_area, np.diff(start))
+    indptr, cols, n = table.cells
+    gt_area = table.gts.col_area
+    superpixel_area = np.repeat(table.row_area, np.diff(indptr))  # of each cell
     leaked = np.bincount(cols, superpixel_area, gt_area.size) - gt_area
     drawn, annotated = (_draw_borders(np.asarray(m)) for m in (labels, gt))
     radius = recall_radius(drawn.shape)
@@ -80,7 +85,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     return {
         "ue": float(np.minimum(n, superpixel_area - n).sum() / table.n_pixels),
         "ue_levin": float((leaked / gt_area).mean()),
-        "asa": int(np.maximum.reduceat(n, start[:-1]).sum()) / table.n_pixels,
+        "asa": int(np.maximum.reduceat(n, indptr[:-1]).sum()) / table.n_pixels,
         "recall": float(ratio((near & annotated).sum(), annotated.sum())),
     }
 
@@ -100,16 +105,26 @@ def recall_radius(shape: tuple[int, ...]) -> int:
 
     Stutz's program stores 0.0025 as a float, which is slightly smaller: for a diagonal of 600 the
     radius is 1, not 2.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The (rows, columns) of the image.
+
+    Returns
+    -------
+    int
+        Half the width of the square in which a boundary is searched.
     """
     return math.floor(float(np.float32(0.0025)) * math.sqrt(sum(n * n for n in shape)) + 0.5)
 
 
 def compactness(labels: ArrayLike) -> float:
-    """Compute compactness, (1/N) sum_i a_i (4 pi a_i / P_i^2), in (0, 1); higher is more compact.
+    """Compute the compactness of superpixels (H, W), in (0, 1); higher is more compact.
 
-    The perimeter P_i is the number of pixel sides between superpixel i and other pixels or the
-    outside of the image; a square has a compactness of pi/4. Source: Schick, Fischer and
-    Stiefelhagen, ICPR 2012.
+    It is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i and perimeters P_i. The perimeter is the
+    number of pixel sides between superpixel i and other pixels or the outside of the image; a
+    square has a compactness of pi/4. Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
     flat, area, _ = number_regions(maps)
@@ -124,10 +139,27 @@ def compactness(labels: ArrayLike) -> float:
 def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     """Compute the share of the image's variation that superpixel means explain; 1 is best.
 
-    sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, summed over channels; mu_i and mu are the means
-    of superpixel i and of the image. An image of one colour gives 0.
+    It is sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, summed over channels; mu_i and mu are the
+    means of superpixel i and of the image. Source: Moore et al., CVPR 2008.
 
-    image: (H, W) or (H, W, C), any number type. Source: Moore et al., CVPR 2008.
+    Parameters
+    ----------
+    labels : array_like
+        Integers (H, W), the superpixel of each pixel.
+    image : array_like
+        (H, W) or (H, W, C), any number type.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 if the image has one colour.
+
+    Raises
+    ------
+    DataError
+        If the image has another number of axes, or `labels` is no label map.
+    ShapeError
+        If the sizes differ.
     """
     maps = as_label_map(labels)
     pixels = np.asarray(image, np.float64)
@@ -168,25 +200,28 @@ _REUSED = 1.5
 
 
 class Superpixels(NamedTuple):
-    """A label map of superpixels, and the number of its 8-connected pieces."""
+    """A label map (H, W) of superpixels, and the number of its 8-connected pieces."""
 
     labels: Map
     n_pieces: int
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the label map of superpixels, one label for each component if options say so.
+    """Return the superpixels of a label map (H, W).
 
-    Raises DataError if 8-bit labels seem to have run out: all are in use and some have several
-    pieces (many, if the options say that each label is a superpixel).
+    Each label is a superpixel; with `opt.components` 8 or 4, each connected component of a label
+    is.
+
+    Raises DataError if 8-bit labels seem to have run out: all are in use and there are more pieces
+    than labels, or over _REUSED times as many if the option is 0.
     """
     maps = as_label_map(labels)
     if opt.components:
         maps = number_pieces(maps, opt.components)
     n_labels, n_pieces = np.unique(maps).size, int(number_pieces(maps, 8).max())
     all_in_use = not opt.components and maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
-    most = n_labels * (_REUSED if opt.components == 0 else 1)
-    if all_in_use and n_pieces > most:
+    most_pieces = n_labels * (_REUSED if opt.components == 0 else 1)
+    if all_in_use and n_pieces > most_pieces:
         fix = [Setting("superpixel.components", 8, "takes each piece as one")]
         if n_pieces <= _REUSED * n_labels:
             fix.append(Setting("superpixel.components", 0, "takes each label as one"))
@@ -202,7 +237,7 @@ _OVER_ANNOTATORS = ("mean", "min", "max")
 _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
-def _pieces_of(stack: Stack) -> F8:
+def _n_pieces(stack: Stack) -> F8:
     """Return the number of pieces of each map, (N,); NaN in old runs, which did not count them."""
     unknown = np.full(np.shape(stack["n_superpixels"]), np.nan)
     return np.asarray(stack.get("n_pieces", unknown))
@@ -242,10 +277,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     ) -> Arrays:
         """Compute the measures of one image.
 
-        ue, ue_levin, asa, recall : f8 (3,), mean, minimum and maximum over annotators
-        compactness : f8 ()
-        variation : f8 (), explained variation, NaN if there is no image
-        n_superpixels, n_pieces : i8 (), number of labels and of their 8-connected pieces
+        ue, ue_levin, asa, recall : float64 (3,), mean, minimum and maximum over annotators
+        compactness : float64 ()
+        variation : float64 (), explained variation, NaN if there is no image
+        n_superpixels, n_pieces : int (), number of labels and of their 8-connected pieces
+
+        Raises DataError if the prediction has several label maps, or its labels have run out.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -264,8 +301,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn if labels seem to be reused, unless the user has set `components`."""
-        reused = _pieces_of(stack) > _REUSED * stack["n_superpixels"]
+        """Return a warning if labels seem to be reused in a map, or [] if not, or if `components`
+        is set.
+
+        A map seems to reuse labels if it has over _REUSED pieces per label.
+        """
+        reused = _n_pieces(stack) > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not reused.any():
             return []
         names = listed([ids[i] for i in np.flatnonzero(reused).tolist()], 3)
@@ -279,8 +320,9 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=settings)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
+        """Return the counts (N, ...) as values (N,), such as "ue.mean", "ue.min" and "ue.max"."""
         values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
-        values["n_pieces"] = _pieces_of(counts)
+        values["n_pieces"] = _n_pieces(counts)
         for name in _MEASURES:
             for k, summary in enumerate(_OVER_ANNOTATORS):
                 values[f"{name}.{summary}"] = counts[name][:, k]
