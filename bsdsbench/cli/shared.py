@@ -98,7 +98,9 @@ class Command(click.Command):
         """
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
         for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and param.name == "metrics":
+            if not isinstance(param, click.Option):
+                continue  # arguments are in the usage line
+            if param.name == "metrics":
                 metrics = ", ".join(registry.names())
                 default = ",".join(registry.DEFAULT_METRICS)
                 param.help = f"Metrics to compute: {metrics}; default: {default}."

@@ -29,6 +29,12 @@ def test_help_groups_the_verbs_by_what_a_user_does():
     assert {heading: tuple(found[heading]) for heading in GROUPS} == GROUPS
 
 
+@pytest.mark.parametrize("command", ["evaluate", "curves"])
+def test_sections_of_the_help_list_options_alone(command):
+    sections = call(command, "--help").partition("\nOptions:\n")[2]
+    assert all(line.startswith("  -") for line in re.findall(r"(?m)^  \S.*", sections))
+
+
 @pytest.mark.parametrize(
     "words",
     [
