@@ -364,7 +364,8 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the result of `roc` from the counts of a ranking.
 
-    If a class is missing, the area and the equal error rate are NaN.
+    If a class is missing, the area and the equal error rate are NaN, and so is the rate of this
+    class with ties="merge". With "sample" the rate is 0, as in VLFeat.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives

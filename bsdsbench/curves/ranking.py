@@ -106,7 +106,10 @@ def _total(is_member: Bools, total: int | None, name: str) -> int:
 
 
 class _Levels(NamedTuple):
-    """A point without predictions, then one at each distinct score from the highest down: (K,)."""
+    """Points at falling thresholds, (K,) each: +inf without predictions, then each distinct score.
+
+    tp and fp count the positives and the negatives with a score at or above the threshold.
+    """
 
     thresholds: F8
     tp: I8
@@ -117,11 +120,13 @@ def _count_levels(positive: Bools, negative: Bools, scores: F8) -> _Levels:
     """Count the positives and negatives with a score at or above each distinct score.
 
     The arguments are those of `rank`. The scores of each class are sorted apart and then merged.
+    Up to 10,000 samples the kernels run uncompiled, which takes less time than importing numba.
     """
     is_small = scores.size <= 10_000
-    partition, merge_levels = (
-        (ranks.partition_scores, ranks.merge_levels) if is_small else ranks.compiled()
-    )
+    if is_small:
+        partition, merge_levels = ranks.partition_scores, ranks.merge_levels
+    else:
+        partition, merge_levels = ranks.compiled()
     # Scores of the positives from the front on, scores of the negatives from the back on
     parted = np.empty(scores.size + 1)
     end, begin = partition(positive, negative, scores, parted)

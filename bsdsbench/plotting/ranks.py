@@ -40,10 +40,10 @@ def plot_ranks(
 ) -> Figure:
     """Draw how often each method has each rank over bootstrap samples, the best method first.
 
-    Methods are rows, ranks are columns. The area of a blob is the fraction of samples in which the
-    method has the rank, a cross is the median rank, and a line is its interval (the blob plot of
-    challengeR, see `bsdsbench.comparison.ranks`). Vertical lines at the right join groups of
-    methods that do not differ significantly.
+    Methods are rows, ranks are columns. The area of a dot is proportional to the fraction of samples
+    in which the method has the rank, a cross is the median rank, and a horizontal line is its
+    interval (the blob plot of challengeR, see `bsdsbench.comparison.ranks`). Vertical lines at the
+    right join groups of methods that do not differ significantly.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | No
 
 
 def _caption(comparison: Comparison | MethodComparison) -> str:
-    """Return the caption, which explains the blobs, crosses and lines of the plot."""
+    """Return the caption, which explains the dots, crosses and lines of the plot."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
     if isinstance(comparison, MethodComparison):
@@ -148,18 +148,17 @@ def _draw_ranks(
     row divided by _ROW_HEIGHT, so that it is below 1 if a figure of fixed size has many rows.
     """
     ranks = comparison.ranks[score]
-    groups = indistinguishable_groups(
-        comparison, score
-    )  # (first row, last row) of methods not separated
+    # (first row, last row) of methods that do not differ significantly
+    groups = indistinguishable_groups(comparison, score)
     n = len(ranks.names)
-    # Blobs of all samples just touch the next row or rank; areas are in square points
+    # The dots of all samples would just touch the next row or rank; areas are in square points
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):
         share_of_rank = {rank: share for rank, share in enumerate(shares, 1) if share > 0}
         areas = [max_area * share for share in share_of_rank.values()]
-        blobs: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
-        ax.scatter(list(share_of_rank), [k] * len(areas), areas, **blobs)
+        dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
+        ax.scatter(list(share_of_rank), [k] * len(areas), areas, **dots)
         ax.plot([ranks.low[k], ranks.high[k]], [k, k], color="black", linewidth=1)
         ax.plot([ranks.median[k]], [k], "x", color="black", markersize=0.6 * font_size())
     for k, (top_row, bottom_row) in enumerate(groups):

@@ -214,8 +214,8 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
     height : height of the figure in inches; ignored in looks with a fixed width, all but "screen"
-    ratio  : width / height of the figure; ignored in looks with a fixed aspect. With 1, the axes
-        are square
+    ratio  : width / height of the figure; ignored in looks with a fixed aspect. In other looks the
+        axes are square if it is 1
     """
     sizes = _SIZES[_STYLE.get().look]
     width, aspect = sizes.width, sizes.aspect

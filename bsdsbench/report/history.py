@@ -114,6 +114,7 @@ def plot_history(
     scores_of_runs = [flat_scores(run) for run in runs]
 
     def draw(ax: Axes) -> None:
+        """Draw a line per score, with a dot and a label for each run."""
         for name in names:
             values = [scores.get(name, float("nan")) for scores in scores_of_runs]
             line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}

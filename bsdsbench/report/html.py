@@ -205,6 +205,7 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
+        """Compute what the page holds without pictures, from the arguments of `write_report`."""
         self.by = by
         self.cluster = cluster
         self.runs = runs

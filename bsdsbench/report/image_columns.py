@@ -82,7 +82,8 @@ def _add_usual_columns(
     rows : image id -> key of a score -> number. If the run has few classes, the first score of each
         class is added, in place, under the key CLASS.KEY, and its column is returned too
 
-    A run without records, or of a metric without a choice of columns, has all columns.
+    All columns of the metric are returned, and `rows` stays as it is, if the metric does not choose
+    columns or the run has no records.
     """
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))

@@ -39,14 +39,18 @@ class ViewServer(ThreadingHTTPServer):
     runs : maps and annotations are read from the folders that the runs name
     port : 0 is any free port
 
-    The constructor makes the page, which takes seconds. Attributes: `address` is the URL to open,
-    `token` the secret part of it, `hosts` the accepted Host headers, `ids` the images, `notes` the
-    lines on missing parts, and `page` the page in UTF-8.
+    address : the URL to open
+    token   : the secret part of the URL
+    hosts   : the accepted Host headers
+    ids     : the images, by number in URLs
+    notes   : lines on missing parts of the page
+    page    : the page in UTF-8
     """
 
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation], port: int = 0) -> None:
+        """Make the page, and reserve the port. Requests are answered by `serve_forever`."""
         page = Page(runs)
         page.find_files([None] * len(runs))
         self.runs = runs

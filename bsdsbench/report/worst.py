@@ -147,7 +147,7 @@ def worst_table(
     and overlays. Raises DataError if there are more than two runs or methods, if they are not
     comparable, or if not all have the metric.
     """
-    methods = _one_or_two(runs)
+    methods = _as_methods(runs)
     names = [method.name for method in methods]
     is_pair = len(methods) == 2
     shared_runs, _ = comparable(runs_of(methods), common=True)
@@ -267,8 +267,8 @@ def _overlay_columns(
     return columns
 
 
-def _one_or_two(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Return runs and methods as methods; a run becomes a method of one run.
+def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
+    """Return runs and methods as methods. A run becomes a method of one run.
 
     Raises DataError if there are not one or two, or if the runs of a method are not comparable.
     """

@@ -147,9 +147,8 @@ def _latex(table: Table) -> str:
         for note in paper_table.all_notes
         if isinstance(note, Note) and note.needed
     ]
-    text = _template(
-        "latex"
-    ).render(
+    template = _template("latex")
+    text = template.render(
         whole=table,
         table=paper_table,
         heads=headings,

@@ -200,7 +200,7 @@ class Table:
     def only(self, numbers: Sequence[int]) -> Table:
         """Return a table with the columns of these numbers (from 0), in this order.
 
-        A note of the table is dropped if all its columns are.
+        Notes of the table on columns that are all left out are dropped.
         """
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
