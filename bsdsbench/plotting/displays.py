@@ -168,7 +168,7 @@ class PRCurveDisplay(CurveDisplay):
         draw_iso_f(ax, self.beta2)
 
 
-def _ranking_fields(curve: PRResult) -> dict[str, Any]:
+def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields of a PRCurveDisplay of a ranking that are not fields of `curve`.
 
     "title" has the AP, the area and the 11-point AP in percent. "recall" and "precision" are

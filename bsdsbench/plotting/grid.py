@@ -57,8 +57,11 @@ def draw_grid(
         height = top_margin + len(rows) * row_height
         figure = Figure((width, height))
 
-        def write(x: float, y: float, text: str, **arguments: Any) -> None:
-            figure.text(x / width, y / height, text, parse_math=False, ha="center", **arguments)
+        def write(
+            x: float, y: float, text: str, va: str, size: str = "medium", rotation: float = 0
+        ) -> None:
+            arguments: Any = {"va": va, "ha": "center", "fontsize": size, "rotation": rotation}
+            figure.text(x / width, y / height, text, parse_math=False, **arguments)
 
         centers = [left_margin + (k + 0.5) * cell_width for k in range(len(headings))]
         for center, heading in zip(centers, wrapped_headings, strict=True):
@@ -74,5 +77,5 @@ def draw_grid(
                 )
                 ax.imshow(pixels, interpolation="none")
                 ax.set_axis_off()
-                write(center, bottom - 0.15 * em, caption, va="top", fontsize="small")
+                write(center, bottom - 0.15 * em, caption, va="top", size="small")
         return save(figure, path)

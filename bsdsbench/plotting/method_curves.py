@@ -45,12 +45,12 @@ class MethodCurve(NamedTuple):
 
     display      : the curve of the only run, the mean curve, or the curve of the first run
     run_displays : the curves of all runs, or [] if there is only one run
-    band         : the band around a mean curve, otherwise None
+    band         : the mean curve with its band, otherwise None
     """
 
     display: CurveDisplay
     run_displays: list[CurveDisplay]
-    band: _Band | None
+    band: _MeanCurve | None
 
     @property
     def f(self) -> float:
@@ -71,7 +71,8 @@ class MethodCurve(NamedTuple):
         ax = self.display.ax_
         color = self.display.line_.get_color()
         if self.band is not None:
-            ax.fill_between(*self.band, color=color, alpha=0.2, linewidth=0)
+            band = self.band
+            ax.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
         elif self.run_displays:
             width = 0.5 * self.display.line_.get_linewidth()
             self.display.line_.set_linewidth(width)
@@ -84,10 +85,11 @@ class MethodCurve(NamedTuple):
                 ax.plot([display.best.recall], [display.best.precision], linestyle="none", **dot)
 
 
-class _Band(NamedTuple):
-    """The lower and upper ends of the band around a mean curve at each x, float64 (K,) each."""
+class _MeanCurve(NamedTuple):
+    """The mean of curves at each x, and the ends of the band around it, float64 (K,) each."""
 
     x: F8
+    mean: F8
     low: F8
     high: F8
 
@@ -127,18 +129,17 @@ def method_curve(
     method_display.best = None  # the best points of the runs are drawn instead
     if each_run:
         return MethodCurve(method_display, run_displays=displays, band=None)
-    mean, band = _mean_and_band([_points(display) for display in displays], spread)
+    band = _average_curves([_points(display) for display in displays], spread)
     x_name, y_name = method_display.arrays
     setattr(method_display, x_name, band.x)
-    setattr(method_display, y_name, mean)
+    setattr(method_display, y_name, band.mean)
     return MethodCurve(method_display, run_displays=displays, band=band)
 
 
-def _mean_and_band(curves: Sequence[_Points], spread: Spread) -> tuple[F8, _Band]:
-    """Average two or more curves, and return the mean y (K,) and the band around it.
+def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
+    """Average the y of two or more curves at the x of all their points, as far as all curves reach.
 
-    `x` of the band holds the K positions: the x of all points of the curves, as far as all curves
-    reach. `spread` chooses the ends of the band:
+    `spread` chooses the ends of the band:
 
     - RANGE: the smallest and the largest y of the curves
     - SD: the mean - and + the standard deviation over the curves
@@ -152,11 +153,11 @@ def _mean_and_band(curves: Sequence[_Points], spread: Spread) -> tuple[F8, _Band
     offsets = values - values[0]
     mean = values[0] + offsets.mean(axis=0)
     if spread is Spread.RANGE:
-        return mean, _Band(x, values.min(axis=0), values.max(axis=0))
+        return _MeanCurve(x, mean, values.min(axis=0), values.max(axis=0))
     half_width = offsets.std(axis=0, ddof=1)
     if spread is Spread.SE:
         half_width = half_width / len(curves) ** 0.5
-    return mean, _Band(x, mean - half_width, mean + half_width)
+    return _MeanCurve(x, mean, mean - half_width, mean + half_width)
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:

@@ -40,7 +40,7 @@ def plot_ranks(
 ) -> Figure:
     """Draw how often each method has each rank over bootstrap samples, the best method first.
 
-    Methods are rows, ranks are columns. The area of a dot is proportional to the fraction of samples
+    Methods are rows, ranks are columns. The area of a dot is proportional to the share of samples
     in which the method has the rank, a cross is the median rank, and a horizontal line is its
     interval (the blob plot of challengeR, see `bsdsbench.comparison.ranks`). Vertical lines at the
     right join groups of methods that do not differ significantly.

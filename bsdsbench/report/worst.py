@@ -156,15 +156,13 @@ def worst_table(
         methods, shared_runs, _shared_metric(shared_runs, names, metric), columns, spread
     )
     differences = _score_differences(first_run.image_ids, scores)
-    lower_is_better = score_fields[0].higher_is_better is False
-
-    def badness(image_id: str) -> tuple[float, str]:
-        difference = differences[image_id]
-        if is_pair:
-            return -abs(difference), image_id
-        return -difference if lower_is_better else difference, image_id
-
-    ranked = sorted(differences, key=badness)
+    if is_pair:
+        badness = {image_id: abs(d) for image_id, d in differences.items()}
+    elif score_fields[0].higher_is_better is False:
+        badness = differences
+    else:
+        badness = {image_id: -score for image_id, score in differences.items()}
+    ranked = sorted(differences, key=lambda image_id: (-badness[image_id], image_id))
     group_of = {} if of_each is None else _first_of_each_group(ranked, first_run, of_each, n)
     listed = ranked[:n] if of_each is None else list(group_of)
     if draw:
