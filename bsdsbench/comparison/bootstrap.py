@@ -45,6 +45,10 @@ class WeightedRun:
     def __init__(
         self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation, more_pairs: int = 0
     ) -> None:
+        """Stack the counts of the metrics: name -> (N, ...) for each metric.
+
+        `beside` are runs under the same protocol, whose images are appended.
+        """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
         self._n_images = len(records)

@@ -72,15 +72,15 @@ def compare(
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
-    A single run gets intervals only. A score that is undefined (NaN: the AP of label maps, an R50
-    that a curve does not reach) has no interval and no p-value, and is excluded from letters and
-    Holm's correction. An interval needs a defined score in at least `level` of the samples. A
-    p-value, and with it a letter, needs a defined score in all samples.
+    A single run gets intervals only. An interval needs a defined score in at least `level` of the
+    bootstrap samples, a p-value in all samples. A score that is undefined on all images (NaN, such
+    as the AP of label maps) has no interval, no p-value and no letter, and is not counted in Holm's
+    correction.
 
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        Runs of at least two methods on the same images, or their folders.
+        Runs of one or more methods on the same images, or their folders.
     names : sequence of str or None
         Names of the runs in tables; default: their own.
     n_boot, seed : int
@@ -101,6 +101,11 @@ def compare(
         The groups of the images, as `Evaluation.with_groups` takes them.
     progress : callable or None
         Called with (samples done, all samples, "").
+
+    Returns
+    -------
+    Comparison
+        The scores that all runs have.
 
     Raises
     ------
@@ -153,21 +158,16 @@ def _compare_runs(
     scored = _score_runs(runs, weighted_runs, weights, sampling, report_samples)
     # Classes of errors are counted in some runs only
     scores = tuple(s for s in scored[0].values if all(s in run.values for run in scored))
-    intervals: list[Interval] = []
-    for run, score in product(scored, scores):
-        ends = significance.percentile_interval(run.in_samples[score], sampling.level, sampling.n)
-        intervals.append(Interval(run.name, score, run.values[score], *ends))
     ranks = {}
     for score in scores:
         by_name = {run.name: (run.values[score], run.in_samples[score]) for run in scored}
         ranks[score] = ranks_of(score, by_name, sampling.level)
     pairs = list(combinations(scored, 2))
     permutation_p = {}
-    if permutes:
-        for a, b in pairs:
-            permutation_p[a.name, b.name] = significance.permutation_p(
-                a.run, b.run, metrics, sampling, report_samples
-            )
+    for a, b in pairs if permutes else []:
+        permutation_p[a.name, b.name] = significance.permutation_p(
+            a.run, b.run, metrics, sampling, report_samples
+        )
     solver_moves = _max_score_changes_by_solver(scored, metrics)
     differences: list[ScoreDifference] = []
     for family in _families(scores):
@@ -178,7 +178,7 @@ def _compare_runs(
     return Comparison(
         names=tuple(run.name for run in runs),
         scores=scores,
-        intervals=tuple(intervals),
+        intervals=tuple(_interval(run, s, sampling) for run, s in product(scored, scores)),
         differences=tuple(differences),
         letters=_assign_letters(scores, scored, differences, sampling.level),
         ranks=ranks,
@@ -218,6 +218,13 @@ class _RunScores(NamedTuple):
     def name(self) -> str:
         """Return the name of the run."""
         return self.run.name
+
+
+def _interval(run: _RunScores, score: str, sampling: Sampling) -> Interval:
+    """Return the score of a run on all images, with its bootstrap interval."""
+    in_samples = run.in_samples[score]
+    low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
+    return Interval(run.name, score, run.values[score], low, high)
 
 
 def _score_runs(
@@ -276,7 +283,11 @@ def _late_starts(
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if no p-value can be below 1 - level, whatever the scores are, else []."""
+    """Return a note if no difference can be significant, else [].
+
+    With few images or samples, or many pairs of runs, even the smallest p-value that is possible
+    after Holm's correction is not below 1 - level.
+    """
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if least_p < 1 - sampling.level:
         return []

@@ -148,35 +148,39 @@ class Comparison(ComparedScores):
 
     Parameters
     ----------
-    names, scores : tuple of str
-        Names of the runs, and of the scores (METRIC.SCORE, of classes METRIC.CLASS.SCORE).
-    intervals, differences : tuple of Interval or tuple of ScoreDifference
-        One per run, one per pair of runs, of each score.
+    names : tuple of str
+        The names of the runs.
+    scores : tuple of str
+        The scores, METRIC.SCORE, or METRIC.PART.SCORE of classes and other parts.
+    intervals : tuple of Interval
+        For each run and score.
+    differences : tuple of ScoreDifference
+        For each score and pair of runs.
     letters : dict of str to tuple of str
-        Score -> one string per run; runs that share a letter do not differ significantly; "" for
-        a run whose score is undefined.
+        Score -> the letters of each run. Runs that share a letter do not differ significantly. A
+        run whose score is undefined has "".
     images : tuple of ImagePairs
-        Each pair of runs image by image.
+        Each pair of runs image by image, for each metric.
     n_images, n_boot, seed, level, test
-        Number of images, and what `compare` was given.
+        The number of images, and parameters of `compare`.
     protocol : str
-        What `Protocol.describe` says of the runs' protocol; several with " / " between.
+        The runs' protocol in words; several are separated by " / ".
     notes : tuple of str
-        What a reader has to know before trusting the numbers, beside `coverage` and `left_out`.
+        What a reader has to know, besides `coverage` and `left_out`.
     signatures : tuple of str
-        How each run was made, in the order of `names`.
+        The signature of each run.
     shown : tuple of str
-        The scores of the first tables, the others are in further ones; empty: all.
+        The scores in tables; if empty, all scores.
     late_starts : dict of str to str
-        Score -> where the curves start below which its AP counts 0.
+        Score -> a note on the runs whose curve starts late, so that its AP counts 0 before.
     cluster, n_clusters
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
     reading : str
-        What the files of the runs were read as.
+        How the files of the runs were read, in words.
     coverage : dict of str to str
-        Score -> over how many values its mean is in each run, where these differ.
+        Score -> over how many values it is a mean in each run, if the numbers differ.
     left_out : dict of str to dict
-        Run -> image -> why it is in no score, such as one that another run lacks.
+        Run -> {image id: why the image is in no score}, such as that another run lacks it.
     ranks : dict of str to Ranks
         Score -> the ranks of the runs over the samples.
 

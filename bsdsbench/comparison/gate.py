@@ -103,11 +103,14 @@ class Baseline:
         return cls(baseline_run, scores, limits, gated_scores)
 
     def save(self, path: PathLike) -> None:
-        """Write the JSON file atomically. Raises OSError if it cannot be written."""
+        """Write the baseline to a JSON file atomically.
+
+        "counts" is the base64 text of a counts.npz. "gated" and "left_out" are stored if they are
+        not empty. Raises OSError if the file cannot be written.
+        """
         run = self.run
-        arrays = arrays_of_records(
-            run.records, {metric: run.stack(metric) for metric in run.metrics}
-        )
+        stacks = {metric: run.stack(metric) for metric in run.metrics}
+        arrays = arrays_of_records(run.records, stacks)
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),
@@ -389,23 +392,7 @@ def check(
         value = scores_now.get(score)
         before = baseline_scores.get(score, math.nan)
         limit = _limit(tolerances[score], before, f"tolerance of {score!r}")
-        drop = 0.0
-        if value is not None:
-            drop = value - before if lower_is_better(score) else before - value
-        # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone
-        is_significant = tests.p_holm.get(score, 0) < 1 - level
-        checked = Check(
-            score=score,
-            baseline=before,
-            value=value,
-            drop=drop,
-            tolerance=limit,
-            p=tests.p.get(score),
-            p_holm=tests.p_holm.get(score),
-            failed=value is None or (drop > limit and is_significant),
-            n_tests=tests.n_tests,
-        )
-        checks.append(checked)
+        checks.append(_check_score(score, value, before, limit, tests, level))
     if by is not None:
         settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
         slices = _checks_by_slice(run, baseline_run, by, gated, tolerances, level, settings)
@@ -413,6 +400,33 @@ def check(
             checks += [replace(c, score=f"{c.score} [{name}]") for c in in_slice.checks]
             notes += [f"{name}: {note}" for note in in_slice.notes if note not in notes]
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
+
+
+def _check_score(
+    score: str, value: float | None, before: float, limit: float, tests: _Tests, level: float
+) -> Check:
+    """Decide whether a score failed.
+
+    value, before : the score of the run (None if missing) and of the baseline
+    limit : the tolerance, in units of the score
+    tests : the p-values of the drops. A score without a p-value, such as an equal error rate, which
+        cannot be resampled, goes by the tolerance alone.
+    """
+    drop = 0.0
+    if value is not None:
+        drop = value - before if lower_is_better(score) else before - value
+    is_significant = tests.p_holm.get(score, 0) < 1 - level
+    return Check(
+        score=score,
+        baseline=before,
+        value=value,
+        drop=drop,
+        tolerance=limit,
+        p=tests.p.get(score),
+        p_holm=tests.p_holm.get(score),
+        failed=value is None or (drop > limit and is_significant),
+        n_tests=tests.n_tests,
+    )
 
 
 def _gated_by_default(baseline_run: Evaluation, scores: Mapping[str, float]) -> list[str]:
@@ -504,7 +518,10 @@ def _limit(tolerance: Tolerance, before: float, what: str) -> float:
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Replace the keys by METRIC.SCORE. Raises DataError if a score is unknown."""
+    """Replace the keys of `values`, which are names of scores, by METRIC.SCORE.
+
+    `scores` has the known scores as its keys. Raises DataError if a name means none of them.
+    """
     by_full_name = {full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:
         if name not in scores:

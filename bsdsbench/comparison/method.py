@@ -50,11 +50,14 @@ class Method:
     seeds: tuple[str, ...]  # what differs in the paths of the runs' folders, or the runs' names
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
+        """Load the runs, and take their seeds from the paths of their folders, or from the names
+        of runs that are loaded already.
+        """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
-        names = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
-        self.__attrs_init__(name, tuple(as_runs(given)), _differing_parts(names))
+        places = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
+        self.__attrs_init__(name, tuple(as_runs(given)), _differing_parts(places))
 
     @property
     def n_runs(self) -> int:
@@ -110,7 +113,7 @@ class Spread(Enum):
 
     @property
     def words(self) -> str:
-        """Describe the content of a cell with a mean."""
+        """Describe the content of a cell: a mean with its spread."""
         if self is Spread.RANGE:
             return "mean over runs [smallest, largest]"
         deviation = "deviation" if self is Spread.SD else "error"
@@ -147,7 +150,11 @@ class ScoresOfRuns(NamedTuple):
         return self.sd / len(self.values) ** 0.5
 
     def cell(self, spread: Spread) -> Estimate:
-        """Return the mean over runs with the chosen spread; a single run has no spread."""
+        """Return the mean over runs with the chosen spread, as a cell of a table.
+
+        The smallest and largest score of RANGE take the place of an interval. A single run has no
+        spread.
+        """
         n = len(self.values)
         if n < 2:
             return Estimate(self.mean)

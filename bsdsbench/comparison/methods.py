@@ -14,11 +14,11 @@ et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (Ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations, islice
 from math import isfinite, isnan, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -37,75 +37,52 @@ from bsdsbench.comparison.bootstrap import (
 )
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import ComparedScores, Interval, ScoreDifference
-from bsdsbench.comparison.comparison_tables import (
-    difference_cells,
-    difference_fields,
-    heading,
-    left_out_of,
-    score_field,
-)
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
+from bsdsbench.comparison.method_tables import method_tables
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.footers import reading_line, table_footer
+from bsdsbench.results.footers import reading_line
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row
-from bsdsbench.scores.counts import value_at
-from bsdsbench.tables.table import Cell, Estimate, Note, Table
-from bsdsbench.text import counted
+from bsdsbench.results.score_names import chosen_scores, usual_scores
+from bsdsbench.tables.table import Table
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 
 
-def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
-    """Return the scores of the runs by (method, METRIC.SCORE), for scores that all runs have.
-
-    Raises DataError if the runs of a method are not comparable.
-    """
-    for method in methods:
-        comparable(as_runs(method.runs, method.labels))
-    flat = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
-    all_runs = [scores for runs in flat.values() for scores in runs]
-    names = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]
-    return {
-        (method, score): ScoresOfRuns(tuple(scores[score] for scores in runs))
-        for method, runs in flat.items()
-        for score in names
-    }
-
-
 @frozen(repr=False, eq=False)
 class MethodComparison(ComparedScores):
-    """Methods compared over images and runs.
+    """The result of `compare_methods`. Methods are in the order of the call.
 
     Parameters
     ----------
     methods : tuple of Method
-        As given.
+        The methods.
     scores : tuple of str
         The scores, METRIC.SCORE.
-    of_runs : dict
-        (method, score) -> the scores of its runs.
+    of_runs : dict of (str, str) to ScoresOfRuns
+        (method, score) -> the scores of the method's runs.
     intervals : tuple of Interval
-        Of the mean of each method and score.
+        For each score and method, the mean over runs with its interval.
     differences : tuple of ScoreDifference
-        Of each pair of methods and score; p is NaN with fewer than three runs of one of them.
+        For each score and pair of methods. p is NaN if one of them has fewer than three runs,
+        unless both have a single run.
     paired : frozenset of (str, str)
-        Pairs of methods whose runs are the same seeds.
+        Pairs of methods whose runs have the same seeds.
     n_images, n_boot, seed, level
-        Number of images, and what `compare_methods` was given.
+        The number of images, and parameters of `compare_methods`.
     protocol, reading : str
-        In words: how scores are made, and what the files of the runs were read as.
-    notes, shown : tuple of str
-        What a reader has to know; the scores of the tables.
+        How the scores are made, and how the files of the runs were read, in words.
+    notes : tuple of str
+        What a reader has to know.
+    shown : tuple of str
+        The scores in tables.
     ranks : dict of str to Ranks
         Score -> the ranks of the methods over the samples.
     cluster, n_clusters
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
     left_out : dict of str to dict
-        Method -> image -> why it is in no score, of several runs of it in the first that lacks it.
+        Method -> {image id: why the image is in no score}.
     """
 
     methods: tuple[Method, ...]
@@ -149,7 +126,7 @@ class MethodComparison(ComparedScores):
         """Return the tables: means with their spread, intervals and, for several methods,
         differences.
         """
-        return _method_tables(self, Spread(spread))
+        return method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with only some scores, such as "ods", in its tables.
@@ -253,28 +230,11 @@ def compare_methods(
     scores_of_runs = [scores for method in sampled for scores in method.on_all_images]
     scores = tuple(s for s in scores_of_runs[0] if all(s in run for run in scores_of_runs))
     paired = frozenset((a.name, b.name) for a, b in _paired_methods(methods))
-    of_runs: dict[tuple[str, str], ScoresOfRuns] = {}
-    intervals: list[Interval] = []
-    differences: list[ScoreDifference] = []
-    ranks = {}
-    for score in scores:
-        means: dict[str, _Draws] = {}
-        for method in sampled:
-            values = method.values(score)
-            mean = _draw_means(method.by_run(score), method.drawn_runs, sampling.n)
-            of_runs[method.name, score] = values
-            means[method.name] = mean
-            intervals.append(Interval(method.name, score, values.mean, *mean.interval(level)))
-        by_name = {name: (of_runs[name, score].mean, mean.values) for name, mean in means.items()}
-        ranks[score] = ranks_of(score, by_name, level)
-        family = []
-        for a, b in combinations(sampled, 2):
-            if (a.name, b.name) in paired:
-                family.append(_paired_difference(a, b, score, sampling))
-            else:
-                family.append(_difference(a, b, score, means, sampling))
-        corrected = significance.holm([d.p for d in family])
-        differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    compared = {score: _compare_score(sampled, score, paired, sampling) for score in scores}
+    of_runs = {}
+    for score, of_score in compared.items():
+        for method, values in of_score.of_runs.items():
+            of_runs[method, score] = values
     left_out = {}
     for given, on_shared in zip(methods, with_runs(methods, runs), strict=True):
         if on_shared.left_out:  # reasons of the method's own runs are preferred
@@ -283,8 +243,8 @@ def compare_methods(
         methods=tuple(methods),
         scores=scores,
         of_runs=of_runs,
-        intervals=tuple(intervals),
-        differences=tuple(differences),
+        intervals=tuple(i for of_score in compared.values() for i in of_score.intervals),
+        differences=tuple(d for of_score in compared.values() for d in of_score.differences),
         paired=paired,
         n_images=len(runs[0].records),
         n_boot=sampling.n_boot,
@@ -294,11 +254,55 @@ def compare_methods(
         reading=reading_line(runs),
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
         shown=tuple(usual_scores(runs[0], scores)),
-        ranks=ranks,
+        ranks={score: of_score.ranks for score, of_score in compared.items()},
         cluster=sampling.column,
         n_clusters=sampling.n_clusters,
         left_out=left_out,
     )
+
+
+class _ComparedScore(NamedTuple):
+    """The comparison of methods by one score.
+
+    of_runs : method -> the scores of its runs
+    intervals, differences : for each method, and for each pair of methods
+    """
+
+    of_runs: dict[str, ScoresOfRuns]
+    intervals: list[Interval]
+    differences: list[ScoreDifference]
+    ranks: Ranks
+
+
+def _compare_score(
+    sampled: Sequence[_SampledMethod],
+    score: str,
+    paired: Collection[tuple[str, str]],
+    sampling: Sampling,
+) -> _ComparedScore:
+    """Compare methods by one score. The p-values are corrected over all pairs of methods.
+
+    `paired` has the names of the pairs of methods with the same seeds.
+    """
+    of_runs = {method.name: method.values(score) for method in sampled}
+    means: dict[str, _Draws] = {}
+    intervals = []
+    for method in sampled:
+        mean = _draw_means(method.by_run(score), method.drawn_runs, sampling.n)
+        means[method.name] = mean
+        low, high = mean.interval(sampling.level)
+        intervals.append(Interval(method.name, score, of_runs[method.name].mean, low, high))
+    family = []
+    for a, b in combinations(sampled, 2):
+        if (a.name, b.name) in paired:
+            family.append(_paired_difference(a, b, score, sampling))
+        else:
+            family.append(_difference(a, b, score, means, sampling))
+    corrected = significance.holm([d.p for d in family])
+    differences = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    by_name = {name: (of_runs[name].mean, mean.values) for name, mean in means.items()}
+    ranks = ranks_of(score, by_name, sampling.level)
+    return _ComparedScore(of_runs, intervals, differences, ranks)
 
 
 class _Draws(NamedTuple):
@@ -459,106 +463,6 @@ def _paired_difference(
     return ScoreDifference(
         a.name, b.name, score, value, *draws.interval(sampling.level), p, p, least
     )
-
-
-def means_table(
-    methods: Sequence[Method],
-    spread: Spread,
-    columns: Sequence[str] | None,
-    extra: Sequence[Row] = (),
-    notes: Sequence[str] = (),
-) -> Table:
-    """Return a table of the means of scores over the runs of each method, without a comparison.
-
-    spread : the spread that is shown beside a mean
-    columns : the scores to show, such as "ods", or "all"; None for the usual ones
-    extra : further rows, such as published results: name, {metric: scores}, {key: mark}
-    notes : further lines below the table
-
-    Raises DataError if a score is unknown, or if the runs of a method are not comparable.
-    """
-    of_runs = _scores_of_methods(methods)
-    known = list(dict.fromkeys(score for _, score in of_runs))
-    first_run = methods[0].runs[0]
-    shown = chosen_scores(columns, known) if columns else usual_scores(first_run, known)
-    rows = _mean_rows(methods, shown, of_runs, spread)
-    for name, by_metric, marks in extra:
-        row: list[Cell] = [name]
-        for score in shown:
-            metric, _, key = score.partition(".")
-            cell = value_at(by_metric.get(metric, {}), key)
-            mark = marks.get(key)
-            if mark is not None and cell is not None:
-                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-            row.append(cell)
-        rows.append(row)
-    footer: Any = table_footer(runs_of(methods))
-    footer["notes"] = [spread.note, *footer["notes"], *notes]
-    footer["sentence"] = f"Scores on {counted(len(first_run.records), 'image')}: {spread.words}"
-    fields = [METHOD, *map(score_field, shown)]
-    return Table("methods", "Scores of methods", fields, rows, **footer)
-
-
-def _mean_rows(
-    methods: Sequence[Method],
-    scores: Sequence[str],
-    of_runs: Mapping[tuple[str, str], ScoresOfRuns],
-    spread: Spread,
-) -> list[list[Cell]]:
-    """Return a row for each method: its name, and the mean of each score with its spread.
-
-    `of_runs` has the scores of the runs by (method, score).
-    """
-    rows: list[list[Cell]] = []
-    for method in methods:
-        means = [of_runs[method.name, score].cell(spread) for score in scores]
-        rows.append([method.name, *means])
-    return rows
-
-
-def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
-    """Return the tables of means, of their intervals and, for several methods, of differences."""
-    scores = compared.scores_shown
-    images = counted(compared.n_images, "image")
-    notes: list[str | Note] = [*left_out_of(compared)]
-    notes += [f"{line.removesuffix('.')}." for line in compared.notes]
-    fields = [score_field(score) for score in scores]
-    means = Table(
-        "methods",
-        "Scores of methods",
-        [METHOD, *fields],
-        _mean_rows(compared.methods, scores, compared.of_runs, spread),
-        notes=[spread.note, *notes],
-        sentence=f"Scores on {images}: {spread.words}",
-    )
-    interval_rows: list[list[Cell]] = []
-    for method in compared.methods:
-        row: list[Cell] = [method.name]
-        for score in scores:
-            interval = compared.interval_of(method.name, score)
-            row.append(Estimate(interval.value, interval.low, interval.high))
-        interval_rows.append(row)
-    unranked = [replace(field, higher_is_better=None) for field in fields]
-    title = f"Means over runs with {compared.percent} intervals"
-    tables = [
-        means,
-        Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
-    ]
-    if len(compared.methods) > 1:
-        rows: list[list[Cell]] = []
-        for d in compared.differences:
-            if d.score in scores:
-                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, compared.level)])
-        columns = difference_fields(compared.percent)
-        tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
-    clusters = ""
-    if compared.cluster:
-        clusters = f" in {compared.n_clusters} clusters ({compared.cluster})"
-    caption = (
-        f"{images}{clusters}, {compared.n_boot} bootstrap samples of images and runs, "
-        f"seed {compared.seed}. Protocol: {compared.protocol}"
-    )
-    return [replace(table, caption=caption, reading=compared.reading) for table in tables]
 
 
 def _variance_notes(

@@ -73,7 +73,7 @@ def p_value(draws: F8, n_images: float) -> float:
 
     The smaller share of draws on one side of zero, with one added to its count, is converted to a
     normal deviate z. The p-value is 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom (see
-    `tails`), for n = `n_images` images, clusters, or an effective number of them.
+    `_tails`), for n = `n_images` images, clusters, or an effective number of them.
 
     Returns NaN if a draw is undefined, and 1 if all draws are 0 or there is one image.
     """
@@ -94,7 +94,7 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
-def tails(level: float, n_images: float) -> F8:
+def _tails(level: float, n_images: float) -> F8:
     """Return the deviates (low, high) between which a bootstrap interval of `level` lies.
 
     They are sqrt(n / (n-1)) times the quantiles of Student's t with n - 1 degrees of freedom, which
@@ -120,8 +120,8 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     """
     if draws.size < 2:
         return math.nan
-    half_width = tails(level, n_images)[1]
-    power_deviate = tails(2 * POWER - 1, n_images)[1]
+    half_width = _tails(level, n_images)[1]
+    power_deviate = _tails(2 * POWER - 1, n_images)[1]
     return float((half_width + power_deviate) * draws.std(ddof=1))
 
 
@@ -135,7 +135,7 @@ class Ends(NamedTuple):
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     """Return the percentile interval of bootstrap draws (B,), expanded for few images.
 
-    See `tails` for the expansion. Undefined draws are ignored. The ends are NaN if fewer than
+    See `_tails` for the expansion. Undefined draws are ignored. The ends are NaN if fewer than
     `level` of the draws are defined.
     """
     from scipy.special import ndtr
@@ -143,7 +143,7 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     defined = draws[~np.isnan(draws)]
     if defined.size < level * draws.size:
         return Ends(math.nan, math.nan)
-    low, high = np.quantile(defined, ndtr(tails(level, n_images)))
+    low, high = np.quantile(defined, ndtr(_tails(level, n_images)))
     return Ends(float(low), float(high))
 
 

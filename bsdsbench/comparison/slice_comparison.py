@@ -12,7 +12,8 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
-from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
+from bsdsbench.comparison.method_tables import means_table
+from bsdsbench.comparison.methods import MethodComparison, compare_methods
 from bsdsbench.comparison.significance import holm
 from bsdsbench.comparison.slices import ValueInterval
 from bsdsbench.results.evaluation import Evaluation

@@ -365,7 +365,12 @@ def _rows_of(slices: Slices) -> list[_SliceRow]:
 
 
 def _notes(slices: Sequence[Slices]) -> list[str]:
-    """Return notes on the intervals, the macro mean, and groups without images."""
+    """Return the notes below a table of slices.
+
+    They tell how intervals and the macro mean are made, and which ranges have no image.
+
+    `slices` are the slices of all runs in the table, by one column.
+    """
     unit, column = slices[0].unit, slices[0].parts.column
     notes = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
@@ -373,7 +378,7 @@ def _notes(slices: Sequence[Slices]) -> list[str]:
     ]
     empty = dict.fromkeys(name for s in slices for name in s.parts.empty)
     if empty:
-        notes.append(f"No image has {column} in {listed([*empty])}.")
+        notes.append(f"No image has {column} in {listed(list(empty))}.")
     return notes
 
 

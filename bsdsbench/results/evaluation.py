@@ -48,34 +48,37 @@ from bsdsbench.text import show
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(TabularResult):
-    """Records of one method on one data set under one protocol, sorted by image id.
+    """A run: the counts of one method on one data set under one protocol.
 
-    Without records there are no metrics, and the scores raise DataError.
+    Scores are computed from the counts when they are asked for. A run without records has only the
+    scores in `reported`; asking for others raises DataError.
 
     Parameters
     ----------
     protocol : Protocol
-        The constants the counts were made with.
+        The constants that the counts were made with.
     name : str
         The name in tables and legends.
     records : sequence of ImageRecord
-        One record per image.
+        One record per image, in any order; they are sorted by image id.
     provenance : Provenance
-        Where the inputs came from.
+        The inputs of the run, and how it was made.
     failed : dict of str to str
-        Images that could not be evaluated, with the reason.
+        Image id -> reason, for images that could not be evaluated.
     places : dict of str to str
-        Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
-        that they are found from anywhere, and after all was moved together.
+        Side ("pred", "gt", "photos", "valid") -> the absolute path of its folder. In result.json
+        the paths are relative, so that they are valid after everything was moved together.
     kept : int
-        How many records an earlier call had made; not part of the result.
+        The number of records that an earlier call had made. It is not stored.
     reported : dict of str to Score
-        Metric -> score, where official tables are all that is known of a run.
+        Metric -> its scores, if official tables are all that is known of a run.
 
     Raises
     ------
+    DataError
+        If a parameter has a wrong type.
     MergeError
-        For a duplicate id, or counts of different metrics.
+        If two records have the same id, or counts of different metrics.
 
     Examples
     --------
@@ -99,7 +102,11 @@ class Evaluation(TabularResult):
     _images: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Check the fields, sort the records by image id, and make the mappings read-only."""
+        """Check the fields, sort the records by image id, and make the mappings read-only.
+
+        Raises DataError for fields of a wrong type, and MergeError if two records have the same
+        image id or counts of different metrics.
+        """
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")

@@ -80,7 +80,11 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        # OUT's own lock is held, and network disks have poor ones
+        """Open the file, which is made if missing. The caller holds the lock of its folder.
+
+        Raises sqlite3.Error or UnicodeDecodeError if the file is damaged.
+        """
+        # SQLite's own locks are unreliable on network disks
         address = path.resolve().as_uri() + "?nolock=1"
         self.database = sqlite3.connect(address, uri=True, isolation_level=None)
         try:
