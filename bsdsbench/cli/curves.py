@@ -227,7 +227,7 @@ def curves_command(args: Arguments) -> None:
     _check_options(args)
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
-        _write(target, curves, args)
+        _write_file(target, curves, args)
     tables = curve_tables(curves, args)
     if args.form == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
@@ -434,7 +434,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _write(target: str, curves: Sequence[NamedCurve], args: Arguments) -> None:
+def _write_file(target: str, curves: Sequence[NamedCurve], args: Arguments) -> None:
     """Write the points of the only curve to a .csv file, or a figure of all curves to any other."""
     from bsdsbench.plotting import plot_spaces
 

@@ -15,7 +15,10 @@ _MAX_TRIALS = 9
 
 
 def _trials_to_print(explanation: Explanation) -> list[Trial]:
-    """Return the best exact trials, all that reach the target, and the run as it is."""
+    """Return the trials to print, of those that were counted on all images.
+
+    These are the first _MAX_TRIALS, all that reach the target, and the run as it is.
+    """
     exact_trials = [trial for trial in explanation.trials if trial.exact]
     return [
         trial
@@ -27,7 +30,11 @@ def _trials_to_print(explanation: Explanation) -> list[Trial]:
 def explanation_as_json(
     explanation: Explanation, target_values: Mapping[str, float | str], reading: str
 ) -> dict[str, object]:
-    """Return an explanation as plain values. `reading` says how the files were read."""
+    """Return an explanation as plain values for JSON.
+
+    target_values: score of the metric -> its target, as the user wrote it.
+    reading: a sentence on how the files were read.
+    """
     return {
         "targets": {measure: float(text) for measure, text in target_values.items()},
         "trials": [asdict(trial) for trial in _trials_to_print(explanation)],
@@ -49,7 +56,7 @@ def print_explanation(
     """Print published rows, the target, a line per trial, the protocol, and the answer.
 
     `target_values` maps each score of the metric to its target, as the user wrote it. A trial that
-    reaches the target has the sign "=" if its setting is in use somewhere, else "~".
+    reaches the target has the sign "=" if a known program has its setting, else "~".
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
