@@ -60,7 +60,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
         If the lengths differ.
     DataError
         If the rule is unknown, if a value is NaN or outside [0, 1], if recall both rises and falls
-        (except for "bsds"), or if precision is 0 at a recall above 0 ("davis-goadrich" only).
+        (except for "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or if
+        false positives fall as recall rises.
 
     Examples
     --------

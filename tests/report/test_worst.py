@@ -168,6 +168,18 @@ def test_images_of_a_method_have_the_mean_over_its_runs(tmp_path):
     assert "[smallest, largest]" in shown
 
 
+def test_scores_that_any_run_of_a_method_lacks_are_left_out(tiny):
+    plain, detailed = (counted(*tiny, FIVE, errors=errors) for errors in (False, True))
+    runs = [replace(detailed, name="a"), replace(plain, name="b"), replace(detailed, name="c")]
+    keys = [
+        {column.key for column in worst_table([bb.Method("m", some)], [], columns=["all"]).columns}
+        for some in (runs[::2], runs)
+    ]
+    assert any("absent" in key for key in keys[0])
+    assert keys[1] < keys[0]
+    assert not any("absent" in key for key in keys[1])
+
+
 def test_runs_of_a_method_on_other_images_are_refused():
     runs = [simulated_run("a", 9), simulated_run("b", 8)]
     refused("m/a, m/b: 1 images are not in every run", worst_table, [bb.Method("m", runs)], [])
