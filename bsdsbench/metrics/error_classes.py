@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.kernels.arrays import U8
 from bsdsbench.metrics.boundary_maps import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
@@ -40,10 +41,14 @@ def pixel_classes(
     errors: bool,
     dropped: Bool | None = None,
 ) -> dict[str, DrawnSteps]:
-    """Return `steps`: what each pixel is at every threshold but 0, as `boundary_counts` counts it.
+    """Return the class of each boundary pixel at every threshold but 0, {"steps": classes}.
 
-    With `errors` false and missed pixels have the `ERROR_CODES`. A pixel that is predicted is not
-    shown as missed; of several annotators' classes the first in MISSED is shown.
+    pred, gts, protocol, dropped: the arguments of `boundary_counts`, which counts these pixels.
+    errors: if True, false and missed pixels have the `ERROR_CODES`, else FALSE_PIXEL and
+        MISSED_PIXEL.
+
+    Of a pixel's classes one is shown: a predicted pixel is matched or false, never missed; of the
+    classes of several annotators' missed pixels the first in MISSED is taken.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -56,36 +61,47 @@ def pixel_classes(
     target = prepare_truth(gt_maps, radius)
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
+    n_steps = thresholds.size
     steps = match_by_pixel(*events, target, around)
+    # One row for each pixel that is annotated, or predicted at any step
     pred_pixel = np.flatnonzero(steps.row_of >= 0)
-    false = steps.false[steps.row_of.flat[pred_pixel]]
     pixel = np.union1d(pred_pixel, target.pixel)
-    row_of_gt, row_of_pred = (np.searchsorted(pixel, p) for p in (target.pixel, pred_pixel))
-    missed, reached, near_false = ~steps.gt_matched, steps.is_reached[:, None], steps.near_false
-    kinds = (missed & np.where(reached, missed, 0), near_false, missed & ~near_false)
-    classes = np.zeros((pixel.size, thresholds.size), np.uint8)
-    for code, kind in reversed(list(enumerate(kinds, 4))):  # the first is written last
-        bits = np.zeros((pixel.size, missed.shape[1]), np.uint64)
-        np.bitwise_or.at(bits, row_of_gt, kind)
-        classes[unpack(bits, thresholds.size)] = code if errors else MISSED_PIXEL
-    row, col = np.divmod(pred_pixel, shape[1])
-    inside = [unpack(near, shape[1])[row, col] for near in (target.near, around.near)]
-    zone = np.select(inside, [7, 8], 9).astype(np.uint8) if errors else np.uint8(FALSE_PIXEL)
-    predicted = classes[row_of_pred]
-    predicted = np.where(unpack(false, thresholds.size), np.reshape(zone, (-1, 1)), predicted)
-    classes[row_of_pred] = predicted
+    classes = np.zeros((pixel.size, n_steps), np.uint8)
+
+    is_missed = ~steps.gt_matched  # as bits, (vertices, words)
+    is_suppressed = is_missed & np.where(steps.is_reached[:, None], is_missed, 0)
+    kinds = {
+        "suppressed": is_suppressed,
+        "near_missed": steps.near_false,
+        "absent": is_missed & ~steps.near_false,
+    }
+    row_of_gt = np.searchsorted(pixel, target.pixel)
+    for name in reversed(MISSED):  # the first is written last
+        bits = np.zeros((pixel.size, is_missed.shape[1]), np.uint64)
+        np.bitwise_or.at(bits, row_of_gt, kinds[name])
+        classes[unpack(bits, n_steps)] = ERROR_CODES[name] if errors else MISSED_PIXEL
+
+    false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
+    if errors:
+        row, col = np.divmod(pred_pixel, shape[1])
+        within = [unpack(near, shape[1])[row, col] for near in (target.near, around.near)]
+        duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
+        false_code = np.select(within, [duplicate, near], background).astype(np.uint8)
+    row_of_pred = np.searchsorted(pixel, pred_pixel)
+    is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)
+    classes[row_of_pred] = np.where(is_false, false_code[:, None], classes[row_of_pred])
+
     row_of_matched = np.searchsorted(pixel, steps.matched_pixel)
-    matched = unpack(steps.matched, thresholds.size)
-    classes[row_of_matched] = np.where(matched, np.uint8(MATCHED_PIXEL), classes[row_of_matched])
-    forwards = slice(None, None, 1 if steps.backwards else -1)
-    matched_gt, total_gt = steps.matched_gt[forwards], target.pixel.size
-    counted = (
-        np.full_like(matched_gt, total_gt),
-        np.count_nonzero(matched, axis=0)[forwards],
-        size[::-1],
-    )
-    matches = np.stack([matched_gt, *counted], axis=-1)
-    changes = changes_of(classes[:, forwards], shape, pixel)
+    is_matched = unpack(steps.matched, n_steps)
+    classes[row_of_matched] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[row_of_matched])
+
+    # Steps begin at the highest threshold, unless the matching went backwards
+    ascending = slice(None, None, 1 if steps.backwards else -1)
+    matched_gt = steps.matched_gt[ascending]
+    matched_pred = np.count_nonzero(is_matched, axis=0)[ascending]
+    total_gt = np.full_like(matched_gt, target.pixel.size)
+    matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
+    changes = changes_of(classes[:, ascending], shape, pixel)
     return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
 
 
@@ -102,21 +118,31 @@ def boundary_errors(
 
     Parameters
     ----------
-    pred, gts, protocol, dropped
-        As for `boundary_counts`.
+    pred : array or Prediction
+        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
+        Prediction.
+    gts : sequence of array, or GroundTruth
+        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
+        GroundTruth.
+    protocol : Protocol, str or None
+        A protocol or the name of a preset; bsds500 if None. The first tolerance is used.
+    dropped : array or None
+        (H, W) bool, predicted pixels to remove after thinning.
 
     Returns
     -------
     MatchCounts
-        Those of `boundary_counts`, and i8 `missed` (T, 3: suppressed, near, absent), `false` (T, 3:
-        duplicate, near, background), `agreement_pixels` (3: alone, some, all) and
-        `agreement_matched` (T, 3), summed over annotators as total_gt is. Two annotators have no
-        pixels of `some`, a single one has none of any agreement.
+        `thresholds` and `matches` of `boundary_counts`, and int64 `missed` (T, 3: suppressed, near,
+        absent), `false` (T, 3: duplicate, near, background), `agreement_pixels` (3: alone, some,
+        all) and `agreement_matched` (T, 3), summed over annotators as total_gt is. Two annotators
+        have no pixels of `some`, a single one has none of any agreement.
 
     Raises
     ------
-    ShapeError, DataError
-        As `boundary_counts`.
+    ShapeError
+        If the sizes differ.
+    DataError
+        If a value is NaN or out of range, or there is no annotator.
 
     Examples
     --------
@@ -129,7 +155,6 @@ def boundary_errors(
     >>> errors.missed.tolist(), errors.false.tolist()
     ([[0, 3, 7], [11, 3, 7]], [[0, 3, 0], [0, 3, 0]])
     """
-    from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
 
@@ -142,23 +167,48 @@ def boundary_errors(
     errors = classify_steps(*events, size, target, around)
     total_gt = np.full(thresholds.size, target.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
-    agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]
-    rows = [t[::-1] for t in (matches, errors.missed, errors.false, errors.agreement_matched)]
-    if protocol.whole_image and pred.kind != "segs":  # every annotated pixel is matched there
-        thresholds, first = np.r_[0.0, thresholds], whole_image_counts(gt_maps, valid)
-        counted = np.ones(shape, np.bool_) if valid is None else valid
-        within = [
-            np.count_nonzero(unpack(b, shape[1]) & counted) for b in (target.near, around.near)
-        ]
-        false = np.diff([first[2], *within, first[3]])
-        whole = map(np.asarray, (first, (0, 0, 0), false, agreement_pixels))
-        rows = [np.vstack([row, table]) for row, table in zip(whole, rows, strict=True)]
-    matches, missed, false, agreement_matched = rows
+    agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1
+    # Steps begin at the highest threshold
+    tables = {
+        "matches": matches[::-1],
+        "missed": errors.missed[::-1],
+        "false": errors.false[::-1],
+        "agreement_matched": errors.agreement_matched[::-1],
+    }
+    if protocol.whole_image and pred.kind != "segs":
+        thresholds = np.r_[0.0, thresholds]
+        counts = whole_image_counts(gt_maps, valid)
+        first_rows = {
+            "matches": counts,
+            "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
+            "false": _whole_image_false(counts, target.near, around.near, valid, shape),
+            "agreement_matched": agreement_pixels,
+        }
+        tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}
     return MatchCounts(
         thresholds,
-        matches,
-        missed=missed,
-        false=false,
+        tables["matches"],
+        missed=tables["missed"],
+        false=tables["false"],
         agreement_pixels=agreement_pixels,
-        agreement_matched=agreement_matched,
+        agreement_matched=tables["agreement_matched"],
     )
+
+
+def _whole_image_false(
+    counts: I8, near: U8, around: U8, valid: Bool | None, shape: tuple[int, ...]
+) -> I8:
+    """Return the false pixels of a map with every pixel on: duplicate, near, background; int64
+    (3,).
+
+    counts int64 (4,): the matched and all annotated, the matched and all predicted pixels.
+    near, around uint64 (H, words) of `bits.pack`: pixels within r and within 2r of an annotated
+    one. valid bool (H, W): the pixels that count, or None if all do.
+    shape: (H, W).
+    """
+    from bsdsbench.kernels.bits import unpack
+
+    counted = np.ones(shape, np.bool_) if valid is None else valid
+    n_within = [np.count_nonzero(unpack(bits, shape[1]) & counted) for bits in (near, around)]
+    _, _, n_matched, n_predicted = counts
+    return np.diff([n_matched, *n_within, n_predicted])
