@@ -147,7 +147,7 @@ def _read_map(
         with faults_of(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=_check_ucm2(arrays["ucm2"]))
-            content = _find_prediction(arrays)
+            content: Any = _find_prediction(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
                 soft = np.ascontiguousarray(to_plane(content, "soft map"))
                 if soft.dtype == np.bool_:
@@ -165,7 +165,7 @@ def _read_map(
     return prediction
 
 
-def _find_prediction(arrays: dict[str, Any]) -> Any:
+def _find_prediction(arrays: dict[str, object]) -> object:
     """Return the prediction among the variables of a file.
 
     In order of preference this is `segs`, the only map in the file, or the first map named in

@@ -35,10 +35,9 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file by name.
 
-    MATLAB's files give the values of `read_mat`. MATLAB writes column by column, so the axes of its
-    arrays are reversed in the file; they are reversed back in files with MATLAB's header, and in
-    arrays with the attribute MATLAB_class. Other arrays keep their axes. Names that begin with "#"
-    are MATLAB's own and are left out. Links, and data in other files, are never followed.
+    MATLAB's files give the values of `read_mat`. Other arrays are returned as they are stored.
+    Names that begin with "#" are MATLAB's own and are left out. Links, and data in other files, are
+    never followed.
 
     Raises FaultError if the file is damaged, too large, nested deeper than MAX_DEPTH or needs such
     data, or if h5py is not installed.
@@ -50,25 +49,38 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             "is a MATLAB 7.3 (HDF5) file, expected h5py to read it: pip install 'bsdsbench[hdf5]' "
             "(or save with -v7)"
         ) from None
-    budget = Budget()
-    has_reversed_axes = data.startswith(MATLAB_HEADER)
+    with h5py.File(io.BytesIO(data), "r") as file:
+        converter = _Converter(file, data.startswith(MATLAB_HEADER), Budget())
+        converter.budget.spend(len(file) * _ITEM_COST)
+        names = [name for name in file if not name.startswith("#")]
+        return {name: converter.convert(_follow_hard_link(file, name), 0) for name in names}
 
-    def follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-        """Return an item of a group. Raises FaultError for a soft or external link."""
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise FaultError(f"variable {show(name)!r} is a link, expected data")
-        return group[name]
 
-    def convert_group(group: h5py.Group, depth: int) -> object:
+class _Converter:
+    """Converts the items of an HDF5 file to arrays, lists and dicts.
+
+    - file: the open file, in which references are looked up
+    - has_reversed_axes: True for a file with MATLAB's header. MATLAB writes column by column, so
+      the axes of its arrays are reversed in the file. In other files the arrays with the attribute
+      MATLAB_class are so, too.
+    - budget: the decoded bytes of the file
+    """
+
+    def __init__(self, file: h5py.File, has_reversed_axes: bool, budget: Budget) -> None:
+        self.file = file
+        self.has_reversed_axes = has_reversed_axes
+        self.budget = budget
+
+    def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a struct to a dict, a struct array to a list of dicts, an object to None.
 
         A struct array is a group all of whose fields are cells of the same length, without the
-        class "cell" that a field of cells would have.
+        class "cell" that a field of cells would have. `depth` is the level of nesting.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
-        budget.spend(len(group) * _ITEM_COST)
-        fields = {k: convert(follow_hard_link(group, k), depth + 1) for k in group}
+        self.budget.spend(len(group) * _ITEM_COST)
+        fields = {k: self.convert(_follow_hard_link(group, k), depth + 1) for k in group}
         lists = [
             v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
         ]
@@ -76,16 +88,21 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             return fields
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
-    def convert(item: h5py.Dataset | h5py.Group, depth: int) -> object:
+    def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert an item: a group by `convert_group`, a cell to a list, numbers to an array.
 
         Text, function handles and objects become None, an empty cell [], any other empty item an
         array (0, 0). `depth` is the level of nesting, from 0 on.
+
+        Raises FaultError for more than MAX_DEPTH levels, data in another file, and data that are
+        too large.
         """
+        import h5py
+
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         if isinstance(item, h5py.Group):
-            return convert_group(item, depth)
+            return self.convert_group(item, depth)
         kind = str(_read_attribute(item, CLASS))
         if kind in SKIPPED:
             return None
@@ -99,18 +116,22 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         if not is_cell and item.dtype.kind not in "iufb":
             return None
         check_size(item.shape, item.dtype.itemsize)
-        budget.spend(math.prod(item.shape) * (_ITEM_COST if is_cell else item.dtype.itemsize))
+        self.budget.spend(math.prod(item.shape) * (_ITEM_COST if is_cell else item.dtype.itemsize))
         array = np.asarray(item[()])
         if is_cell:  # reversed axes in C order are MATLAB's column order
-            return [convert(file[ref], depth + 1) for ref in array.ravel()]
-        array = array.T if has_reversed_axes or CLASS in item.attrs else array
+            return [self.convert(self.file[ref], depth + 1) for ref in array.ravel()]
+        array = array.T if self.has_reversed_axes or CLASS in item.attrs else array
         target = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
         return array.astype(target, copy=False)
 
-    with h5py.File(io.BytesIO(data), "r") as file:
-        budget.spend(len(file) * _ITEM_COST)
-        names = [name for name in file if not name.startswith("#")]
-        return {name: convert(follow_hard_link(file, name), 0) for name in names}
+
+def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
+    """Return an item of a group. Raises FaultError for a soft or external link."""
+    import h5py
+
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise FaultError(f"variable {show(name)!r} is a link, expected data")
+    return group[name]
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
