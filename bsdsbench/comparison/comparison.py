@@ -118,9 +118,10 @@ class ComparedScores(TabularResult):
         return f"{100 * self.level:g} %"
 
     def interval_of(self, name: str, score: str) -> Interval:
-        """Return the interval of a score, such as "boundary.ods" or "ods", of a run or method.
+        """Return the interval of a score of a run or method, with the score itself.
 
-        Raises KeyError if the name or the score is unknown.
+        `score` is a full or short name, such as "boundary.ods" or "ods". Raises KeyError if the
+        name or the score is unknown.
         """
         score = full_name(score, self.scores)
         for interval in self.intervals:

@@ -196,29 +196,31 @@ def permutation_p(
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
-    """Return the p-value of a sign-flip test of paired differences (R,), NaN if one is undefined.
+    """Return the two-sided p-value of a sign-flip test of paired differences (R,).
 
     The p-value is the share of sign assignments, the observed one included, whose mean is at least
-    as far from 0. All assignments are tried, or random ones drawn with `seed` beyond 16 pairs.
+    as far from 0 as the observed mean. All 2^R assignments are tried; beyond 16 pairs, as many
+    random ones are drawn with `seed`. Returns NaN if a difference is undefined.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
     """
     if np.isnan(differences).any():
         return math.nan
-    swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])
+    swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])  # (assignments, R)
     distances = np.abs((1 - 2 * swaps) @ differences)  # the first one is observed
     return float((distances >= distances[0] - _ROUNDING).mean())
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield blocks (S, n) of 0 and 1 that mark the swapped pairs. The first row swaps none.
+    """Yield blocks (S, n) of 1 for a pair that is swapped, else 0. The first row swaps none.
 
-    The rows are all 2^n assignments if there are at most `count`, otherwise `count` random ones.
+    - If there are at most `count` assignments of 0 and 1 to n pairs, the rows are all 2^n.
+    - Otherwise they are the row of zeros, and `count` random rows drawn with `seed`.
     """
     if 2**n <= count:
         for rows in blocks(2**n, n):
-            yield np.array(rows)[:, None] >> np.arange(n) & 1
+            yield np.array(rows)[:, None] >> np.arange(n) & 1  # bit k of the row's number
         return
     rng = np.random.default_rng(seed)
     yield np.zeros((1, n), np.int64)

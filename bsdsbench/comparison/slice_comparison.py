@@ -156,7 +156,7 @@ def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by:
 
 
 class _Content(NamedTuple):
-    """The columns and rows of a table."""
+    """The content of a table: its columns, and for each row a cell for each column."""
 
     fields: list[Field]
     rows: list[list[Cell]]
@@ -174,7 +174,13 @@ def _notes_by_slice(comparisons: Mapping[str, Comparison | MethodComparison]) ->
 def _interval_rows(
     comparisons: Mapping[str, Comparison | MethodComparison], group_column: str
 ) -> _Content:
-    """Return the columns and rows of a single run: slice, images, score, value with interval."""
+    """Return a row for each slice and score of a single run.
+
+    comparisons : name of a slice -> comparison on its images
+    group_column : the column of groups, which heads the names of slices
+
+    The columns are slice, number of images, score, and value with interval.
+    """
     shared = next(iter(comparisons.values()))
     fields = [
         Field("slice", group_column),
@@ -194,7 +200,14 @@ def _interval_rows(
 def _difference_rows(
     comparisons: Mapping[str, Comparison | MethodComparison], group_column: str
 ) -> _Content:
-    """Return the columns and rows of several runs: pair, score, slice, difference and p-values."""
+    """Return a row for each score, slice, and pair of runs or methods.
+
+    comparisons : name of a slice -> comparison on its images
+    group_column : the column of groups, which heads the names of slices
+
+    The columns are a, b, score, slice, number of images, difference with interval, p, and p after
+    Holm's correction over all pairs and slices of the score, with a star if it is significant.
+    """
     shared = next(iter(comparisons.values()))
     fields = [Field("a", "A"), Field("b", "B"), Field("score", "Score")]
     fields += [Field("slice", group_column), Field("images", "images", "n", "d")]

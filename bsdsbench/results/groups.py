@@ -132,11 +132,11 @@ def _resolve_id(name: str, known: Collection[str]) -> str:
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
-    """Return the number of the row of each image in a table.
+    """Return image id -> number of the image's row in a table, for all `images`.
 
-    Rows of the images `others` are skipped; None allows rows of any other image. Raises DataError
-    that lists every image with several rows, every image without a row, and every row of an unknown
-    image.
+    An id in the table may have a folder or a suffix, see `_resolve_id`. Rows of the images `others`
+    are skipped; None skips rows of any other image. Raises DataError that lists the images with
+    several rows, the images without a row, and the rows of unknown images.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]

@@ -228,10 +228,11 @@ def _complete_key(start: str, keys: Iterable[str]) -> str:
 def _scores_alike(
     name: str, known: Collection[str], parse: Callable[[str], ScoreName | None]
 ) -> list[str]:
-    """Return the known scores that have `name` without their metric.
+    """Return the known scores METRIC.SCORE that `name`, which has no metric, means.
 
-    If a known score is METRIC.NAME, these are returned. Otherwise they are the scores whose heading
-    (with its part, PART.HEADING) is `name` in upper or lower case.
+    - If a known score is METRIC.NAME, all of this form are returned.
+    - Otherwise these are the scores whose HEADING, or PART.HEADING, is `name` in any case of
+      letters. `parse` splits the names of known scores.
     """
     with_key = [score for score in known if score.partition(".")[2] == name]
     if with_key:

@@ -107,7 +107,8 @@ def is_area(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on the runs whose AP counts 0 below the lowest recall of their curve.
 
-    Returns "" if there are none, or if the runs have different AP rules.
+    Curves are named by run, if there are several, and by part (a class, or another part of the
+    score). Returns "" if no curve starts late, or if the runs have different AP rules.
     """
     scorer = registry.get(metric)
     rules = {scorer.ap_rule(run.protocol) for run in runs}
@@ -381,10 +382,14 @@ class _FilledRows(NamedTuple):
 
 
 def _fill_rows(columns: Mapping[str, Column], rows: Sequence[Row]) -> _FilledRows:
-    """Return the cells, scores and notes of rows. `columns` maps keys in the table to columns.
+    """Return the cells, scores and notes of a table.
 
-    A score with a mark becomes an Estimate that is not comparable with its column. "over" in the
-    scores of a row is {key: {unit: (number in the mean, number of all)}}.
+    columns : key in the table -> column of the metric
+    rows : (name, scores of the metric as in result.json, key of the metric -> mark)
+
+    A score with a mark becomes an Estimate that is not comparable with its column. If a score is a
+    mean over some images, classes or the like only, its row has "over": {key: {unit: (number in the
+    mean, number of all)}}, and a note.
     """
     filled = _FilledRows([], [], [])
     for name, scores, marks in rows:

@@ -132,8 +132,9 @@ def pack_shared_run(
 def read_shared_run(path: Path) -> RunArguments:
     """Read the file of `pack_shared_run`, and return the arguments of an Evaluation.
 
-    Raises FileFormatError if the file is no shared run, if its hash differs, or if counts are
-    missing or damaged.
+    The hash at the end of the file is checked first. Then the counts that "steps" names in the JSON
+    text "about" are unpacked. Raises FileFormatError if the file is no shared run, if its hash
+    differs, or if counts are missing or damaged.
     """
     data = read_bytes(path)
     with reading(path, "a run shared by bsdsbench"):
