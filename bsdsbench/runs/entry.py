@@ -65,7 +65,8 @@ def evaluate(
     Warns
     -----
     InputWarning
-        If the first maps are inverted, flipped, swapped or too thick, or all maps are nearly zero.
+        If the first maps are inverted, flipped, swapped or too thick, if most maps of the set are
+        inverted, or if all maps are zero everywhere.
 
     Examples
     --------

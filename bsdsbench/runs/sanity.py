@@ -200,7 +200,7 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """
     if pred.kind not in ("soft", "ucm2") or 0 in pred.shape:
         return Values.NOTHING
-    # The pixels of a ucm2 map (2 H + 1, 2 W + 1) lie between its boundaries
+    # The benchmark takes every second value of a ucm2 map (2 H + 1, 2 W + 1) as a map (H, W)
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     # (values, mean up to which the map is dark): a sample must be clearly dark
@@ -290,6 +290,8 @@ def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
 
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     """Return the pairs (image, other image) of ids in which a map fits the other ground truth.
+
+    thumbnails: for each image, its id and the thumbnails of its map and of its ground truth.
 
     A pair is reported only if map and ground truth fit each other best among all images of the same
     size, and clearly better than the map fits its own ground truth.
