@@ -292,7 +292,7 @@ def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Pr
     names the number of files and the first `few` of them. Smaller groups are kept as they are.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
-    >>> print(*grouped(faults))
+    >>> print(*merge_similar_problems(faults))
     4 files (a, b, c ...): value 3, expected 0 .. 1
     """
     joined = []

@@ -265,7 +265,7 @@ def _sample_line(start: F8, end: F8) -> F8:
     n is the length, rounded up. The points include both ends; if n is 1 only `end`, and a line of
     no length has none.
 
-    >>> _samples(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
+    >>> _sample_line(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
     """
     n = int(np.ceil(np.hypot(*(end - start))))
