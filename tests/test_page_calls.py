@@ -46,7 +46,7 @@ def calls_of(block, root):
         ["bash", "-euc", NOTED + block + THEN],
         env={**os.environ, "HOME": str(root / "home"), "NOTED": str(noted)},
         check=True,
-        timeout=60,
+        timeout=300,
     )
     os.chdir((root / "noted.folder").read_text("utf-8"))
     return [call.split("\0") for call in noted.read_text("utf-8").split("\0\0") if call]

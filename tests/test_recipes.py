@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 def python(tmp_path_factory):
     """Python in a copy of the project to which all diffs are applied."""
     copy = tmp_path_factory.mktemp("recipes") / "copy"
-    skip = shutil.ignore_patterns("__pycache__", "_build", "generated", "browser")
+    # Bytecode is copied with its source: Python would make all of it again.
+    skip = shutil.ignore_patterns("kernels-*", "*.pyc.*", "_build", "generated", "browser")
     for folder in ("bsdsbench", "datasets", "docs", "scripts", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=skip)
     shutil.copy(ROOT / "pyproject.toml", copy)

@@ -29,7 +29,7 @@ def tab(browser):
     A page with the list of what it logged or fetched."""
     context = browser.new_context()
     page, problems = context.new_page(), []
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(60_000)
     page.on("console", lambda m: problems.append(f"{m.type}: {m.text}"))
     page.on("pageerror", lambda error: problems.append(f"error: {error}"))
     page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
