@@ -202,7 +202,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Tab
     for line in dict.fromkeys(compared.late_starts.values()):
         areas = [score for score in scores if compared.late_starts.get(score) == line]
         if areas:
-            notes.append(Note(f"{line}.", tuple(fields[s].key for s in areas), headed=True))
+            notes.append(Note(f"{line}.", tuple(fields[s].key for s in areas), names_columns=True))
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
     return Table(
         "scores",

@@ -118,7 +118,7 @@ def _add_interval_notes(table: Table, intervals: Table) -> Table:
             continue
         columns = tuple(key.removeprefix(f"{table.key}_") for key in note.columns)
         if not keys.isdisjoint(columns):
-            notes.append(Note(note.text, columns, note.headed, note.needed))
+            notes.append(Note(note.text, columns, note.names_columns, note.needed))
     return replace(table, notes=list(dict.fromkeys(notes)))
 
 

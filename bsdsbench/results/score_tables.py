@@ -289,7 +289,7 @@ def _score_notes(
     notes = list[str | Note]()
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", area_keys, headed=True))
+        notes.append(Note(f"{line}.", area_keys, names_columns=True))
     if not content.names:
         for name, scores, _ in content.rows:
             present = [c.key for c in metric.numbers if c.key in scores]
@@ -406,7 +406,7 @@ def _fill_rows(columns: Mapping[str, Column], rows: Sequence[Row]) -> _FilledRow
             cells.append(cell)
             for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
                 line = f"means over {n:,} of {n_all:,} {unit} of {name}."
-                notes.append(Note(line, (key,), headed=True))
+                notes.append(Note(line, (key,), names_columns=True))
         filled.cells.append(cells)
         filled.scores.append(values)
         filled.partial_means.append(notes)

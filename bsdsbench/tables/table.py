@@ -115,13 +115,13 @@ class Note:
 
     columns : keys of the columns. The note is dropped if the table loses all of them. A note with
         () is about the whole table, and is never dropped
-    headed  : print the text after the headings of the columns
-    needed  : print the note in LaTeX even if it is long
+    names_columns : print the headings of these columns before the text
+    needed : print the note in LaTeX even if it is long
     """
 
     text: str
     columns: tuple[str, ...] = ()
-    headed: bool = False
+    names_columns: bool = False
     needed: bool = False
 
 
@@ -170,20 +170,20 @@ class Table:
 
     @property
     def all_notes(self) -> list[str | Note]:
-        """Return the notes of rows, then the notes of the table.
+        """Return all notes, those of the rows first.
 
-        Notes of rows with equal text are merged into one headed note on all their columns. A note
-        of a row without columns, or on columns that the table does not have, is left out.
+        Notes of rows with the same text are merged into one, which names all the columns that it
+        applies to. A note of a row is dropped if it applies to no column of this table.
         """
         keys_by_text: dict[str, set[str]] = {}
         for note in chain(*self.row_notes):
             keys_by_text.setdefault(note.text, set()).update(note.columns)
-        row_notes: list[str | Note] = []
+        merged_notes: list[str | Note] = []
         for text, keys in keys_by_text.items():
             columns = tuple(c.key for c in self.columns if c.key in keys)
             if columns:
-                row_notes.append(Note(text, columns, headed=True))
-        return [*row_notes, *self.notes]
+                merged_notes.append(Note(text, columns, names_columns=True))
+        return [*merged_notes, *self.notes]
 
     @property
     def note_lines(self) -> list[str]:
@@ -191,11 +191,11 @@ class Table:
         return [self.line_of(note) for note in self.all_notes]
 
     def line_of(self, note: str | Note) -> str:
-        """Return a note as text. A headed note becomes "- under HEADING, HEADING: TEXT"."""
+        """Return a note as text. If it names its columns: "- under HEADING, HEADING: TEXT"."""
         if not isinstance(note, Note):
             return note
         headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
-        return f"- under {headings}: {note.text}" if note.headed else note.text
+        return f"- under {headings}: {note.text}" if note.names_columns else note.text
 
     def only(self, numbers: Sequence[int]) -> Table:
         """Return a table with the columns of these numbers (from 0), in this order.
@@ -216,8 +216,8 @@ class Table:
     def for_people(self) -> Table:
         """Return the table to show to people: without columns of numbers that have no value.
 
-        A headed note on such a column is kept, and names the columns that are not shown. P-values
-        are always shown. The table is returned unchanged if the user chose its columns, if all
+        A note that names such a column is kept, and says that the column is not shown. P-values are
+        always shown. The table is returned unchanged if the user chose its columns, if all
         columns have a value, or if none has one.
         """
         empty_keys = set[str]()
@@ -234,7 +234,11 @@ class Table:
         heading_of = {c.key: c.heading for c in self.columns}
         notes = list[str | Note]()
         for note in self.all_notes:
-            if isinstance(note, str) or not note.headed or empty_keys.isdisjoint(note.columns):
+            if (
+                isinstance(note, str)
+                or not note.names_columns
+                or empty_keys.isdisjoint(note.columns)
+            ):
                 notes.append(note)
                 continue
             headings = ", ".join(heading_of[key] for key in note.columns if key in empty_keys)

@@ -138,7 +138,10 @@ def paper():
         ["HED [bsds500-test]", *other, None, None, None],
         ["edter", 0.8, 0.81, Estimate(0.9, mark="[edter]", comparable=False), None, None],
     ]
-    notes = [Note("why.", ("r50",), headed=True), Note("ms per image: a processor.", ("ms",))]
+    notes = [
+        Note("why.", ("r50",), names_columns=True),
+        Note("ms per image: a processor.", ("ms",)),
+    ]
     notes.append(Note("AP, R50: " + "x" * 200, ("ap", "r50")))
     notes += [f"note {k}" for k in range(5)]
     how = {"caption": "protocol", "notes": notes, "signatures": ["Signature of mine: |x"]}

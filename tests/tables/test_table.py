@@ -66,8 +66,8 @@ def test_a_table_for_programs_has_plain_numbers():
 def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
     notes = [
         Note("F: how.", ("f",)),
-        Note("why.", ("voi",), headed=True),
-        Note("both.", ("f", "voi"), headed=True),
+        Note("why.", ("voi",), names_columns=True),
+        Note("both.", ("f", "voi"), names_columns=True),
         "F: a run of that name.",
     ]
     one = Table("one", "", [METHOD, UP, DOWN], [["a", 0.5, 1.5]], notes=notes)
