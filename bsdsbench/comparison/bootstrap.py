@@ -83,7 +83,7 @@ class WeightedRun:
     def defined(self) -> dict[str, dict[str, int]]:
         """Return how many values each mean is over: METRIC.SCORE -> unit -> number.
 
-        Units are pairs, classes and the like. Scores that are no means of them have no key.
+        Units are pairs, classes and the like. Scores that are not means over units have no key.
         """
         numbers = {}
         for metric, tree in self.trees(np.ones((1, self._n_images), np.int64)):

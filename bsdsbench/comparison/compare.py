@@ -141,10 +141,14 @@ def _compare_runs(
     test: str,
     progress: Progress | None,
 ) -> Comparison:
-    """Compare runs that are comparable and have the same images.
+    """Compare runs that are comparable and have the same images, by the scores that all runs have.
 
     notes : the notes of the comparison, to which one is added if no difference can be significant
+    sampling : the settings of the bootstrap, over the images or clusters of these runs
     test : the source of p-values, "bootstrap" or "permutation"
+    progress : called with (samples done, all samples, "")
+
+    In a permutation test each pair of runs is scored on all samples twice more.
     """
     metrics = shared_metrics(runs)
     n_images = len(runs[0].records)

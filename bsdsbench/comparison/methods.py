@@ -439,9 +439,8 @@ def _difference(
     if (min(n_runs) >= LEAST_RUNS or max(n_runs) == 1) and not isnan(value):
         p = significance.p_value(draws.values, n_effective)
     least = significance.detectable(draws.values, sampling.level, n_effective)
-    return ScoreDifference(
-        a.name, b.name, score, value, *draws.interval(sampling.level), p, p, least
-    )
+    low, high = draws.interval(sampling.level)
+    return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
 
 
 def _paired_difference(
@@ -460,9 +459,8 @@ def _paired_difference(
         differences = np.subtract(values_a.values, values_b.values)
         p = significance.sign_flip_p(differences, sampling.seed)
     least = significance.detectable(draws.values, sampling.level, draws.n_effective)
-    return ScoreDifference(
-        a.name, b.name, score, value, *draws.interval(sampling.level), p, p, least
-    )
+    low, high = draws.interval(sampling.level)
+    return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
 
 
 def _variance_notes(
@@ -473,8 +471,9 @@ def _variance_notes(
     paired : names of the pairs of methods with the same seeds
     units : what the bootstrap draws, such as "images"
 
-    There are no notes if each method has a single run, except that the intervals cover `units`
-    only.
+    The notes are, in this order: which variance the intervals cover, methods with a single run,
+    methods with too few runs for a p-value, and pairs with the same seeds. If each method has a
+    single run, the only note is that the intervals cover `units` only.
     """
     single = [m.name for m in methods if m.n_runs == 1]
     has_several = any(m.n_runs > 1 for m in methods)

@@ -114,11 +114,8 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
         differences.append(Difference("truth", run.set_line, task.set, Severity.FORBIDS))
     elif n_images not in (0, task.images):
         expected = f"the {task.images} images" if task.images else "the images"
-        differences.append(
-            Difference(
-                "images", f"{n_images} images", f"{expected} of {task.set}", Severity.FORBIDS
-            )
-        )
+        numbers = f"{n_images} images", f"{expected} of {task.set}"
+        differences.append(Difference("images", *numbers, Severity.FORBIDS))
     return differences
 
 
