@@ -211,12 +211,7 @@ def get_set(name: str, to: str | None, url: str | None) -> int:
 )
 @run_option("split_file")
 @format_option("text", "json")
-def check_set(
-    folder: str | None,
-    protocol: str,
-    split_file: str | None,
-    form: str,
-) -> int:
+def check_set(folder: str | None, protocol: str, split_file: str | None, form: str) -> int:
     """Identify a data set; list missing, altered and extra images.
 
     A ground-truth set and its split are recognised by their content, in any format or folder. The
