@@ -213,6 +213,7 @@ def check_values(examination: Examination) -> None:
     images, name = inputs.images, inputs.protocol.name
 
     def report_coded(*codes: str) -> None:
+        """Report each code with the sound images that have it."""
         for code in codes:
             coded = [image for image in examination.sound if code in image.codes]
             examination.report_images(code, coded)
@@ -275,6 +276,7 @@ def check_lines(examination: Examination) -> None:
     protocol, measured = examination.inputs.protocol, examination.measured
 
     def images_with(code: str) -> list[ExaminedImage]:
+        """Return the measured images that have a code."""
         return [image for image, _ in measured if code in image.codes]
 
     examination.report_remedy("raw", images_with("raw"), protocol.replace(nms=True))

@@ -349,7 +349,7 @@ class Search:
         others = [
             (label, "", s) for label, s in iterate_other_columns(self.metric, self.targets, scores)
         ]
-        others += self._readings_of_curve(setting, counts, scores)
+        others += self._list_curve_readings(setting, counts, scores)
         for label, who, changed in others:
             if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # no target changes, or a value is undefined
@@ -361,7 +361,7 @@ class Search:
                     f"{setting.label} + {label}", "setting", changed, n_causes=2, who=both
                 )
 
-    def _readings_of_curve(
+    def _list_curve_readings(
         self,
         setting: CountingChange,
         counts: Sequence[Mapping[str, Any]],
@@ -452,6 +452,7 @@ class Search:
         made = self.made.setdefault(setting.label, {})
 
         def count_image(k: int) -> None:
+            """Count an image and add its counts to `made`; do nothing long after the end."""
             if self.left < -LATE * self.seconds:
                 return
             assert self.sources is not None  # without files there are no settings
