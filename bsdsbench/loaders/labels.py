@@ -71,7 +71,7 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return the evidence whether labels are class labels or a mask of 0 and 255.
+    """Return evidence on whether labels are class labels or a mask of 0 and 255.
 
     Returns WHITE_LABELS if the map (H, W) holds nothing but 0 and 255 and 255 is no class, else
     LABELS. A single image proves little, as it may hold nothing but 0 and an ignored label; if all
@@ -98,7 +98,7 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return the evidence whether the numbers of a map tell the instances of objects apart.
+    """Return evidence on whether the numbers of a map tell the instances of objects apart.
 
     - no object: VOID_ALONE if there are void pixels, else no evidence
     - several numbers: NUMBERS
@@ -125,7 +125,7 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return the evidence whether labels are label ids or train ids (as in Cityscapes).
+    """Return evidence on whether labels are label ids or train ids (as in Cityscapes).
 
     Label ids are the given `ids`, which have gaps; train ids number the n classes from 0 to n - 1.
     The first rule that fits applies:

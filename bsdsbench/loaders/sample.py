@@ -44,7 +44,7 @@ def sample_results(method: str) -> Path:
     """Return the folder of a method's output on the sample, results/METHOD of a checkout.
 
     Methods are DETECTORS, structure-tensor-raw and watershed-ucm. Raises DataError if there is no
-    such folder. An installed wheel has none, and a checkout those that `bsdsbench run` has made.
+    such folder. An installed wheel has none; a checkout has those that `bsdsbench run` made.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():
