@@ -360,8 +360,10 @@ class Metric(ABC, Generic[Opt]):
             Count name -> (N, ...), the counts of N images. Counts in `shared` have no first axis.
         weights : array
             Whole numbers (S, N): how often each image occurs in each data set.
-        protocol, opt
-            As for `count`.
+        protocol : Protocol
+            The constants; only the fields in `uses` matter.
+        opt : object
+            The metric's options in the protocol, or None.
 
         Returns
         -------
@@ -484,7 +486,11 @@ class Metric(ABC, Generic[Opt]):
         return count(pred, gt, protocol, opt, **more)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how to read the files of predictions of this kind, and of the ground truth."""
+        """Return how to read the files of predictions of this kind, and of the ground truth.
+
+        `pred_kind` is one of `pred_kinds`, such as "soft". Void values and inversion come from the
+        options and the protocol.
+        """
         files = self.files_read(self.options_of(protocol))
         void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
         gt_kind = _KINDS.get(self.gt_kind, files.labels)

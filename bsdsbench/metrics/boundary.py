@@ -344,7 +344,7 @@ class Match(ReadOnly):
     Parameters
     ----------
     pred_match, gt_match : array
-        i8 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1.
+        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1.
     cost : int or float
         Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
         * 100 * max_dist_px), at least 1: the official objective. A match made by `assign` has the

@@ -148,6 +148,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         annotated_share = ratio(annotated, annotated + other)  # the precision with every pixel on
 
         def ap(curve: PRCurve) -> F8:
+            """Return the AP of S curves, (S,)."""
             completed = curve.with_whole_image(annotated_share) if opt.ap_rule == "step" else curve
             return np.where(annotated_share > 0, average_precision(completed, opt.ap_rule), np.nan)
 

@@ -22,18 +22,22 @@ NEAR_BOTH, NEAR_PRED, NEAR_GT = 11, 12, 13  # within the buffer of lines
 
 
 class LargestError(NamedTuple):
-    """The outline pixel of an object farthest from the other map's outline, and the pixel of that
-    outline nearest to it."""
+    """The outline pixel of an object that is farthest from the other map's outline.
+
+    row, col : the pixel
+    to_row, to_col : the nearest pixel of the other outline
+    distance : their distance in the unit of the metric's `spacing`
+    """
 
     row: int
     col: int
     to_row: int
     to_col: int
-    distance: float  # in the unit of `spacing`
+    distance: float
 
 
 class StepScores(NamedTuple):
-    """The scores of an image at each step, f8 (T,) each; F is NaN if both maps are empty."""
+    """The scores of an image at each step, float64 (T,) each; F is NaN if both maps are empty."""
 
     recall: F8
     precision: F8
@@ -46,14 +50,14 @@ class DrawnSteps(NamedTuple):
     Parameters
     ----------
     thresholds : array
-        f8 (T,), increasing; the numbers of the parts if steps are parts.
+        float64 (T,), increasing; the numbers of the parts if steps are parts.
     matches : array
-        i8 (T, 4): matched and all annotated pixels, matched and all predicted pixels.
+        int64 (T, 4): matched and all annotated pixels, matched and all predicted pixels.
     n_changes : array
-        u2 (H, W), number of changes of each pixel's class from step to step.
+        uint16 (H, W), number of changes of each pixel's class from step to step.
     steps, classes : array
-        u2 and u1 (changes,), pixel after pixel: the step at which a pixel changes, and its class
-        from then on (0 is no class).
+        uint16 and uint8 (changes,), pixel after pixel: the step at which a pixel changes, and its
+        class from then on (0 is no class).
     n_annotators : int
         Number of annotators over which `matches` is summed; each pixel is drawn once.
     beta2 : float
@@ -108,7 +112,12 @@ class DrawnSteps(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The changes of all pixels, as in the fields of `DrawnSteps` with the same names."""
+    """The changes of all pixels, as the fields of `DrawnSteps` with the same names.
+
+    n_changes : uint16 (H, W), number of changes of each pixel
+    steps, classes : uint16 and uint8 (changes,), pixel after pixel: the step of a change, and the
+        class from then on
+    """
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]

@@ -67,9 +67,22 @@ def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def get(name: str) -> Metric:
-    """Return the metric with this name.
+    """Return the metric with a name. There is one instance of each metric.
 
-    Raises DataError if no metric has the name, or the metric of another package cannot be loaded.
+    Parameters
+    ----------
+    name : str
+        The name of a built-in metric, or of one that another package registers.
+
+    Returns
+    -------
+    Metric
+        The metric.
+
+    Raises
+    ------
+    DataError
+        If no metric has the name, or the metric of another package cannot be loaded.
     """
     from importlib.metadata import EntryPoint
 

@@ -37,6 +37,7 @@ from bsdsbench.transforms.resize import bicubic
 
 
 def _is_labels(values: object) -> bool:
+    """Return True for a tuple of labels, whole numbers from 0 below 2^31."""
     return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
 
 

@@ -46,8 +46,8 @@ from bsdsbench.text import listed
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     """Compute the measures of superpixels against one annotator's regions.
 
-    Both maps are integers (H, W). Superpixel i has the area a_i, annotated region j the area b_j,
-    and n(i,j) of the N pixels are in both.
+    Superpixel i has the area a_i, annotated region j the area b_j, and n(i,j) of the N pixels are
+    in both. The measures are
 
     - "ue": undersegmentation error, (1/N) sum_j sum over i that meet j of min(n(i,j), a_i -
       n(i,j)), in [0, 1], 0 is best: the smaller side of each superpixel that crosses the border of
@@ -64,6 +64,23 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
       if one of its four neighbours has a different label, on both sides of every border; the
       one-sided boundaries of `bsdsbench.seg2bdry` give up to 0.07 less. The matching is not one to
       one. Source: Ren and Malik, ICCV 2003; as computed by Stutz, Hermans and Leibe, CVIU 2018.
+
+    Parameters
+    ----------
+    labels, gt : array_like
+        Integers (H, W), the superpixel and the annotated region of each pixel.
+
+    Returns
+    -------
+    dict
+        Name of the measure -> value.
+
+    Raises
+    ------
+    DataError
+        If an array is no label map.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -120,11 +137,27 @@ def recall_radius(shape: tuple[int, ...]) -> int:
 
 
 def compactness(labels: ArrayLike) -> float:
-    """Compute the compactness of superpixels (H, W), in (0, 1); higher is more compact.
+    """Compute the compactness of superpixels; higher is more compact.
 
-    It is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i and perimeters P_i. The perimeter is the
-    number of pixel sides between superpixel i and other pixels or the outside of the image; a
-    square has a compactness of pi/4. Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
+    It is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i, perimeters P_i and N pixels. The
+    perimeter is the number of pixel sides between superpixel i and other pixels or the outside of
+    the image; a square has a compactness of pi/4. Source: Schick, Fischer and Stiefelhagen, ICPR
+    2012.
+
+    Parameters
+    ----------
+    labels : array_like
+        Integers (H, W), the superpixel of each pixel.
+
+    Returns
+    -------
+    float
+        In (0, 1).
+
+    Raises
+    ------
+    DataError
+        If `labels` is no label map.
     """
     maps = as_label_map(labels)
     flat, area, _ = number_regions(maps)

@@ -162,7 +162,10 @@ class ContourOptions(LabelOptions):
 
 
 def _columns() -> Iterator[Column]:
-    """Yield a column for each measure at the usual sizes; other sizes are in result.json only."""
+    """Yield the columns of all measures at the usual sizes, in the order of tables.
+
+    Measures at other sizes are in result.json only.
+    """
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):

@@ -135,6 +135,7 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """
 
     def covered_share(covered: F8, total: Map) -> F8:
+        """Return the ratio of the weighted sums over images, (S, ...)."""
         return ratio(weighted_sum(weights, covered), weighted_sum(weights, total))
 
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
@@ -278,7 +279,13 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (name, text) of the five official tables, and of a CSV of all curves."""
+        """Yield (file name, text) of the five tables of the official program, and of a CSV of all
+        curves.
+
+        `ids` are the N image ids, in the order of the `stack`. The official tables are written by
+        `format_rows`: eval_cover (best scores of covering, by threshold, by image), eval_RI_VOI
+        (best scores of PRI and VOI, by threshold).
+        """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
         covering = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
