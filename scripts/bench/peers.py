@@ -21,7 +21,7 @@ from scipy import ndimage
 
 import bsdsbench as bb
 from bsdsbench.metrics import contour  # noqa: F401 (the rows use it)
-from bsdsbench.metrics.region import overlaps
+from bsdsbench.metrics.region import counting, overlaps  # noqa: F401 (the rows use it)
 
 ROUNDS = 7
 MODULES = {
