@@ -70,8 +70,8 @@ class DepthOptions:
     strict: bool = option(
         False,
         "Treat empty input as the published programs do: a direction or an image without edges "
-        "counts 0 instead of being left out of the means, and in DBE an invalid pixel has "
-        "distance 0 from the truth instead of being left out.",
+        "counts 0 instead of being left out of the means, and in the completeness of DBE's form "
+        "ibims an invalid pixel has distance 0 from the truth instead of being left out.",
         caption={
             True: "as the programs where nothing is there",
             False: "empty directions left out",

@@ -71,30 +71,32 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 
 
 def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
-    """Put the intervals of a comparison into the cells of the tables of scores.
+    """Insert the confidence intervals of a comparison into tables of scores.
 
-    scores   : tables of scores: METRIC, with a row per run, and METRIC-parts, with a row per part
-    compared : tables of the comparison: "scores" has the intervals of all metrics, in columns
-        METRIC_KEY, and METRIC-parts those of parts
+    scores : the tables of scores, by key METRIC (one row per run) or METRIC-parts (one row per
+        part)
+    compared : the tables of the comparison. Its table "scores" holds the intervals of every METRIC
+        table, in columns METRIC_COLUMN. Its tables METRIC-parts hold those of their namesakes
 
-    Returns the tables of scores, then the tables of the comparison that were not merged. The notes
-    on intervals are put below the last table that got intervals from "scores".
+    Returns the tables of scores with intervals, then the tables of the comparison that were not
+    used. The notes of "scores" move to the last table that received intervals from it.
     """
     compared_by_key = {table.key: table for table in compared}
     merged = list[Table]()
-    last = None  # index of the last table with intervals from "scores"
+    last_changed = None  # index of the last table with intervals from "scores"
     for table in scores:
         if table.key.endswith("-parts") and table.key in compared_by_key:
             merged.append(_merge_parts(table, compared_by_key.pop(table.key)))
         elif "scores" in compared_by_key and not table.key.endswith("-parts"):
             rows = _rows_with_intervals(table, compared_by_key["scores"], f"{table.key}_")
             if rows != [list(row) for row in table.rows]:
-                last = len(merged)
+                last_changed = len(merged)
             merged.append(replace(table, rows=rows))
         else:
             merged.append(table)
-    if last is not None:
-        merged[last] = _add_interval_notes(merged[last], compared_by_key.pop("scores"))
+    if last_changed is not None:
+        intervals = compared_by_key.pop("scores")
+        merged[last_changed] = _add_interval_notes(merged[last_changed], intervals)
     return [*merged, *compared_by_key.values()]
 
 

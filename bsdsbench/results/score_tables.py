@@ -105,21 +105,20 @@ def is_area(score: str) -> bool:
 
 
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
-    """Return a note on the runs whose AP counts 0 below the lowest recall of their curve.
+    """Return a note on curves that start above recall 0, if the AP rule counts 0 below the start.
 
-    Curves are named by run, if there are several, and by part (a class, or another part of the
-    score). Returns "" if no curve starts late, or if the runs have different AP rules.
+    Curves are named by run, if there are several runs, and by part, such as a class. Returns "" if
+    there are no such curves, or if the runs have different AP rules.
     """
-    scorer = registry.get(metric)
-    rules = {scorer.ap_rule(run.protocol) for run in runs}
-    if len(rules) != 1:
+    ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
+    if len(ap_rules) != 1:
         return ""
     curves = {}
     for run in runs:
         for part, curve in curves_of(run, metric).items():
             run_name = run.name if len(runs) > 1 else ""
             curves[", ".join(filter(None, (run_name, part)))] = curve
-    return describe_late_starts(curves, rules.pop())
+    return describe_late_starts(curves, ap_rules.pop())
 
 
 # ---- what a detector takes -----------------------------------------------------------------------

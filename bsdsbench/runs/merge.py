@@ -206,13 +206,15 @@ def _best_rows(matches: I8) -> BestRows:
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
-    """Combine several runs into one evaluation that takes the best run at each threshold.
+    """Combine runs into an oracle: at each image and threshold, the counts of the run with the
+    highest F.
 
-    For each image and threshold the counts of the run with the largest F are taken, which needs the
-    ground truth. The name of the evaluation says so: "`name` (best of 3 by the ground truth)", with
-    the first run's name as default. The provenance lists the names of the runs and how often each
-    was chosen. The AP rule becomes "edter" if the protocol of result files of other programs is not
-    known and the first threshold is 0, the whole image.
+    The choice uses the ground truth, as the name of the result says: "NAME (best of 3 by the ground
+    truth)". NAME is the first run's name by default. The provenance holds the names of the runs and
+    how often each was chosen.
+
+    If the counts are from result files of another program, which state no protocol, and start at
+    threshold 0, where every pixel is boundary, the AP rule is set to "edter", as such programs do.
 
     Raises DataError for fewer than two runs or a run without boundary counts, and MergeError if
     protocols, images, thresholds or annotated pixels differ.
