@@ -157,7 +157,7 @@ class Baseline:
             run = Evaluation(
                 registry.stored(entry(stored, "protocol", dict)),
                 _NAME,
-                unpack_records(Path("counts"), counts),
+                unpack_records(source, counts),
                 failed=entries({"left_out": {}, **stored}, "left_out", str),
             )
             scores = entries(stored, "scores", float)

@@ -1,6 +1,9 @@
 """The regression gate: a planted drop fails it, noise does not; command line, JUnit, pytest."""
 
+import base64
+import io
 import json
+import zipfile
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -181,6 +184,20 @@ def test_a_damaged_baseline_is_one_line(run, tmp_path, change, words):
     Baseline.of(run).save(path)
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
     refused(words, Baseline.load, path)
+
+
+def test_damaged_counts_of_a_baseline_name_its_file(run, tmp_path):
+    path = tmp_path / "baseline.json"
+    Baseline.of(run).save(path)
+    content = json.loads(path.read_text())
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("ids.npy", b"no header of an array")
+    content["counts"] = base64.b64encode(packed.getvalue()).decode()
+    path.write_text(json.dumps(content))
+    with pytest.raises(bb.DataError) as caught:
+        Baseline.load(path)
+    assert str(path) in str(caught.value)
 
 
 def test_command_line_and_junit(run, tmp_path):
