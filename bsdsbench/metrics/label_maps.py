@@ -554,7 +554,10 @@ def number_pieces(labels: Map, neighbours: int, background: int | None = None) -
 
     Pieces are connected by 4 or by 8 `neighbours`. Pixels with the label `background` become 0.
     """
-    from skimage.measure import label
+    try:  # what `label` calls for integers, without the import of scipy.ndimage (0.35 s)
+        from skimage.measure._ccomp import label_cython as label
+    except ImportError:
+        from skimage.measure import label
 
     numbers = np.unique(labels, return_inverse=True)[1].reshape(labels.shape) + 1
     if background is not None:
