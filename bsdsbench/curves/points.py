@@ -231,9 +231,9 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 class Meeting(NamedTuple):
     """Which of two curves lies above the other, and the points at which they cross.
 
-    relation: "first" or "second" if this curve is above the other and nowhere below it, "neither"
-        if each is above the other somewhere, or "equal".
-    places: the crossings from left to right. If they were computed in PR space, their FPR is NaN.
+    - relation: "first" or "second" if this curve is above the other and nowhere below it, "neither"
+      if each is above the other somewhere, or "equal".
+    - places: the crossings from left to right. If they were computed in PR space, their FPR is NaN.
     """
 
     relation: Relation

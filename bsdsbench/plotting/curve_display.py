@@ -125,10 +125,10 @@ class CurveDisplay:
     ) -> _D:
         """Draw the curve of labels and scores, (N,) each, and return the display.
 
-        name    : text in the legend
-        ax      : axes to draw on, by default those of a new figure
-        options : fields of the display, and options of the function in `bsdsbench.curves` that
-            computes the curve, such as `pr`
+        - name: text in the legend
+        - ax: axes to draw on, by default those of a new figure
+        - options: fields of the display, and options of the function in `bsdsbench.curves` that
+          computes the curve, such as `pr`
         """
         display_keys = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
         arguments = {key: options.pop(key) for key in display_keys}

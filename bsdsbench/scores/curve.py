@@ -99,10 +99,10 @@ class PRCurve(TabularCurve):
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
         """Compute the curve of counts of pixels, or a stack of S curves.
 
-        thresholds (T,): in ascending order.
-        matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        operator: ">=" or ">", which a pixel's value fulfils to be on. With ">=" a first threshold
-            of 0 turns every pixel on.
+        - thresholds (T,): in ascending order.
+        - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
+        - operator: ">=" or ">", which a pixel's value fulfils to be on. With ">=" a first threshold
+          of 0 turns every pixel on.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -286,6 +286,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Return the area under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
     The cases, in order:
+
     - ProtocolError if `rule` is not a key of AP_RULES
     - NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or the knowledge
       which thresholds have no detection (seism)
