@@ -373,7 +373,7 @@ class Search:
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
-        if not self.metric.has_curve(opt):
+        if not registry.with_curve([self.metric.name], protocol):
             return []
         stack = self.metric.stack(counts)
         n = len(counts)

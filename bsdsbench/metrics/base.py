@@ -1,6 +1,6 @@
 """The base class of metrics: `count` counts one image, `scores` computes all scores from counts.
 
-Scores are computed nowhere else. `scores(stack, weights)` takes the counts of N images and weights
+No other code computes scores. `scores(stack, weights)` takes the counts of N images and weights
 (S, N): how often each image occurs in each of S data sets. Ones give the data set itself,
 multinomial draws a bootstrap, `1 - eye(N)` a jackknife, and `eye(N)` the scores of each image.
 
@@ -14,6 +14,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -31,8 +32,8 @@ from bsdsbench.metrics.optional import HumanForm
 from bsdsbench.metrics.optional import ScoreTree as ScoreTree
 from bsdsbench.metrics.optional import Symptoms as Symptoms
 from bsdsbench.metrics.optional import Texts as Texts
-from bsdsbench.protocol.fields import VOIDS, captions, listed_values, option, record_of
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.fields import IGNORE, captions, record_of
+from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import (
     ImageRecord,
     Score,
@@ -147,11 +148,11 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     if not values:
         return {}
     columns = np.column_stack(list(values.values()))  # (N, values)
-    n_images = weights.sum(axis=1)
-    means = weighted_mean(weights, columns).T
+    means = dict(zip(values, weighted_mean(weights, columns).T, strict=True))
     n_defined = weighted_sum(weights, ~np.isnan(columns)).T  # (values, S)
-    n_of_all = {name: (n, n_images) for name, n in zip(values, n_defined, strict=True)}
-    return dict(zip(values, means, strict=True)) | {"over": over("images", n_of_all)}
+    n_images = weights.sum(axis=1)
+    counts = {name: (n, n_images) for name, n in zip(values, n_defined, strict=True)}
+    return {**means, "over": over("images", counts)}
 
 
 @frozen
@@ -181,16 +182,6 @@ class FilesRead:
     sequences: bool = False
 
 
-IGNORE = option(
-    (),
-    "Value, or values, of the ground-truth files that mark void pixels, which are not counted on "
-    "either side; -1 or none if there are no void pixels.",
-    VOIDS,
-    listed_values,
-    caption=lambda o: f"void: {', '.join(map(str, o.ignore))}" if o.ignore else "",
-)
-
-
 @frozen
 class VoidOptions:
     """The option of metrics that leave out void pixels."""
@@ -198,25 +189,25 @@ class VoidOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _error_columns() -> tuple[Column, ...]:
-    """Return the columns of the scores of `error_scores`, such as "error.absent"."""
-    groups = {  # group -> (names of its scores, their heading)
-        "error": ((MISSED, "{} (of annotated)"), (FALSE, "{} (of predicted)")),
-        "error_share": ((MISSED, "{} (of missed)"), (FALSE, "{} (of false)")),
-        "agreement": ((AGREEMENT, "recall, drawn by {}"),),
-        "delta_ods": (((*MISSED, *FALSE), "dODS, {}"), (AGREEMENT, "dODS, drawn by {}")),
-    }
-    columns = []
-    for group, parts in groups.items():
-        for names, heading in parts:
-            for name in names:
-                text = heading.format(name.replace("_", " "))
-                lower = group != "agreement"
-                columns.append(Column(f"{group}.{name}", text, lower=lower, shown="never"))
-    return tuple(columns)
-
-
-ERROR_COLUMNS = _error_columns()
+# The scores of `error_scores`, such as "error.absent"
+ERROR_COLUMNS = tuple(
+    Column(
+        f"{group}.{name}",
+        heading.format(name.replace("_", " ")),
+        lower=group != "agreement",
+        shown="never",
+    )
+    for group, names, heading in (
+        ("error", MISSED, "{} (of annotated)"),
+        ("error", FALSE, "{} (of predicted)"),
+        ("error_share", MISSED, "{} (of missed)"),
+        ("error_share", FALSE, "{} (of false)"),
+        ("agreement", AGREEMENT, "recall, drawn by {}"),
+        ("delta_ods", (*MISSED, *FALSE), "dODS, {}"),
+        ("delta_ods", AGREEMENT, "dODS, drawn by {}"),
+    )
+    for name in names
+)
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
@@ -232,9 +223,9 @@ class Metric(ABC, Generic[Opt]):
     version : int
         Increased when the counts change; records of other versions are counted again.
     reads : str
-        What the metric compares, a key of `READS`: "annotators" (boundary maps or segmentations
-        with those of each annotator), "mask", "classes" (label maps), "depth", "lines" ... It
-        determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
+        What the metric compares, which determines `gt_kind` and `pred_kinds`, the kinds of ground
+        truth and predictions: "annotators" (boundary maps or segmentations with those of each
+        annotator), "mask", "classes" (label maps), "depth", "lines" or another key of `READS`.
     segmentations : bool
         True if the annotators' segmentations are needed, not only their boundaries.
     photo : bool
@@ -257,12 +248,18 @@ class Metric(ABC, Generic[Opt]):
         `version` if a default changes.
     void_option : str
         The name of the option whose values are void in ground-truth files, or "".
+    usual_option : str
+        The attribute of the options with the keys of the columns that tables show by default (None
+        for all), or "" if tables always show all columns.
     ap_option : str
         The name of the option that is its own rule of AP, or "" if the protocol's rule holds.
     beta2_option : str
         The name of the option that is beta^2 of its F, or "" if that is 1.
     curved : bool
-        True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ...
+        True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ... It has
+        none with options under which the metric uses no field of the protocol.
+    curve_names : dict of str to str
+        The key in `scores` of each of several curves -> its title. Each is a part of the scores.
     cuts_at_thresholds : bool
         True if soft maps are binarised at the thresholds of the protocol.
     takes_masks : bool
@@ -272,8 +269,9 @@ class Metric(ABC, Generic[Opt]):
         truth that has this part.
     uses : tuple of str
         The fields of a protocol that affect the scores; signature and caption show only these.
-    several_tolerances : bool
-        True if it counts at each of several tolerances; others that use one refuse them.
+    tolerance_scores : tuple of str
+        Scores that have a column for each of several tolerances, such as "ods@0_00375". Metrics
+        without them count at one tolerance, and refuse several.
     has_errors : bool
         True if its missed and false pixels have classes: `count` then takes a `counter`, which
         counts more than `boundary_counts`, and `columns` have those of `error_scores` too.
@@ -300,14 +298,16 @@ class Metric(ABC, Generic[Opt]):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     void_option: ClassVar[str] = ""
+    usual_option: ClassVar[str] = ""
     ap_option: ClassVar[str] = ""
     beta2_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
+    curve_names: ClassVar[Mapping[str, str]] = {}
     cuts_at_thresholds: ClassVar[bool] = False
     takes_masks: ClassVar[bool] = False
     void: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
-    several_tolerances: ClassVar[bool] = False
+    tolerance_scores: ClassVar[tuple[str, ...]] = ()
     has_errors: ClassVar[bool] = False
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
@@ -360,10 +360,8 @@ class Metric(ABC, Generic[Opt]):
             Count name -> (N, ...), the counts of N images. Counts in `shared` have no first axis.
         weights : array
             Whole numbers (S, N): how often each image occurs in each data set.
-        protocol : Protocol
-            The constants; only the fields in `uses` matter.
-        opt : object
-            The metric's options in the protocol, or None.
+        protocol, opt : Protocol, object
+            The constants and the metric's options, as in `count`.
 
         Returns
         -------
@@ -374,43 +372,45 @@ class Metric(ABC, Generic[Opt]):
 
     # Defaults that a metric may replace.
 
-    def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return the columns of scores with these keys.
-
-        Some metrics have further columns for the keys of some protocols, such as several
-        tolerances.
-        """
-        return self.columns
-
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
         """Return the parts that have a table of their own: name -> path in the scores."""
-        return {}
+        return {title: (key,) for key, title in self.curve_names.items()}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
-        """Return True if `count` can take the sizes of the two sides."""
+        """Return True if `count` accepts a prediction of this size for this ground truth."""
         return pred.shape == gt.shape
 
     def describe(self, protocol: Protocol, opt: Opt) -> str:
         """Describe the metric's own conventions, or return ""; printed under the scores."""
         return "; ".join(captions(opt).values()) if opt else ""
 
-    def usual(self, opt: Opt) -> Sequence[str] | None:
-        """Return the keys of the columns that tables show by default, or None for all columns."""
-        return None
-
-    def used(self, opt: Opt) -> tuple[str, ...]:
-        """Return the fields of a protocol that affect the scores with these options."""
-        return self.uses
-
     def files_read(self, opt: Opt) -> FilesRead:
         """Return what the files of predictions and ground truth hold with these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
-    def has_curve(self, opt: Opt) -> bool:
-        """Tell whether the scores have a precision-recall curve, `curve`, with these options."""
-        return self.curved
+    def used(self, opt: Opt) -> tuple[str, ...]:
+        """Return the fields of a protocol that affect the scores with these options.
+
+        They are `uses` and, if label maps are read as masks, the fields that say how.
+        """
+        reads_masks = self.files_read(opt).labels is Kind.MASK
+        return (*self.uses, *READ) if reads_masks else self.uses
 
     # What every metric has.
+
+    def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
+        """Return `columns`, and a column for each of the keys that is a score at a tolerance."""
+        at_tolerances = []
+        for key in keys:
+            score, _, tolerance = key.partition("@")
+            if tolerance and score in self.tolerance_scores:
+                heading = f"{score.upper()}@{tolerance}".replace("@0_", "@.")
+                at_tolerances.append(Column(key, heading))
+        return (*self.columns[:-1], *at_tolerances, self.columns[-1])
+
+    def usual(self, opt: Opt) -> Sequence[str] | None:
+        """Return the keys of the columns that tables show by default, or None for all columns."""
+        return getattr(opt, self.usual_option) if self.usual_option else None
 
     def ap_rule(self, protocol: Protocol) -> str:
         """Return the rule for AP: that of the option `ap_option`, or else the protocol's."""
@@ -420,8 +420,7 @@ class Metric(ABC, Generic[Opt]):
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if the counts have classes of errors, the scores of these.
 
-        `stack` and `weights` are as in `scores`. An unexpected error in the metric of another
-        package becomes a DataError that names the metric.
+        An unexpected error in the metric of another package becomes a DataError that names it.
         """
         package = type(self).__module__.partition(".")[0]
         try:
@@ -439,21 +438,21 @@ class Metric(ABC, Generic[Opt]):
     ) -> Iterator[tuple[str, Column, Any]]:
         """Yield (key, column, value) of every score in a tree of scores, in the order of columns.
 
-        If a protocol is given, the scores of the metric's parts, such as classes, follow with keys
-        PART.KEY. Scores of parts that are columns of the metric too are not repeated.
+        With a protocol, the scores of parts (such as classes) follow, with keys PART.KEY, unless
+        they are columns of the metric too.
         """
-        for column in self.columns_of(tree):
-            if column.score and (value := value_at(tree, column.key)) is not None:
-                yield column.key, column, value
+        overall = {column.key: column for column in self.columns_of(tree)}
+        for key, column in overall.items():
+            if column.score and (value := value_at(tree, key)) is not None:
+                yield key, column, value
         if protocol is None:
             return
-        own_keys = {column.key for column in self.columns_of(tree)}
         for part, path in self.parts(protocol, self.options_of(protocol)).items():
             scores = part_of(tree, path) or {}
             columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
             for key, column in columns.items():
                 value = value_at(scores, key)
-                is_repeated = ".".join((*path, key)) in own_keys
+                is_repeated = ".".join((*path, key)) in overall
                 if column.score and value is not None and not is_repeated:
                     yield f"{part}.{key}", column, value
 
@@ -466,9 +465,8 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image, or compare its annotators with each other if `pred` is None.
 
-        A metric with `has_errors` counts by the `counter`, if one is given; other metrics take no
-        notice of it. Raises DataError if the sizes differ, the metric cannot leave out void pixels,
-        or it cannot compare annotators.
+        Metrics without `has_errors` ignore the `counter`. Raises DataError if the sizes differ, or
+        the metric cannot leave out void pixels or compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -481,58 +479,45 @@ class Metric(ABC, Generic[Opt]):
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
+        if counter is None or not self.has_errors:
+            return self.count(pred, gt, protocol, opt)
         count: Callable[..., Arrays] = self.count
-        more = {"counter": counter} if counter is not None and self.has_errors else {}
-        return count(pred, gt, protocol, opt, **more)
+        return count(pred, gt, protocol, opt, counter=counter)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how to read the files of predictions of this kind, and of the ground truth.
+        """Return how to read the files of both sides, as the protocol and the options say.
 
-        `pred_kind` is one of `pred_kinds`, such as "soft". Void values and inversion come from the
-        options and the protocol.
+        `pred_kind` is the kind of predictions, one of `pred_kinds`, such as "soft".
         """
         files = self.files_read(self.options_of(protocol))
         void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
         gt_kind = _KINDS.get(self.gt_kind, files.labels)
         if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             gt_kind = Kind.REGIONS
-        pred = Reading(
-            kind=_KINDS.get(pred_kind, files.labels),
-            void=files.void,
-            inverted=protocol.invert,
-            normalised=protocol.normalise,
-            truth=False,
-            void_option=void_option,
-            metric=self.name,
+        side = partial(Reading, void=files.void, void_option=void_option, metric=self.name)
+        return Readings(
+            side(
+                kind=_KINDS.get(pred_kind, files.labels),
+                inverted=protocol.invert,
+                normalised=protocol.normalise,
+                truth=False,
+            ),
+            side(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
         )
-        gt = Reading(
-            kind=gt_kind,
-            cut=protocol.gt_threshold,
-            void=files.void,
-            inverted=protocol.gt_invert,
-            void_option=void_option,
-            metric=self.name,
-        )
-        return Readings(pred, gt)
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options in a protocol, or None if it has none.
 
         Raises ProtocolError if an option is unknown or has a wrong value.
         """
-        given, options = protocol.options.get(self.name, {}), None
-        if self.options is not None:
-            options = record_of(self.options, given, self.name)
-        elif given:
+        given = protocol.options.get(self.name, {})
+        if self.options is None and given:
             raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+        options = record_of(self.options, given, self.name) if self.options else None
         return typing.cast(Opt, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
-        """Stack the counts of N images, name -> (N, ...).
-
-        Counts in `shared` are not stacked; counts in `ragged` are filled up with NaN. Raises
-        ShapeError if other shapes differ.
-        """
+        """Stack the counts of N images, name -> (N, ...), see `stack_counts`."""
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
@@ -559,6 +544,37 @@ class Metric(ABC, Generic[Opt]):
                 block[name] = stack[name][first : first + _BLOCK]
             single = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
             yield self.all_scores(block, single, protocol)
+
+
+class ValuesMetric(Metric[Opt]):
+    """A metric whose scores are means over the images in which they are defined.
+
+    The scores of columns with `pooled` are computed from the counts summed over images instead.
+    """
+
+    @abstractmethod
+    def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
+        """Compute the values of N images, or N sums of images, from their counts (N, ...).
+
+        Returns arrays (N,) with the keys of `columns`.
+        """
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
+        """Return the score (S,) of each column: a mean over images, or the value of summed counts."""
+        pooled = {column.key for column in self.columns if column.pooled}
+        per_image = self.values(stack, opt)
+        scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
+        if pooled:
+            sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
+            scores |= {k: v for k, v in self.values(sums, opt).items() if k in pooled}
+        tree: dict[str, Any] = {}  # "pooled.aji" becomes {"pooled": {"aji": ...}}
+        for key, score in scores.items():
+            *groups, name = key.split(".")
+            group = tree
+            for outer in groups:
+                group = group.setdefault(outer, {})
+            group[name] = score
+        return tree
 
 
 def counts_in_order(

@@ -19,9 +19,9 @@ PAMI 2011; BSDS500's evaluation_bdry_image.m and collect_eval_bdry.m; the edges 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,7 +80,6 @@ BOUNDARY_COLUMNS = (
     Column("r50", "R50", undefined="the curve does not cross a precision of 0.5"),
     IMAGES,
 )
-AT_TOLERANCES = ("ods", "ois", "ap")  # scores that have a column for each of several tolerances
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
@@ -95,14 +94,9 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class CurveMetric(Metric[Opt]):
     """A metric of one curve, or of several, each with the scores of the boundary benchmark.
 
-    Attributes
-    ----------
-    curve_names : dict of str to str
-        The key of each curve in the score -> its title. Empty if the score has a single curve,
-        whose scores are then not in a group of their own.
+    Without `curve_names` there is a single curve, whose scores are not in a group of their own.
     """
 
-    curve_names: ClassVar[Mapping[str, str]] = {}
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
@@ -122,10 +116,6 @@ class CurveMetric(Metric[Opt]):
             of_curve = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
             scores |= {path[0]: of_curve} if path else of_curve
         return scores
-
-    def parts(self, protocol: Protocol, opt: Opt) -> dict[str, tuple[str, ...]]:
-        """Return the path to the scores of each curve by its title."""
-        return {title: (key,) for key, title in self.curve_names.items()}
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
@@ -160,7 +150,8 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     title = "Boundaries"
     options, void, void_option = VoidOptions, True, "ignore"
     uses = MATCHED
-    curved = several_tolerances = has_errors = True
+    curved = has_errors = True
+    tolerance_scores = ("ods", "ois", "ap")
     columns = BOUNDARY_COLUMNS
     image_columns = (
         Column("ods", "best F"),
@@ -214,7 +205,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         """Return the scores of `curve_scores` at the first tolerance, and the others' if there are
         more.
 
-        With several tolerances there is, for each of AT_TOLERANCES, a score at each tolerance
+        With several tolerances there is, for each of `tolerance_scores`, a score at each tolerance
         (`ods@0_00375`) and the mean over the tolerances (`ods@mean`).
         """
         scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
@@ -223,22 +214,12 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         per_tolerance = [scores]
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
-        for key in AT_TOLERANCES:
+        for key in self.tolerance_scores:
             for name, tree in zip(protocol.tolerance_names, per_tolerance, strict=True):
                 scores[tolerance_key(key, name)] = tree[key]
             values = [value_at(tree, key) for tree in per_tolerance]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
-
-    def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return the columns of the metric with those of scores at tolerances among the keys."""
-        at_tolerances = []
-        for key in keys:
-            score, _, tolerance = key.partition("@")
-            if score in AT_TOLERANCES and tolerance:
-                heading = f"{score.upper()}@{tolerance}".replace("@0_", "@.")
-                at_tolerances.append(Column(key, heading))
-        return (*self.columns[:-1], *at_tolerances, self.columns[-1])
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Parse the scores that the official program wrote.

@@ -28,10 +28,9 @@ from bsdsbench.images import (
     same_shape,
 )
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
-from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
-from bsdsbench.metrics.values import ValuesMetric
-from bsdsbench.protocol.fields import one_of, option, whole
+from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum

@@ -286,11 +286,7 @@ class DepthMetric(Metric[DepthOptions]):
 
     def used(self, opt: DepthOptions) -> tuple[str, ...]:
         """Return the protocol's fields of matching if edges are matched, else ()."""
-        return self.uses if self.has_curve(opt) else ()
-
-    def has_curve(self, opt: DepthOptions) -> bool:
-        """Return True if edges are matched at thresholds."""
-        return "edges" in opt.measures
+        return self.uses if "edges" in opt.measures else ()
 
     def count(
         self,
@@ -347,7 +343,7 @@ class DepthMetric(Metric[DepthOptions]):
         for key, value in _values(sums, opt).items():
             if f"{key}_plain" in scores or key.startswith("dbe"):
                 scores[f"{key}_pooled"] = value
-        if self.has_curve(opt):
+        if "edges" in opt.measures:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         return scores
 

@@ -33,7 +33,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.labels import number_evidence
 from bsdsbench.loaders.reading import Kind
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, FilesRead, ScoreTree
+from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
@@ -48,8 +48,8 @@ from bsdsbench.metrics.label_maps import (
     void_of,
 )
 from bsdsbench.metrics.pixel_steps import DrawnSteps
-from bsdsbench.metrics.values import ValuesMetric
 from bsdsbench.protocol.fields import (
+    IGNORE,
     accepting,
     each,
     is_int,
@@ -58,7 +58,7 @@ from bsdsbench.protocol.fields import (
     one_of,
     option,
 )
-from bsdsbench.protocol.protocol import READ, Protocol
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
@@ -380,10 +380,6 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     )
     image_columns = (*columns[:2], *columns[3:10])
     part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
-
-    def used(self, opt: InstancesOptions) -> tuple[str, ...]:
-        """Return the protocol's fields by which masks are read, or () if the maps hold numbers."""
-        return READ if opt.components else ()
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions

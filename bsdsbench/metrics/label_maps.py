@@ -39,7 +39,7 @@ from bsdsbench.protocol.fields import (
     option,
     whole,
 )
-from bsdsbench.protocol.protocol import READ, Protocol
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
 SIDES = ("prediction", "ground truth")  # what faults begin with
@@ -379,10 +379,6 @@ class LabelMetric(Metric[MapOptions]):
             return number_evidence(labels, void, by_number=opt.unit == "id")
         are_classes = truth and self.files_read(opt).labels is Kind.CLASSES
         return Evidence(label_evidence(labels, opt.labels)) if are_classes else NO_EVIDENCE
-
-    def used(self, opt: MapOptions) -> tuple[str, ...]:
-        """Return the protocol's fields by which masks are read, or () if the maps hold labels."""
-        return READ if self.files_read(opt).labels is Kind.MASK else ()
 
     def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
         """Return the path to the scores of each class."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import product
@@ -98,9 +98,9 @@ def get(name: str) -> Metric:
         raise DataError(f"metric {name!r}: {entry.value} cannot be loaded: {fault}") from None
     if not isinstance(metric, Metric) or getattr(metric, "name", None) != name:
         raise DataError(f"metric {name!r}: {entry.value} is no Metric of that name")
-    for needed in ("title", "columns"):
-        if not getattr(metric, needed, None):
-            raise DataError(f"metric {name!r}: {entry.value} has no {needed}, expected some")
+    for attribute in ("title", "columns"):
+        if not getattr(metric, attribute, None):
+            raise DataError(f"metric {name!r}: {entry.value} has no {attribute}, expected some")
     return metric
 
 
@@ -111,22 +111,21 @@ def other_packages() -> set[str]:
 
 @cache
 def file_hash(name: str) -> str:
-    """Hash the source of another package's metric: its module, and all that it uses of its package.
+    """Hash the modules of another package's metric: its own, and all of the package that it uses.
 
-    Modules are followed through the names that a module holds and that come from the same package.
-    Modules without a file, as in an interactive session, add nothing.
+    A module uses the modules that it holds, and those whose functions and classes it holds. Modules
+    without a file, as in an interactive session, add nothing.
     """
     home = type(get(name)).__module__
     package = home.partition(".")[0]
     modules, new = set[str](), {home}
     while new:
         modules |= new
-        values = [value for module in new for value in vars(sys.modules[module]).values()]
-        homes = {
-            str(getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", ""))
-            for value in values
-        }
-        new = {m for m in homes & sys.modules.keys() if m.partition(".")[0] == package} - modules
+        used = set[str]()
+        for value in (v for module in new for v in vars(sys.modules[module]).values()):
+            attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
+            used.add(str(getattr(value, attribute, "")))
+        new = {m for m in used & sys.modules.keys() if m.partition(".")[0] == package} - modules
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(modules):
         with suppress(OSError, AttributeError):  # an interactive session has no file
@@ -140,10 +139,9 @@ def sources_of(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check names of metrics and sort them into the order of tables, without repetitions.
+    """Check one or several names of metrics, and sort them into the order of tables.
 
-    `wanted` is a name or a collection of names. Raises DataError if it is empty, or a name is
-    unknown.
+    Repetitions are dropped. Raises DataError if there is no name, or a name is unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -157,25 +155,11 @@ def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     return in_order(asked)
 
 
-class _WithOptions(NamedTuple):
-    """A metric, and its options in a protocol."""
-
-    metric: Metric
-    opt: Any
-
-
-def _with_options(metrics: Iterable[str], protocol: Protocol) -> Iterator[_WithOptions]:
-    """Yield each metric with its options in a protocol."""
-    for metric in map(get, metrics):
-        yield _WithOptions(metric, metric.options_of(protocol))
-
-
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that decide how the files of a run are read.
 
-    If some metrics read masks, these are the metrics of masks: for all others, which count the
-    pixels of annotators, the mask then stands for the only annotator. Otherwise they are all
-    metrics.
+    These are the metrics of masks if there are any, as a mask can stand for the only annotator of
+    metrics that count the pixels of annotators. Otherwise they are all metrics.
     """
     asked = list(map(get, metrics))
     return [metric for metric in asked if metric.reads == "mask"] or asked
@@ -183,8 +167,8 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve with these options."""
-    asked = _with_options(metrics, protocol)
-    return tuple(metric.name for metric, opt in asked if metric.has_curve(opt))
+    curved = [metric for metric in map(get, metrics) if metric.curved]
+    return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
 
 
 @cache  # reading the metadata of every installed package is slow
@@ -196,21 +180,20 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def settled(protocol: Protocol) -> Protocol:
-    """Check the options of a protocol, and complete them with defaults, so that equivalent
-    protocols are equal.
+    """Check the options of a protocol, and add their defaults: equivalent protocols become equal.
 
     Raises ProtocolError if an option is unknown, belongs to no metric or has a wrong value.
     """
-    if not protocol.options:
-        return protocol
     for name in protocol.options:
         if name not in names():
             raise ProtocolError(
                 f"options {name!r}: expected the name of a metric, one of {', '.join(names())}"
                 f"{did_you_mean(name, names())}"
             )
-    asked = _with_options(in_order(protocol.options), protocol)
-    return evolve(protocol, options={metric.name: opt for metric, opt in asked})
+    if not protocol.options:
+        return protocol
+    options = {name: get(name).options_of(protocol) for name in in_order(protocol.options)}
+    return evolve(protocol, options=options)
 
 
 def stored(values: Mapping[str, Any]) -> Protocol:
@@ -223,7 +206,8 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """Describe the conventions behind the scores, those of the protocol and of each metric."""
     conventions, used = list[str](), set[str]()
-    for metric, opt in _with_options(metrics, protocol):
+    for metric in map(get, metrics):
+        opt = metric.options_of(protocol)
         conventions.append(metric.describe(protocol, opt))
         used.update(metric.used(opt))
     return protocol.describe(used, filter(None, conventions))
@@ -232,21 +216,23 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError if options contradict each other, or have no effect on the metrics.
 
-    - several tolerances need metrics that count at each of them
-    - no class may have the name of a group of scores, see `_check_part_names`
-    - all metrics that read the same files must have the same void values
-    - an option of reading (READ) that is set must be used by a metric
+    - Several tolerances need metrics that count at each of them.
+    - No class may have the name of a group of scores, see `_check_part_names`.
+    - All metrics that read the same files must have the same void values.
+    - An option that says how files are read (READ) must be used by a metric, if it is set.
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
-    asked, voids = list(_with_options(metrics, protocol)), dict[str, tuple[float, ...]]()
+    voids = dict[str, tuple[float, ...]]()
     several = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
-    for metric, opt in asked:
-        if metric.reads != "classes":  # labels are read as each metric asks
+    for metric in map(get, metrics):
+        opt = metric.options_of(protocol)
+        if metric.reads != "classes":  # label maps are read as each metric asks
             voids[metric.name] = metric.files_read(opt).void
-        if several and "max_dist" in metric.used(opt) and not metric.several_tolerances:
+        if several and "max_dist" in metric.used(opt) and not metric.tolerance_scores:
             raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
-        _check_part_names(metric, metric.parts(protocol, opt))
+        if paths := metric.parts(protocol, opt):
+            _check_part_names(metric, paths)
     if len(set(map(frozenset, voids.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
@@ -258,19 +244,17 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
             raise DataError(f"{has} as it is set here, expected {getattr(usual, name)}")
 
 
-def _check_part_names(metric: Metric, parts: Mapping[str, tuple[str, ...]]) -> None:
+def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if a part, such as a class, has the name of a group of the metric's scores.
 
     METRIC.pooled.iou would also be the score of a class `pooled`, and METRIC.liver.pooled.iou that
-    of a class `liver.pooled`. `parts` maps names to paths in the scores; a part that is itself a
-    group of scores is accepted.
+    of a class `liver.pooled`. `paths` maps each part to its path in the scores; a part that is
+    itself a group of scores is accepted.
     """
-    if not parts:
-        return
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
     groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
-    for part, group in product(parts, groups):
-        if parts[part] != (part,) and f".{part}".endswith(f".{group}"):
+    for part, group in product(paths, groups):
+        if paths[part] != (part,) and f".{part}".endswith(f".{group}"):
             taken = f"{part!r}: {group!r} is the name of a group of scores"
             raise DataError(f"{metric.name}.classes {taken}, expected another name")
 
@@ -303,16 +287,17 @@ def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tu
 
 
 def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that a signature names even at their default.
+    """Return the options that stand in a signature even at their default: {METRIC.OPTION: JSON}.
 
-    Keys are METRIC.OPTION, values are JSON.
+    These are the fields of options whose metadata has `signed`.
     """
-    signed = {}
-    for metric, opt in _with_options(metrics, protocol):
+    options = {}
+    for metric in map(get, metrics):
+        record = metric.options_of(protocol)
         for field in fields(metric.options) if metric.options else ():
             if field.metadata.get("signed"):
-                signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(opt, field.name))
-    return signed
+                options[f"{metric.name}.{field.name}"] = json.dumps(getattr(record, field.name))
+    return options
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
@@ -321,6 +306,6 @@ def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     Without metrics nothing is unused.
     """
     names = {*protocol.names(), *protocol.options} if metrics else set()
-    for metric, opt in _with_options(metrics, protocol):
-        names -= {metric.name, *metric.used(opt)}
+    for metric in map(get, metrics):
+        names -= {metric.name, *metric.used(metric.options_of(protocol))}
     return frozenset(names)

@@ -34,7 +34,6 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit, without_void
 from bsdsbench.metrics.base import (
-    IGNORE,
     IMAGES,
     Arrays,
     Column,
@@ -44,7 +43,7 @@ from bsdsbench.metrics.base import (
     image_means,
 )
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
-from bsdsbench.protocol.fields import POSITIVE, option
+from bsdsbench.protocol.fields import IGNORE, POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import PRCurve

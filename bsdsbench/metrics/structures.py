@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.contour.compared import skeleton_pixels
 from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.region_pixels import mask_pixels
@@ -45,8 +45,7 @@ from bsdsbench.metrics.pixel_steps import (
     DrawnSteps,
     changes_of,
 )
-from bsdsbench.metrics.values import ValuesMetric
-from bsdsbench.protocol.fields import accepting, is_number, one_of, option, whole
+from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import defined_f, defined_ratio

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
-from bsdsbench.metrics.base import IMAGES, Arrays, Column
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.label_maps import (
     NEIGHBOURS,
     as_label_map,
@@ -35,7 +35,6 @@ from bsdsbench.metrics.label_maps import (
     number_pieces,
 )
 from bsdsbench.metrics.region.overlaps import Annotators, OverlapTable, number_regions
-from bsdsbench.metrics.values import ValuesMetric
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack

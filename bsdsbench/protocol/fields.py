@@ -233,6 +233,16 @@ def listed_values(values: object) -> tuple[Any, ...]:
     return () if items == (-1,) else items
 
 
+IGNORE = option(
+    (),
+    "Value, or values, of the ground-truth files that mark void pixels, which are not counted on "
+    "either side; -1 or none if there are no void pixels.",
+    VOIDS,
+    listed_values,
+    caption=lambda o: f"void: {', '.join(map(str, o.ignore))}" if o.ignore else "",
+)
+
+
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
 

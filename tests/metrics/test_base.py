@@ -11,6 +11,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import (
     Column,
     Metric,
+    ValuesMetric,
     at_least_two,
     counts_in_order,
     over,
@@ -25,7 +26,6 @@ from bsdsbench.metrics.optional import (
     ResultFiles,
     ShowsLabels,
 )
-from bsdsbench.metrics.values import ValuesMetric
 from bsdsbench.scores.counts import Score, value_at
 from bsdsbench.scores.ratios import defined_ratio, ratio, weighted_sum
 

@@ -134,6 +134,7 @@ class ContourOptions(LabelOptions):
         "over the frames of each object of a sequence, then over all objects (needs `unit` id and "
         "image ids SEQUENCE/FRAME).",
         one_of("images", "sequences"),
+        caption=lambda o: _describe_means(o),
     )
     skip_ends: bool = option(
         False,
@@ -141,6 +142,21 @@ class ContourOptions(LabelOptions):
     )
     pratt_alpha: float = option(1 / 9, "Scale of Pratt's figure of merit.", POSITIVE)
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Trimap widths in pixels.", POSITIVES)
+
+    @property
+    def usual_columns(self) -> tuple[str, ...] | None:
+        """The keys of one column of each kind; None, for all columns, if `groups` is set."""
+        if self.groups != _GROUPS[:-1]:
+            return None
+        return (
+            "dice",
+            "iou",
+            _key_at("biou", self.boundary_sizes[0]),
+            f"hd{self.percent:g}-pooled",
+            "assd-pooled",
+            _key_at("nsd-area", self.tolerances[0]),
+            "n_images",
+        )
 
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the chosen measures, key -> (name in `TABLE`, size), in the order of `value_sum`.
@@ -159,6 +175,14 @@ class ContourOptions(LabelOptions):
                     key = _key_at(name, size) if has_several else name.replace("%", f"{size:g}")
                     chosen[key] = (name, size)
         return chosen
+
+
+def _describe_means(opt: ContourOptions) -> str:
+    """Describe in which order means are taken."""
+    if opt.mean == "sequences":
+        ends = ", without the first and the last" if opt.skip_ends else ""
+        return f"means over the frames of each object{ends}, then over the objects of all sequences"
+    return f"means over {'images' if opt.unit == 'class' else 'instances'}, then over classes"
 
 
 def _columns() -> Iterator[Column]:
@@ -310,7 +334,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     name = "contour"
     title = "Contours of masks"
     version = 4
-    options = ContourOptions
+    options, usual_option = ContourOptions, "usual_columns"
     ragged = OBJECTS
     counts_of = staticmethod(_contour_counts)
     columns = (*_COLUMNS, *_POOLED, IMAGES)
@@ -359,20 +383,6 @@ class ContourMetric(LabelMetric[ContourOptions]):
             check_sequences(ids, by_sequence(stack), opt.skip_ends)
         return []
 
-    def usual(self, opt: ContourOptions) -> Sequence[str] | None:
-        """Return the keys of one column of each kind, or None (all columns) if `groups` is set."""
-        if opt.groups != _GROUPS[:-1]:
-            return None
-        return (
-            "dice",
-            "iou",
-            _key_at("biou", opt.boundary_sizes[0]),
-            f"hd{opt.percent:g}-pooled",
-            "assd-pooled",
-            _key_at("nsd-area", opt.tolerances[0]),
-            "n_images",
-        )
-
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> ScoreTree:
@@ -418,17 +428,6 @@ class ContourMetric(LabelMetric[ContourOptions]):
             score["n_images"] = n_defined[:, c].max(axis=1)
             scores["per_class"][name] = score
         return scores
-
-    def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
-        """Describe the options, and in which order means are taken."""
-        unit = "images" if opt.unit == "class" else "instances"
-        if opt.mean == "sequences":
-            ends = ", without the first and the last" if opt.skip_ends else ""
-            return (
-                f"{super().describe(protocol, opt)}; means over the frames of each object{ends}, "
-                "then over the objects of all sequences"
-            )
-        return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
 
 
 def _coverage(unit: str, keys: Sequence[str], n_defined: F8, n_all: F8) -> Over:
