@@ -560,7 +560,7 @@ class ValuesMetric(Metric[Opt]):
         """
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return the score (S,) of each column: a mean over images, or the value of summed counts."""
+        """Return each column's score (S,): a mean over images, or the value of summed counts."""
         pooled = {column.key for column in self.columns if column.pooled}
         per_image = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
