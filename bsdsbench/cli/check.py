@@ -98,8 +98,8 @@ def check_command(args: Arguments) -> int:
 def _update_baseline(evaluation: Evaluation, args: Arguments) -> None:
     """Write the scores of a run to the baseline file, with the tolerances stored before."""
     from bsdsbench.comparison import gate
-    from bsdsbench.results.footers import left_out_notes
     from bsdsbench.results.score_names import flat_scores
+    from bsdsbench.results.score_tables import left_out_notes
 
     tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
     updated = gate.Baseline.of(

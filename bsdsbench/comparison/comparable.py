@@ -11,7 +11,7 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.footers import reference_notes, summarize_reasons
+from bsdsbench.results.score_tables import reference_notes, summarize_reasons
 from bsdsbench.text import counted
 
 

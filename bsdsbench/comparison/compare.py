@@ -47,11 +47,10 @@ from bsdsbench.comparison.comparison import (
 from bsdsbench.comparison.ranks import ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.footers import reading_line
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import lower_is_better, score_name, usual_scores
-from bsdsbench.results.score_tables import is_area, late_starts_note
+from bsdsbench.results.score_tables import is_area, late_starts_note, reading_line
 from bsdsbench.scores.ratios import Weights
 
 

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.results.footers import notes_on_left_out, signature_lines, undefined_notes
 from bsdsbench.results.references import PAIRS_LOST
 from bsdsbench.results.score_names import score_name
-from bsdsbench.results.score_tables import METHOD, PART, table_column
+from bsdsbench.results.score_tables import (
+    METHOD,
+    PART,
+    notes_on_left_out,
+    signature_lines,
+    table_column,
+    undefined_notes,
+)
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted

@@ -41,7 +41,6 @@ from bsdsbench.io import (
 )
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.footers import left_out_notes
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import (
     flat_scores,
@@ -51,6 +50,7 @@ from bsdsbench.results.score_names import (
     unknown_score,
     usual_scores,
 )
+from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import arrays_of_records, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table

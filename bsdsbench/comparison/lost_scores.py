@@ -17,8 +17,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.footers import table_footer
-from bsdsbench.results.score_tables import METHOD
+from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts

@@ -15,10 +15,9 @@ from bsdsbench.comparison.comparison_tables import (
     score_field,
 )
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of
-from bsdsbench.results.footers import table_footer
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row
+from bsdsbench.results.score_tables import METHOD, Row, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted

@@ -42,9 +42,9 @@ from bsdsbench.comparison.method_tables import method_tables
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.footers import reading_line
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, usual_scores
+from bsdsbench.results.score_tables import reading_line
 from bsdsbench.tables.table import Table
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given

@@ -24,7 +24,6 @@ from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, score
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.footers import table_footer
 from bsdsbench.results.groups import (
     Partition,
     image_clusters,
@@ -36,7 +35,7 @@ from bsdsbench.results.score_names import (
     score_name,
     usual_scores,
 )
-from bsdsbench.results.score_tables import METHOD, PART, table_column
+from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table

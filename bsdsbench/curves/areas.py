@@ -17,7 +17,7 @@ from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoid
 from bsdsbench.curves.ranking import Ranking, rank
 from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, defined, samples
 from bsdsbench.errors import DataError
-from bsdsbench.protocol.thresholds import even_thresholds
+from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import defined_ratio, ratio
 

@@ -15,8 +15,7 @@ from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.footers import reading_line
-from bsdsbench.results.score_tables import curves_of
+from bsdsbench.results.score_tables import curves_of, reading_line
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best

@@ -22,6 +22,7 @@ from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
+    MAX_THRESHOLDS,
     NUMBER,
     POSITIVE,
     TEXT,
@@ -31,11 +32,13 @@ from bsdsbench.protocol.fields import (
     check_field_names,
     clipped,
     default_of,
+    even_thresholds,
     is_number,
     number_text,
     one_of,
     one_or_several,
     option,
+    parse_thresholds,
     read_packaged_toml,
     read_toml,
     record_of,
@@ -43,7 +46,6 @@ from bsdsbench.protocol.fields import (
     tidy,
     whole,
 )
-from bsdsbench.protocol.thresholds import MAX_THRESHOLDS, even_thresholds, parse_thresholds
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import did_you_mean, listed

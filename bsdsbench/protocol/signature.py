@@ -26,6 +26,7 @@ from bsdsbench.protocol.fields import (
     DEFAULT,
     NUMBER,
     captions,
+    format_thresholds,
     number_text,
     read_packaged_toml,
     tidy,
@@ -36,7 +37,6 @@ from bsdsbench.protocol.protocol import (
     Protocol,
     preset_names,
 )
-from bsdsbench.protocol.thresholds import format_thresholds
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 UNKNOWN = "?"  # differs from nothing

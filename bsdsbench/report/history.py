@@ -13,10 +13,9 @@ from bsdsbench.errors import refuse_unless_forced
 from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.footers import table_footer
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD
+from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:

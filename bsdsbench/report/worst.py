@@ -25,10 +25,10 @@ from bsdsbench.report.overlays import (
 )
 from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.footers import table_footer
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
 from bsdsbench.results.score_names import select
+from bsdsbench.results.score_tables import table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
-from bsdsbench.errors import DataError, InputWarning, MergeError
+from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.io import Progress, write_atomic
 from bsdsbench.loaders.reading import Readings, read_as, verdict
 from bsdsbench.loaders.sets.identity import Identity, identify
@@ -24,20 +24,21 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.groups import group_rows, records_with_groups
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.provenance import Provenance, completed_tasks, sign_run
 from bsdsbench.results.references import (
+    PREFIX,
     Reference,
+    official_run,
+    reference_run,
     references,
 )
-from bsdsbench.results.run_files import load_run, save_run
-from bsdsbench.results.run_identity import completed_tasks, sign_run
 from bsdsbench.results.sharing import (
+    download_shared_run,
+    is_address,
     pack_shared_run,
+    read_shared_run,
 )
-from bsdsbench.results.storage import (
-    SCHEMA,
-    arrays_of_records,
-)
+from bsdsbench.results.storage import SCHEMA, arrays_of_records, is_run, read_result, save_run
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
@@ -102,11 +103,7 @@ class Evaluation(TabularResult):
     _images: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Check the fields, sort the records by image id, and make the mappings read-only.
-
-        Raises DataError for fields of a wrong type, and MergeError if two records have the same
-        image id or counts of different metrics.
-        """
+        """Check the fields, sort the records by image id, and make the mappings read-only."""
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
@@ -143,11 +140,7 @@ class Evaluation(TabularResult):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return {image id: reason} for the images of the ground truth that have no counts.
-
-        They had no prediction, an empty ground truth, or could not be evaluated. They are sorted by
-        id.
-        """
+        """Return {image id: reason} for the images without counts, sorted by id."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
         return dict(sorted({**reasons, **self.failed}.items()))
@@ -229,11 +222,7 @@ class Evaluation(TabularResult):
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """Return the tasks that the run completes: metric, protocol and the whole set of images.
-
-        A set is recognised by its fingerprint. For tasks without one, the run's own statement
-        counts.
-        """
+        """Return the tasks that the run completes: metric, protocol and the whole set of images."""
         return completed_tasks(self)
 
     @property
@@ -588,4 +577,18 @@ class Evaluation(TabularResult):
         DataError
             If the reference run is unknown, or the URL cannot be read.
         """
-        return load_run(cls, folder)
+        if is_address(folder):
+            return cls(**read_shared_run(download_shared_run(str(folder))))
+        path = given_path(folder, "folder")
+        if str(folder).startswith(PREFIX):
+            return cls(**reference_run(str(folder)))
+        if path.is_file():
+            return cls(**read_shared_run(path))
+        if is_run(path):
+            return cls(**read_result(path))
+        if path.is_dir():
+            return cls(**official_run(path))
+        raise FileFormatError(
+            f"{show(path)}: not there, expected the folder of a finished run, or a file of "
+            "`bsdsbench share`"
+        )

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.results.footers import table_footer
 from bsdsbench.results.groups import group_columns, text_of
-from bsdsbench.results.score_tables import table_column
+from bsdsbench.results.score_tables import table_column, table_footer
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.table import Cell, Field, Table
 

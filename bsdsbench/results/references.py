@@ -17,13 +17,12 @@ pixels and total_pred are stored as differences along T, split into planes of by
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Required, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +34,9 @@ from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import OfficialTables
+from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
-from bsdsbench.protocol.thresholds import even_thresholds
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.provenance import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
 
@@ -50,8 +49,6 @@ SOLVER = "the official randomised solver"
 SOLVER_MOVES = 0.0003
 # How many pairs it loses in a map: 4 on average, 9 at most, in 33 maps of 5 images, 10 runs of each
 PAIRS_LOST = 4
-# What the stored counts of a reference run do not tell.
-NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 SHIFTS = (0, 8, 16)
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
@@ -72,17 +69,6 @@ class Reference:
     source: str = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
     ods_rule: str = "maximum"  # of the scores that were published with the counts
     ap_rule: str = "bsds"
-
-
-class RunArguments(TypedDict, total=False):
-    """The arguments of an Evaluation that was read from files. See there for their meaning."""
-
-    protocol: Required[Protocol]
-    name: Required[str]
-    records: Required[Sequence[ImageRecord]]
-    provenance: Provenance
-    reported: dict[str, Score]
-    failed: dict[str, str]
 
 
 @lru_cache(maxsize=1)

@@ -1,37 +1,29 @@
-"""Make tables of scores, one per metric with a row per run."""
+"""Tables of scores, one per metric with a row per run, and the texts below all tables of runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
-from bsdsbench.results.footers import (
-    TableFooter,
-    reading_line,
-    summarize_reasons,
-    table_footer,
-    undefined_notes,
-)
 from bsdsbench.results.score_names import select
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, describe_late_starts
-from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Note, Table
-from bsdsbench.text import counted
+from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
+from bsdsbench.text import clip, counted, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-METHOD, PART = model.Field("method", "Method"), model.Field("part", "Part")
-_OF_MAPS = {"pred", "reading"}  # differences of what the predictions' files hold
+METHOD, PART = Field("method", "Method"), Field("part", "Part")
+MOST_NAMED = 20  # images that are left out, in a note
+_LONG_REASON = 50  # characters; what was expected is dropped from a longer one
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 AT_GRID_END = (
     f"[{GRID_END}] no threshold is better than the first or the last one: this ODS says nothing "
@@ -42,19 +34,184 @@ AT_GRID_END = (
 Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
-def _describe_images(runs: Sequence[Evaluation]) -> str:
-    """Describe the images of runs in words.
+# ---- the texts below a table ---------------------------------------------------------------------
 
-    - "5 to 9 images" if the runs have different numbers of images
-    - the name of the set if it is a known one
-    - otherwise the number of images
+
+class TableFooter(TypedDict):
+    """The texts below a table of runs, as keyword arguments of `Table`.
+
+    caption: the protocol, or "" if the runs differ in it. reading: how the files were read.
     """
-    sizes = sorted({len(run.records) for run in runs})
-    if len(sizes) > 1:
-        return f"{sizes[0]} to {sizes[-1]} images"
-    if runs[0].signature.set.startswith("set:"):  # an unknown set
-        return counted(sizes[0], "image")
-    return runs[0].set_line
+
+    caption: str
+    reading: str
+    notes: Sequence[str | Note]
+    signatures: list[str]
+
+
+def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
+    """Return the texts below a table of runs.
+
+    The notes are, in this order: images that were left out, differences between the runs, scales
+    that were averaged, the protocol of each run if they differ, and sources of reference runs and
+    shared runs.
+    """
+    lines = _differences_of(runs) if len(runs) > 1 else []
+    for run in runs:
+        if scales := run.signature.ms:
+            lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
+    protocols = _names_by_text((run.name, f"protocol {run.described}") for run in runs)
+    if len(protocols) > 1:
+        lines += [f"{', '.join(names)}: {text}." for text, names in protocols.items()]
+    signatures = [run.signature_line for run in runs]
+    return {
+        "caption": "".join(protocols) if len(protocols) == 1 else "",
+        "reading": reading_line(runs),
+        "notes": [*left_out_notes(runs), *lines, *reference_notes(runs)],
+        "signatures": signature_lines([run.name for run in runs], signatures),
+    }
+
+
+def _names_by_text(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Group pairs (name, text) by text: {text: names}. Empty texts are left out."""
+    names_by_text: dict[str, list[str]] = {}
+    for name, text in texts:
+        if text:
+            names_by_text.setdefault(text, []).append(name)
+    return names_by_text
+
+
+def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line on the source of each reference run and each shared run.
+
+    A last line names reference runs whose parameters have no order, so that their ODS cannot be
+    interpolated, if the runs have several ODS rules.
+    """
+    lines: list[str] = []
+    without_order: list[str] = []
+    for run in runs:
+        if run.reference:
+            lines.append(f"{run.name}: reference run, {run.provenance.about}.")
+            if not run.reference.ordered:
+                without_order.append(run.name)
+        elif run.provenance.licence or run.provenance.citation:
+            line = f"{run.name}: shared counts, licence {run.provenance.licence or 'not stated'}"
+            if run.provenance.citation:
+                line += f"; cite: {' '.join(run.provenance.citation.split())}"
+            lines.append(f"{line}.")
+    if without_order and len({run.protocol.ods_rule for run in runs}) > 1:
+        rule = "ODS is the best of all combinations; for other runs it is interpolated."
+        lines.append(f"{', '.join(without_order)}: {rule}")
+    return lines
+
+
+def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line for each difference between two runs that a reader of a table must know.
+
+    - Differences of the protocol that forbid a comparison share one line, the first.
+    - Other differences that forbid a comparison have a line each, except for metrics, because each
+      metric has a table of its own.
+    - Different images have a line even if they do not forbid a comparison.
+    """
+    protocols_differ = False
+    lines = list[str]()
+    for pair in pair_differences(runs):
+        forbids = pair.difference.severity is Severity.FORBIDS
+        if pair.difference.of_protocol:
+            protocols_differ = protocols_differ or forbids
+        elif forbids and pair.difference.field != "metrics":
+            lines.append(f"{pair.line()}; such scores are not comparable.")
+        elif pair.difference.field == "images":
+            lines.append(f"{pair.line()}.")
+    if protocols_differ:
+        lines.insert(0, "Protocols differ; such scores are not comparable.")
+    return lines
+
+
+def reading_line(runs: Sequence[Evaluation]) -> str:
+    """Describe how the files of the runs were read.
+
+    Descriptions have the names of their runs in front, unless all runs were read alike. Runs whose
+    files are unknown are left out.
+    """
+    names_by_line = _names_by_text((run.name, run.read_as) for run in runs)
+    if [len(names) for names in names_by_line.values()] == [len(runs)]:
+        return next(iter(names_by_line))
+    # The lines begin with "Read as", which follows the names in lower case
+    return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
+
+
+def left_out_notes(runs: Sequence[Evaluation]) -> list[Note]:
+    """Return notes on the images that the runs left out, see `notes_on_left_out`."""
+    return notes_on_left_out({run.name: (len(run.records), run.left_out) for run in runs})
+
+
+def notes_on_left_out(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
+    """Return notes on left-out images: their number, which ones they are, and why.
+
+    `left_out` maps the name of a run or method to its number of images and to {image id: reason}.
+    Runs that lack the same images for the same reasons share a note. Runs that lack no image have
+    none.
+    """
+    lines = []
+    for name, (n_images, reasons) in left_out.items():
+        if reasons:
+            counts = f"{n_images} of {n_images + len(reasons)} images"
+            lines.append((name, f"{counts}; left out: {summarize_reasons(reasons)}."))
+    notes = []
+    for line, names in _names_by_text(lines).items():
+        text = f"{', '.join(names)}: {line}" if len(left_out) > 1 else line
+        notes.append(Note(text, needed=True))
+    return notes
+
+
+def summarize_reasons(reasons: Mapping[str, str]) -> str:
+    """List images by the reason why they are left out, with the reason in brackets.
+
+    `reasons` maps image ids to reasons. The name of the file is dropped from a reason that begins
+    with it, and a long reason is cut. At most MOST_NAMED reasons, and images of each, are listed.
+
+    Examples
+    --------
+    >>> fault = "p/b.png: shape (9, 9), expected (8, 8)"
+    >>> summarize_reasons({"a": "empty", "b": fault, "c": "empty"})
+    'a, c (empty), b (shape (9, 9), expected (8, 8))'
+    """
+    ids_by_reason: dict[str, list[str]] = {}
+    for image_id, reason in reasons.items():
+        file, _, problem = reason.partition(": ")
+        short_reason = problem if problem and image_id in file else reason
+        if len(short_reason) > _LONG_REASON:
+            short_reason = clip(short_reason.partition(", expected ")[0], _LONG_REASON)
+        ids_by_reason.setdefault(short_reason, []).append(image_id)
+    texts = [f"{listed(ids, MOST_NAMED)} ({reason})" for reason, ids in ids_by_reason.items()]
+    line = ", ".join(texts[:MOST_NAMED])
+    n_more = len(texts) - MOST_NAMED
+    return f"{line}, and {n_more} other faults" if n_more > 0 else line
+
+
+def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
+    """Return a line for each different signature, with the names of its runs.
+
+    `signatures` has the signature of each of the runs `names`; "" has no line.
+    """
+    lines = []
+    for signature, its_names in _names_by_text(zip(names, signatures, strict=True)).items():
+        is_common = len(names) > 1 and its_names == list(names)
+        lines.append(f"Signature of {'each' if is_common else ', '.join(its_names)}: {signature}")
+    return lines
+
+
+def undefined_notes(
+    columns: Mapping[str, Column], rows: Sequence[Mapping[str, Any]]
+) -> list[list[Note]]:
+    """Return for each row the notes that explain why its undefined scores can be undefined.
+
+    columns : key in the table -> column of the metric
+    rows : for each row, key in the table -> score; None if it is undefined
+    """
+    note_of = {key: Note(f"{c.undefined}.", (key,), True) for key, c in columns.items() if c.score}
+    return [[note for key, note in note_of.items() if row[key] is None] for row in rows]
 
 
 def with_left_out(
@@ -70,12 +227,9 @@ def with_left_out(
     extended = []
     for table in tables:
         if METHOD in table.columns:
-            name_column = table.columns.index(METHOD)
-            rows = []
-            for row in table.rows:
-                reasons = left_out.get(str(row[name_column]), {})
-                rows.append([*row, summarize_reasons(reasons)])
-            columns = [*table.columns, model.Field("left_out", "Left out")]
+            k = table.columns.index(METHOD)
+            rows = [[*row, summarize_reasons(left_out.get(str(row[k]), {}))] for row in table.rows]
+            columns = [*table.columns, Field("left_out", "Left out")]
             table = replace(table, columns=columns, rows=rows)
         extended.append(table)
     return extended
@@ -121,15 +275,11 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     return describe_late_starts(curves, ap_rules.pop())
 
 
-# ---- what a detector takes -----------------------------------------------------------------------
-
-
 def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """Return the table with a last column: milliseconds per image of each run's detector.
+    """Add a last column to a table, whose first rows are those of `runs`, if any run has a time.
 
-    The first rows are those of `runs`; a further row has no time. The table is returned unchanged
-    if no run has a time. Times are ranked only if all are of the same machine, and a note names the
-    machines.
+    It has the milliseconds per image of each run's detector. Times are ranked only if all are of
+    the same machine, and a note names the machines.
     """
     rows = [[*row, None] for row in table.rows]
     names_by_machine: dict[str, list[str]] = {}
@@ -148,7 +298,7 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
         machines = [f"{', '.join(names)} on {m}" for m, names in names_by_machine.items()]
         higher_is_better = None
     note = "ms per image: median time of the detector on one image, warm-up left out"
-    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
+    column = Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
     notes = [Note(f"{note}; {'; '.join(machines)}.", (column.key,)), *table.notes]
     return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
 
@@ -196,7 +346,9 @@ def score_tables(
     if runs[0].records:
         contents += f" on {_describe_images(runs)}"
     contents += f", protocol {runs[0].protocol.name}"
-    style = _Style(n_rows == 1, columns is not None, contents, table_footer(runs), notes)
+    footer = table_footer(runs)
+    footer["notes"] = [*footer["notes"], *notes]
+    style = _Style(n_rows == 1, columns is not None, contents, footer)
     tables = []
     for name in dict.fromkeys(metric for run in runs for metric in run.metrics):
         metric = registry.get(name)
@@ -220,18 +372,14 @@ def score_tables(
 class _Style(NamedTuple):
     """The properties that all tables of one call of `score_tables` have in common.
 
-    alone : True if the tables have a single row
-    chosen : True if the user chose the columns
-    contents : what the tables show, in words
-    footer : the texts below each table
-    notes : further lines below each table
+    alone: the tables have a single row. chosen: the user chose the columns. contents: what the
+    tables show, in words.
     """
 
     alone: bool
     chosen: bool
     contents: str
     footer: TableFooter
-    notes: Sequence[str]
 
 
 class _Rows(NamedTuple):
@@ -250,23 +398,85 @@ class _Rows(NamedTuple):
     names: Sequence[tuple[str, str]] = ()
 
 
-def _choose_columns(
-    content: _Rows, usual: Sequence[str] | None, style: _Style
-) -> dict[str, Column]:
-    """Return the columns to show, by their keys in the table, which have "_" for a ".".
+def _describe_images(runs: Sequence[Evaluation]) -> str:
+    """Return "5 to 9 images" if the runs differ, else the set in words, or the number of images."""
+    sizes = sorted({len(run.records) for run in runs})
+    if len(sizes) > 1:
+        return f"{sizes[0]} to {sizes[-1]} images"
+    if runs[0].signature.set.startswith("set:"):  # an unknown set
+        return counted(sizes[0], "image")
+    return runs[0].set_line
 
-    A column is shown if any row has its score and if the user chose columns. Without a choice, it
-    must also fit the number of rows (`Column.shown`) and be in `usual`, the usual keys of the
-    metric, if they are not None. An undefined score counts as one that the row has.
+
+def _score_table(
+    content: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style
+) -> Table:
+    """Make the table of a metric's scores, or of the scores of its parts.
+
+    A column is shown if any row has its score, even an undefined one. Without a choice of the user,
+    it must also be a usual one, and fit the number of rows (`Column.shown`).
+
+    runs : the runs that have the metric; in a table of overall scores, the first rows are theirs
     """
+    usual = metric.usual(metric.options_of(runs[0].protocol))
     kinds = ("always", "own" if style.alone else "several")
     measured = {key for _, scores, _ in content.rows for key in scores}
-    columns = {}
+    columns: dict[str, Column] = {}  # key in the table -> column of the metric
     for column in content.columns:
         is_usual = column.shown in kinds and (usual is None or column.key in usual)
         if column.key.partition(".")[0] in measured and (style.chosen or is_usual):
             columns[column.key.replace(".", "_")] = column
-    return columns
+    cells = [_cells_of(row, columns) for row in content.rows]
+    names: list[Sequence[Cell]] = [[name] for name, _, _ in content.rows]
+    labels = [METHOD]
+    n_explained = len(runs)  # not published results
+    if content.names:
+        labels = [PART] if style.alone else [PART, METHOD]
+        names = [name[: len(labels)] for name in content.names]
+        n_explained = len(cells)
+    row_notes = [_partial_mean_notes(row, columns) for row in content.rows]
+    for row, undefined in enumerate(undefined_notes(columns, cells[:n_explained])):
+        row_notes[row] = [*undefined, *row_notes[row]]
+    fewer = 0 if style.alone else 1  # a decimal less to compare rows
+    fields = [table_column(c, max(0, c.digits - fewer)) for c in columns.values()]
+    notes = _score_notes(content, columns, metric, runs, style)
+    footer: TableFooter = {**style.footer, "notes": notes}
+    return Table(
+        content.key,
+        content.title,
+        [*labels, *fields],
+        [[*label, *row.values()] for label, row in zip(names, cells, strict=True)],
+        **footer,
+        row_notes=row_notes,
+        sentence=f"{content.title}: {style.contents}",
+        n_labels=len(labels),
+        ranked_within=PART.key if content.names else "",
+    )
+
+
+def _cells_of(row: Row, columns: Mapping[str, Column]) -> dict[str, Cell]:
+    """Return key in the table -> cell of a row. A score with a mark is not ranked in its column."""
+    _, scores, marks = row
+    cells: dict[str, Cell] = {}
+    for key, column in columns.items():
+        score: Cell = value_at(scores, column.key)
+        mark = marks.get(column.key)
+        if mark is not None and isinstance(score, int | float):
+            score = Estimate(score, mark=f"[{mark}]" if mark else "", comparable=False)
+        cells[key] = score
+    return cells
+
+
+def _partial_mean_notes(row: Row, columns: Mapping[str, Column]) -> list[Note]:
+    """Return a note for each score of a row that is a mean over only some images or classes."""
+    name, scores, _ = row
+    over = scores.get("over", {})  # key -> unit, such as "images" -> (number in the mean, of all)
+    notes = []
+    for key, column in columns.items():
+        for unit, (n, n_all) in over.get(column.key, {}).items():
+            line = f"means over {n:,} of {n_all:,} {unit} of {name}."
+            notes.append(Note(line, (key,), names_columns=True))
+    return notes
 
 
 def _score_notes(
@@ -278,12 +488,10 @@ def _score_notes(
 ) -> list[str | Note]:
     """Return the notes below a table of scores, in this order.
 
-    - runs whose curve starts late, below the columns of AP
+    - curves that start above recall 0, below the columns of AP
     - the metric's further numbers of each row (`Metric.numbers`), except in a table of parts
     - the notes that all tables have in common
     - in a table of parts, what the mark of an ODS at the end of its thresholds means
-
-    columns : key in the table -> column that is shown
     """
     notes = list[str | Note]()
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
@@ -295,49 +503,10 @@ def _score_notes(
             if present:
                 numbers = ", ".join(f"{scores[key]:,.0f} {key}" for key in present)
                 notes.append(f"{name}: {numbers}.")
-    notes += [*style.footer["notes"], *style.notes]
+    notes += style.footer["notes"]
     if content.names and any(marks for _, _, marks in content.rows):
         notes.append(AT_GRID_END)
     return notes
-
-
-def _score_table(
-    content: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style
-) -> Table:
-    """Make the table of a metric's scores, or of the scores of its parts.
-
-    runs : the runs that have the metric; in a table of overall scores, the first rows are theirs
-    """
-    usual = metric.usual(metric.options_of(runs[0].protocol))
-    columns = _choose_columns(content, usual, style)
-    filled = _fill_rows(columns, content.rows)
-    labels = [METHOD]
-    if content.names:
-        labels = [PART] if style.alone else [PART, METHOD]
-        for names, cells in zip(content.names, filled.cells, strict=True):
-            cells[:1] = names[: len(labels)]
-    n_explained = len(content.names) if content.names else len(runs)  # not published results
-    row_notes = filled.partial_means
-    for row, notes in enumerate(undefined_notes(columns, filled.scores[:n_explained])):
-        row_notes[row] = [*notes, *row_notes[row]]
-    fields = list(labels)
-    for column in columns.values():
-        digits = column.digits if style.alone else max(0, column.digits - 1)
-        fields.append(table_column(column, digits))
-    return Table(
-        content.key,
-        content.title,
-        fields,
-        filled.cells,
-        caption=style.footer["caption"],
-        reading=style.footer["reading"],
-        signatures=style.footer["signatures"],
-        notes=_score_notes(content, columns, metric, runs, style),
-        row_notes=row_notes,
-        sentence=f"{content.title}: {style.contents}",
-        n_labels=len(labels),
-        ranked_within=PART.key if content.names else "",
-    )
 
 
 def _part_rows(
@@ -345,9 +514,9 @@ def _part_rows(
 ) -> dict[tuple[str, str], Row]:
     """Return {(part, run): row} for the parts of a metric, such as classes, sorted by part.
 
-    With several rows in the overall table (`alone` is False), parts are left out if they have no
-    scores of their own, or if their scores are columns of the overall table. An ODS at the first or
-    last threshold is marked.
+    Beside several rows in the overall table (`alone` is False), parts are left out if they have no
+    columns of their own, or if these are in the overall table. An ODS at the first or last
+    threshold is marked.
     """
     overall_keys = {c.key for c in metric.columns}
     main_key = next((c.key for c in metric.part_columns if c.score), None)
@@ -357,68 +526,22 @@ def _part_rows(
             continue
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(run.score(metric.name).to_mapping(), path)
-            if scores is None:
-                continue
-            if not alone and (main_key is None or ".".join((*path, main_key)) in overall_keys):
+            is_in_overall = main_key is None or ".".join((*path, main_key)) in overall_keys
+            if scores is None or (is_in_overall and not alone):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
             label = part if alone else f"{part}, {run.name}"
             rows_of_part.setdefault(part, {})[part, run.name] = (label, scores, marks)
-    return dict(chain.from_iterable(rows.items() for rows in rows_of_part.values()))
+    return {names: row for rows in rows_of_part.values() for names, row in rows.items()}
 
 
-class _FilledRows(NamedTuple):
-    """The content of a table, a list entry per row.
-
-    cells : the name of the row, then the cell of each column
-    scores : key in the table -> score; None if it is undefined
-    partial_means : notes on means that are over some images, classes or the like only
-    """
-
-    cells: list[list[Cell]]
-    scores: list[dict[str, Any]]
-    partial_means: list[list[Note]]
-
-
-def _fill_rows(columns: Mapping[str, Column], rows: Sequence[Row]) -> _FilledRows:
-    """Return the cells, scores and notes of a table.
-
-    columns : key in the table -> column of the metric
-    rows : (name, scores of the metric as in result.json, key of the metric -> mark)
-
-    A score with a mark becomes an Estimate that is not comparable with its column. If a score is a
-    mean over some images, classes or the like only, its row has "over": {key: {unit: (number in the
-    mean, number of all)}}, and a note.
-    """
-    filled = _FilledRows([], [], [])
-    for name, scores, marks in rows:
-        values: dict[str, Any] = {}
-        cells: list[Cell] = [name]
-        notes: list[Note] = []
-        for key, column in columns.items():
-            score = value_at(scores, column.key)
-            values[key] = score
-            cell = score
-            mark = marks.get(column.key)
-            if mark is not None and score is not None:
-                cell = Estimate(score, mark=f"[{mark}]" if mark else "", comparable=False)
-            cells.append(cell)
-            for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
-                line = f"means over {n:,} of {n_all:,} {unit} of {name}."
-                notes.append(Note(line, (key,), names_columns=True))
-        filled.cells.append(cells)
-        filled.scores.append(values)
-        filled.partial_means.append(notes)
-    return filled
-
-
-def table_column(column: Column, digits: int, prefix: str = "") -> model.Field:
+def table_column(column: Column, digits: int, prefix: str = "") -> Field:
     """Convert a metric's column to a column of a table, with `digits` decimals.
 
     The key in the table is the metric's key after `prefix`, with "_" for a ".". A column that is no
     score, such as a threshold, is not ranked.
     """
-    return model.Field(
+    return Field(
         prefix + column.key.replace(".", "_"),
         column.heading,
         column.short,
@@ -429,21 +552,21 @@ def table_column(column: Column, digits: int, prefix: str = "") -> model.Field:
 
 
 def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Return tables of precision, recall and F of a run at the ODS threshold of another run.
+    """Score a run at the ODS threshold of another run, such as that of a validation set.
 
-    There is a table with one row for each metric that has a curve in both runs. It also has the ODS
-    of `run` and the threshold of this ODS. Raises DataError if protocols or kinds of maps differ,
-    if the thresholds span different ranges, or if no metric has a curve in both runs.
+    Returns a table of one row for each metric that has a curve in both runs: precision, recall and
+    F at that threshold, and for comparison the run's own ODS and its threshold. Raises DataError if
+    protocols, kinds of maps or ranges of thresholds differ, or if no metric has a curve in both.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
     for pair in pair_differences([other, run]):  # the images may differ
         difference = pair.difference
-        is_essential = difference.of_protocol or difference.field in _OF_MAPS
+        is_essential = difference.of_protocol or difference.field in ("pred", "reading")
         if is_essential and difference.severity is not Severity.IGNORED:
             raise DataError(f"{pair.line()}; {only_alike}")
-    columns = [METHOD, model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
-    columns += [model.Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
-    columns.append(model.Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
+    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
+    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
+    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
     text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
     if shared := {*run.image_ids} & {*other.image_ids}:
@@ -452,9 +575,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             "independently."
         )
     tables = []
-    for metric in run.with_curve:
-        if metric not in other.with_curve:
-            continue
+    for metric in [name for name in run.with_curve if name in other.with_curve]:
         score = run.score(metric)
         other_score = other.score(metric)
         spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]

@@ -35,8 +35,7 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
-from bsdsbench.results.provenance import Provenance
-from bsdsbench.results.references import RunArguments
+from bsdsbench.results.provenance import Provenance, RunArguments
 from bsdsbench.results.storage import npz_bytes, records_of_arrays
 from bsdsbench.text import show
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
 from itertools import starmap
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -25,8 +25,11 @@ from numpy.typing import NDArray
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import (
     FaultError,
+    Progress,
     as_json,
     digest,
+    entries,
+    entry,
     locked,
     parse_json,
     read_bytes,
@@ -38,6 +41,8 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.optional import ResultFiles
+from bsdsbench.results.provenance import Provenance, RunArguments
 from bsdsbench.scores.counts import (
     NO_EVIDENCE,
     Counts,
@@ -49,6 +54,9 @@ from bsdsbench.scores.counts import (
     counts_of,
 )
 from bsdsbench.text import show
+
+if TYPE_CHECKING:
+    from bsdsbench.results.evaluation import Evaluation
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
@@ -87,28 +95,21 @@ class Records:
         # SQLite's own locks are unreliable on network disks
         address = path.resolve().as_uri() + "?nolock=1"
         self.database = sqlite3.connect(address, uri=True, isolation_level=None)
+        execute = self.database.execute
         try:
-            self.fingerprints = self._open_table()
+            # Safe if the process is killed. A power cut may damage the file; the check finds that.
+            execute("pragma synchronous=off")
+            execute("pragma locking_mode=exclusive")  # one journal for all records
+            execute(
+                "create table if not exists record "
+                "(id text primary key, mark text, data blob, hash text)"
+            )
+            if execute("pragma quick_check").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("quick_check failed")
+            self.fingerprints: dict[str, str] = dict(execute("select id, mark from record"))
         except BaseException:
             self.database.close()  # a damaged file is deleted next
             raise
-
-    def _open_table(self) -> dict[str, str]:
-        """Create the table if needed, check the file, and return {image id: fingerprint}.
-
-        Raises sqlite3.DatabaseError if the file is damaged.
-        """
-        execute = self.database.execute
-        # Safe if the process is killed. A power cut may damage the file; the check finds that.
-        execute("pragma synchronous=off")
-        execute("pragma locking_mode=exclusive")  # one journal for all records
-        execute(
-            "create table if not exists record "
-            "(id text primary key, mark text, data blob, hash text)"
-        )
-        if execute("pragma quick_check").fetchone() != ("ok",):
-            raise sqlite3.DatabaseError("quick_check failed")
-        return dict(execute("select id, mark from record"))
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
         """Return the metrics whose source file has changed since the last call, and store hashes.
@@ -170,21 +171,26 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
             raise OSError(None, str(error), str(path)) from None
 
 
-@contextmanager
-def writing_result(
-    out: Path, content: Mapping[str, Any], counts: bytes
-) -> Iterator[Callable[[str, str], None]]:
-    """Replace the result in the folder OUT, and yield a function that writes further files.
+def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
+    """Replace the result in the folder OUT by a run, with the further files of its metrics.
 
-    content : the content of result.json
-    counts : the bytes of counts.npz
+    result.json is first written under another name, and the earlier result and its files are
+    deleted; counts.npz is written last, and then result.json gets its name. A result.json that
+    would be too large to read has no images.
 
-    The function takes the name of a file below OUT and its text. On entry the new result.json is
-    written under another name, and the earlier result and its files are deleted. On exit counts.npz
-    is written and result.json gets its name. A result.json that would be too large to read has no
-    images. Raises RunLockedError if another run holds the lock, and OSError if writing fails.
+    `progress` is called with (files written, approximate total, name of the file). Raises
+    RunLockedError if another run holds the lock, and OSError if writing fails.
     """
-    content = {**content, "files": {COUNTS: digest(counts)}}
+    stacks = {metric: run.stack(metric) for metric in run.metrics}
+    counts = npz_bytes(arrays_of_records(run.records, stacks))
+    content = run.to_mapping()
+    if run.places:
+        relative = dict(run.places)
+        for side, path in run.places.items():
+            with suppress(ValueError):  # on another drive, where the path stays absolute
+                relative[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
+        content["places"] = relative
+    content["files"] = {COUNTS: digest(counts)}
     data = _encode_result(content)
     if too_much_json(data):  # counts.npz has all of the images
         data = _encode_result({**content, "images": []})
@@ -195,26 +201,36 @@ def writing_result(
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        made_folders = {""}
-
-        def write(name: str, text: str) -> None:  # not atomic: OUT is no result yet
-            path, folder = f"{out}/{name}", os.path.dirname(name)
-            try:
-                if folder not in made_folders:
-                    os.makedirs(out / folder, exist_ok=True)
-                    made_folders.add(folder)
-                with open(path, "wb") as stream:
-                    stream.write(text.encode())
-            except BaseException as error:
-                with suppress(OSError):
-                    os.unlink(path)
-                if isinstance(error, OSError):  # the error of a full disk names no file
-                    raise OSError(error.errno, error.strerror, path) from None
-                raise
-
-        yield write
+        for metric in map(registry.get, run.metrics):
+            if isinstance(metric, ResultFiles):
+                files = metric.files(
+                    run.score(metric.name),
+                    run.image_ids,
+                    stacks[metric.name],
+                    run.protocol,
+                    metric.options_of(run.protocol),
+                )
+                for n_written, (name, text) in enumerate(files, 1):
+                    _write_file(out / name, text)
+                    if progress:
+                        progress(min(n_written, len(run.records)), len(run.records), name)
+        times = {record.image_id: round(record.seconds, 4) for record in run.records}
+        _write_file(out / "timing.json", as_json({"seconds": times}))
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
+
+
+def _write_file(path: Path, text: str) -> None:
+    """Write a file in a folder that is no result yet. A file that cannot be written is deleted."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    except BaseException as error:
+        with suppress(OSError):
+            path.unlink()
+        if isinstance(error, OSError):  # the error of a full disk names no file
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
 
 
 def _encode_result(content: Mapping[str, Any]) -> bytes:
@@ -232,15 +248,8 @@ def _encode_result(content: Mapping[str, Any]) -> bytes:
     return ("{\n " + ",\n ".join(fields) + "\n}\n").encode()
 
 
-class StoredResult(NamedTuple):
-    """The content of result.json, and the records of counts.npz."""
-
-    content: dict[str, Any]
-    records: tuple[ImageRecord, ...]
-
-
-def read_result(folder: Path) -> StoredResult:
-    """Read the folder of a finished run.
+def read_result(folder: Path) -> RunArguments:
+    """Read the folder of a finished run. Paths in result.json are relative to the folder.
 
     Raises FileFormatError if a file is missing or damaged, if the schema is another, or if
     result.json does not have the hash of counts.npz.
@@ -257,7 +266,18 @@ def read_result(folder: Path) -> StoredResult:
                 f"does not name this {COUNTS} (altered, or of another run), expected both as they "
                 "were written: evaluate again with -o on this folder"
             )
-    return StoredResult(content, unpack_records(folder / COUNTS, counts))
+        records = unpack_records(folder / COUNTS, counts)
+        if entry(content, "n_images", int) != len(records):
+            raise FaultError(f"n_images is not the {len(records)} of counts.npz")
+        places = entries({"places": {}, **content}, "places", str).items()
+        return {
+            "protocol": registry.stored(entry(content, "protocol", dict)),
+            "name": entry(content, "name", str),
+            "records": records,
+            "provenance": Provenance.from_mapping(entry(content, "provenance", dict)),
+            "failed": entries(content, "failed", str),
+            "places": {side: os.path.normpath(folder.absolute() / p) for side, p in places},
+        }
 
 
 def is_run(folder: Path) -> bool:

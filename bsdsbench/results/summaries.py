@@ -16,9 +16,8 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.results.footers import table_footer
 from bsdsbench.results.score_names import chosen_scores
-from bsdsbench.results.score_tables import METHOD, PART
+from bsdsbench.results.score_tables import METHOD, PART, table_footer
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.tables.table import Cell, Field, Table
 

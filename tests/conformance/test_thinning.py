@@ -8,7 +8,7 @@ from bsdsbench.kernels.thinning import stack_events, thin_map, thinning_events
 from bsdsbench.kernels.thresholding import levels
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.readers import load_prediction
-from bsdsbench.protocol.thresholds import even_thresholds
+from bsdsbench.protocol.fields import even_thresholds
 from tests.reference import thinning as reference
 
 THRESHOLDS = np.array(even_thresholds(99))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.kernels.thresholding import confusion, levels
-from bsdsbench.protocol.thresholds import even_thresholds
+from bsdsbench.protocol.fields import even_thresholds
 from tests.reference import thinning as reference
 
 OFFICIAL = np.array(even_thresholds(99))

@@ -13,7 +13,7 @@ import pytest
 from bsdsbench.cli.shared import Arguments, protocol_from
 from bsdsbench.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.fields import in_use
+from bsdsbench.protocol.fields import even_thresholds, in_use
 from bsdsbench.protocol.protocol import (
     NMSParams,
     Protocol,
@@ -22,7 +22,6 @@ from bsdsbench.protocol.protocol import (
 )
 from bsdsbench.protocol.signature import Signature, parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.protocol.thresholds import even_thresholds
 from tests.helpers.runs import call, refused
 
 NAMES = preset_names()

@@ -10,9 +10,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.report.worst import worst_table
-from bsdsbench.results.footers import summarize_reasons
 from bsdsbench.results.image_tables import image_table
-from bsdsbench.results.score_tables import score_tables
+from bsdsbench.results.score_tables import score_tables, summarize_reasons
 from bsdsbench.tables.forms import to_csv, to_latex
 from tests.helpers.runs import call, command, counted, refused, write_maps
 
