@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from bsdsbench.metrics import superpixel as superpixels  # noqa: F401
     from bsdsbench.metrics.base import Column as Column
     from bsdsbench.metrics.base import Metric as Metric
-    from bsdsbench.metrics.boundary import Match as Match
     from bsdsbench.metrics.boundary import boundary_counts as boundary_counts
     from bsdsbench.metrics.boundary import boundary_score as boundary_score
-    from bsdsbench.metrics.boundary import match_boundaries as match_boundaries
     from bsdsbench.metrics.error_classes import boundary_errors as boundary_errors
+    from bsdsbench.metrics.matches import Match as Match
+    from bsdsbench.metrics.matches import match_boundaries as match_boundaries
     from bsdsbench.metrics.pixel import pixel_counts as pixel_counts
     from bsdsbench.metrics.pixel import pixel_score as pixel_score
     from bsdsbench.metrics.region.counting import region_counts as region_counts
@@ -93,7 +93,8 @@ _PACKAGES = {
     "scores.curve": "BoundaryScore PRCurve",
     "scores.ratios": "f_measure ratio",
     "integrations.training_labels": "assign",
-    "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
+    "metrics.boundary": "boundary_counts boundary_score",
+    "metrics.matches": "Match match_boundaries",
     "metrics.error_classes": "boundary_errors",
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",

@@ -11,7 +11,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
+from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation

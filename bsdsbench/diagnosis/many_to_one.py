@@ -13,7 +13,7 @@ import numpy as np
 
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.boundary_maps import threshold_events, truth_maps
+from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts
 

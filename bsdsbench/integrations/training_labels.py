@@ -14,7 +14,7 @@ import numpy as np
 from bsdsbench.arguments import F8, as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, same_shape
-from bsdsbench.metrics.boundary import Match
+from bsdsbench.metrics.matches import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
 # Kernels are imported where they are called, see boundary.py.

@@ -20,21 +20,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import I8, Bool, given_number
+from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,
-    binary_map,
+    annotated_maps,
     same_shape,
 )
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import (
     AT_ODS,
     IMAGES,
@@ -48,8 +48,9 @@ from bsdsbench.metrics.base import (
     VoidOptions,
     at_least_two,
 )
-from bsdsbench.metrics.boundary_maps import threshold_events, truth_maps, whole_image_counts
-from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
+from bsdsbench.metrics.matches import Match as Match
+from bsdsbench.metrics.matches import match_boundaries as match_boundaries
+from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import (
     OTHER_MATCHES,
     Counts,
@@ -62,7 +63,11 @@ from bsdsbench.scores.counts import (
 )
 from bsdsbench.scores.curve import BoundaryScore, PRCurve, area, best, curve_scores, recall_at_half
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.tables.read_only import ReadOnly
+from bsdsbench.transforms.maps import clean, prepare
+
+if TYPE_CHECKING:
+    from bsdsbench.kernels.arrays import U8
+    from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
 CURVE_COLUMNS = (
@@ -85,8 +90,8 @@ BOUNDARY_COLUMNS = (
 def tolerance_key(score: str, tolerance: str) -> str:
     """Return the key of a score at a tolerance, such as "ods@0_00375".
 
-    `tolerance` is one of `Protocol.tolerance_names`, or "mean". "_" stands for its dot, as dots
-    separate the parts of a key.
+    `tolerance` is one of `Protocol.tolerance_names`, or "mean". "_" stands for its dot, because
+    dots separate the levels of a key.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -120,11 +125,11 @@ class CurveMetric(Metric[Opt]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
     ) -> Texts:
-        """Yield (file name, text) of the official tables of each curve.
+        """Yield (file name, text) of the official tables of each curve that has scores.
 
-        The tables of several curves are in a folder each, named by the last part of the curve's
-        path. Curves without scores are left out (classes that no image has), and so are the images
-        in which a curve was not counted ("counted" (N, curves) in the stack).
+        The tables of several curves are in a folder each, named by the last key of the curve's
+        path. If the stack has `counted`, bool (N, curves), images are left out of the tables of the
+        curves for which they were not counted.
         """
         counted = stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
@@ -171,8 +176,8 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Return the counts of the `counter`, by default those of `boundary_counts`.
 
-        If there are several tolerances, the counts of `boundary_counts` are added to those of
-        another counter, which counts at the first tolerance only.
+        A given counter counts at the first tolerance. If there are several tolerances, the counts
+        of `boundary_counts` are added.
         """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
@@ -185,8 +190,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         """Count each annotator's boundaries against those of all others (leave-one-out).
 
         Returns the counts of `boundary_counts` at a single threshold, 0.5, summed over the left-out
-        annotators. The protocol gives tolerance and thinning. Raises DataError if there are fewer
-        than two annotators.
+        annotators. Raises DataError if there are fewer than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
@@ -202,11 +206,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of `curve_scores` at the first tolerance, and the others' if there are
-        more.
+        """Return the scores of `curve_scores` at the first tolerance.
 
-        With several tolerances there is, for each of `tolerance_scores`, a score at each tolerance
-        (`ods@0_00375`) and the mean over the tolerances (`ods@mean`).
+        With several tolerances there are also, for each of `tolerance_scores`, the score at each
+        tolerance (`ods@0_00375`) and the mean over the tolerances (`ods@mean`).
         """
         scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
         if OTHER_MATCHES not in stack:
@@ -224,10 +227,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Parse the scores that the official program wrote.
 
-        `tables` maps file names to arrays (rows, columns). eval_bdry_thr.txt gives the curve, and
-        R50 from it. eval_bdry.txt gives ODS, OIS and AP; without it ODS and AP come from the curve,
-        and OIS is NaN. eval_bdry_img.txt, if present, gives the best point of each image, by its
-        number.
+        tables: file name -> (rows, columns).
+          eval_bdry_thr.txt  the curve, from which R50 is computed
+          eval_bdry.txt      ODS, OIS and AP; without it ODS and AP come from the curve, OIS is NaN
+          eval_bdry_img.txt  the best point of each image, by the image's number; optional
 
         Returns None if neither of the first two files is present. Raises DataError if there is no
         curve.
@@ -307,8 +310,8 @@ def boundary_score(
 class MatchMaps(NamedTuple):
     """Matched and unmatched boundary pixels at one threshold, for overlays.
 
-    true_pred : bool (H, W), predicted pixels that are matched with at least one annotator
-    false_pred : bool (H, W), all other predicted pixels
+    true_pred, false_pred : bool (H, W), predicted pixels that are matched with any annotator, and
+        all others
     matched_gt, missed_gt : bool (A, H, W), each annotator's matched and unmatched pixels
     """
 
@@ -316,52 +319,6 @@ class MatchMaps(NamedTuple):
     false_pred: Bool
     matched_gt: Bool
     missed_gt: Bool
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Match(ReadOnly):
-    """A one-to-one matching of two boundary maps.
-
-    Parameters
-    ----------
-    pred_match, gt_match : array
-        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1.
-    cost : int or float
-        Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
-        * 100 * max_dist_px), at least 1: the official objective. A match made by `assign` has the
-        cost of its pairs only.
-    n_matched : int
-        Number of pairs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> pred, gt = np.eye(9, dtype=bool), np.eye(9, k=1, dtype=bool)
-    >>> match = bb.match_boundaries(pred, gt, max_dist_px=1.5)
-    >>> match.n_matched, int((match.pred_match >= 0).sum())
-    (8, 8)
-    """
-
-    pred_match: I8
-    gt_match: I8
-    cost: float
-    n_matched: int
-
-    @classmethod
-    def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Build the matching of two maps of a (rows, columns) shape from its pairs.
-
-        `pred_at` and `gt_at` (pairs,) are the flat indices of each pair's pixels, `cost` is its
-        cost.
-        """
-        partners = np.full((2, *shape), -1, np.int64)
-        partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
-        partners.flags.writeable = False
-        return cls(partners[0], partners[1], cost, len(pred_at))
-
-    def __repr__(self) -> str:
-        return f"<Match {self.pred_match.shape}: {self.n_matched} pairs, cost {self.cost}>"
 
 
 def boundary_counts(
@@ -419,10 +376,10 @@ def boundary_counts(
 
     pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
-    shape, has_whole_image = gt_maps.shape[1:], protocol.whole_image and pred.kind != "segs"
-    radii = protocol.radii(shape)
+    shape, radii = gt_maps.shape[1:], protocol.radii(gt_maps.shape[1:])
     widest = prepare_truth(gt_maps, max(radii))
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
+    has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.pixel.size)
     tables = []  # (T, 4) at each tolerance; steps are from the highest threshold to the lowest
     for radius in radii:
@@ -436,54 +393,6 @@ def boundary_counts(
         thresholds = np.r_[0.0, thresholds]
     others = {OTHER_MATCHES: tables[1:]} if len(tables) > 1 else {}
     return MatchCounts(thresholds, tables[0], **others)
-
-
-def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
-    """Match the pixels of two boundary maps one to one at the least cost.
-
-    Solves the problem of the official correspondPixels, whose solver is randomised, to optimality.
-    An empty map gives a matching without pairs.
-
-    Parameters
-    ----------
-    bmap, gt : array
-        (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8; they are not thinned.
-    max_dist_px : float
-        Largest distance of a pair in pixels.
-
-    Returns
-    -------
-    Match
-        The partners, the cost and the number of pairs.
-
-    Raises
-    ------
-    ShapeError
-        If the sizes differ.
-    DataError
-        If a map has other values, or the distance is negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> a, b = np.zeros((9, 9), bool), np.zeros((9, 9), bool)
-    >>> a[2], b[4] = True, True
-    >>> bb.match_boundaries(a, b, 2).n_matched, bb.match_boundaries(a, b, 1.9).n_matched
-    (9, 0)
-    """
-    from bsdsbench.kernels.matching.graph import outlier_cost
-    from bsdsbench.kernels.matching.matching import match_maps
-
-    bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
-    same_shape(bmap.shape, gt.shape)
-    max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
-    pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
-    (row, col), (gt_row, gt_col) = (np.divmod(flat, bmap.shape[1]) for flat in (pred_at, gt_at))
-    unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
-    cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
-    total = int(cost) + outlier_cost(max_dist_px) * int(unpaired)
-    return Match.of_pairs(bmap.shape, pred_at, gt_at, total)
 
 
 def boundary_match_maps(
@@ -520,14 +429,11 @@ def boundary_match_maps(
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
-    thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol, valid=valid)
+    thresholds, events, _ = threshold_events(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool) if valid is None else valid
     elif threshold in thresholds:
-        # Steps begin at the highest threshold; pixels that changed an odd number of times are on
-        n_steps = thresholds.size - int(np.argmax(thresholds == threshold))
-        changed = pixel[: start[n_steps]]
-        bmap = np.bincount(changed, minlength=math.prod(shape)).reshape(shape) % 2 == 1
+        bmap = rebuild_maps(events, shape)[int(np.argmax(thresholds == threshold))]
     else:
         raise DataError(f"threshold {threshold:g}: expected one of the counts'")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
@@ -541,3 +447,119 @@ def boundary_match_maps(
         matched_gt=matched_gt,
         missed_gt=gt_maps & ~matched_gt,
     )
+
+
+# ---- boundary maps at every threshold ------------------------------------------------------------
+
+
+def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
+    """Return the boundaries of every annotator, bool (A, H, W), thinned if `protocol.gt_thin`."""
+    from bsdsbench.kernels.thinning import thin_each
+
+    return thin_each(annotated_maps(gt)) if protocol.gt_thin else annotated_maps(gt)
+
+
+def boundaries_of_segs(
+    pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
+) -> Bool | None:
+    """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
+
+    Returns None if the prediction has another form, such as a soft map. Void pixels, False in
+    `valid` (H, W), separate no segments. Raises ShapeError if the prediction does not have the
+    (rows, columns) `shape`.
+    """
+    same_shape(pred.shape, shape)
+    return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
+
+
+class ThresholdEvents(NamedTuple):
+    """The changes of a thinned map as the threshold falls, one step per threshold.
+
+    thresholds : float64 (T,), ascending
+    events : the changes of each step; step 0 is the highest threshold
+    size : int64 (T,), pixels of the map after each step
+    """
+
+    thresholds: F8
+    events: Events
+    size: I8
+
+
+def threshold_events(
+    pred: Prediction,
+    shape: tuple[int, ...],
+    protocol: Protocol,
+    near: U8 | None = None,
+    dropped: Bool | None = None,
+    valid: Bool | None = None,
+) -> ThresholdEvents:
+    """Threshold and thin a prediction at all thresholds, as changes from one map to the next.
+
+    shape: (rows, columns) of the ground truth; ShapeError is raised for another size.
+    near uint64 (H, words) of `bits.pack`: changes of pixels whose bit is 0 may be left out.
+    dropped bool (H, W): pixels to remove after thinning.
+    valid bool (H, W): void pixels (False) are removed before thinning.
+
+    Segmentations have the thresholds 1, 2, ... and a boundary map each. All other predictions are
+    soft maps, cut at the protocol's thresholds; the threshold 0 of `protocol.whole_image` is left
+    out, as it needs no matching.
+    """
+    from bsdsbench.kernels import thinning, thresholding
+
+    size = None
+    bmaps = boundaries_of_segs(pred, shape, valid)
+    if valid is not None:  # also if a threshold of 0 takes every pixel
+        dropped = ~valid if dropped is None else dropped | ~valid
+    if bmaps is not None:
+        thresholds = np.arange(1.0, len(bmaps) + 1)
+        events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
+    else:
+        soft, lowest = pred.boundary_map(), int(protocol.whole_image)
+        thresholds, cuts = protocol.threshold_array()[lowest:], protocol.cuts()[lowest:]
+        if near is None or protocol.clean or dropped is not None:
+            near = thinning.EVERYWHERE
+        if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
+            soft = prepare(soft, protocol, valid)
+        level = thresholding.levels(soft, cuts)  # (H, W): thresholds that each pixel reaches
+        events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
+        if protocol.clean:
+            events = thinning.stack_events(clean(rebuild_maps(events, shape)))
+            size = None
+    if dropped is not None:
+        is_kept = ~np.ravel(dropped)[events.pixel]
+        start = _count_before(is_kept)[events.start]
+        events = thinning.Events(start, events.pixel[is_kept], events.added[is_kept])
+        size = None
+    if size is None:
+        n_added = _count_before(events.added)[events.start]
+        size = (2 * n_added - events.start)[1:]  # added less removed pixels
+    return ThresholdEvents(thresholds, events, size)
+
+
+def _count_before(flags: Bool) -> I8:
+    """Return the number of True flags before each of E flags and in all, int64 (E + 1,)."""
+    return np.concatenate([[0], np.cumsum(flags)])
+
+
+def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
+    """Rebuild the map at each threshold, bool (T, H, W) from the lowest to the highest.
+
+    `events` are those of `threshold_events`, whose steps begin at the highest threshold, and
+    `shape` is (H, W).
+    """
+    n_steps = events.start.size - 1
+    changed = np.zeros((n_steps, math.prod(shape)), bool)
+    changed[np.repeat(np.arange(n_steps), np.diff(events.start)), events.pixel] = True
+    maps = np.logical_xor.accumulate(changed)[::-1]
+    return np.ascontiguousarray(maps).reshape(-1, *shape)
+
+
+def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
+    """Return the counts of a prediction with every pixel on, int64 (4,), columns as in `matches`.
+
+    `gt_maps` is (A, H, W). Every annotated pixel is matched, and every predicted pixel that any
+    annotator drew. Void pixels, False in `valid` (H, W), are not predicted.
+    """
+    n_annotated, n_drawn = np.count_nonzero(gt_maps), np.count_nonzero(gt_maps.any(axis=0))
+    n_predicted = gt_maps[0].size if valid is None else np.count_nonzero(valid)
+    return np.array([n_annotated, n_annotated, n_drawn, n_predicted])

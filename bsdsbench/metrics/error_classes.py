@@ -17,7 +17,7 @@ import numpy as np
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.arrays import U8
-from bsdsbench.metrics.boundary_maps import threshold_events, truth_maps, whole_image_counts
+from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
     MATCHED_PIXEL,

@@ -28,8 +28,7 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
-from bsdsbench.metrics.boundary import CurveMetric
-from bsdsbench.metrics.boundary_maps import rebuild_maps, threshold_events, truth_maps
+from bsdsbench.metrics.boundary import CurveMetric, rebuild_maps, threshold_events, truth_maps
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PRED, Score, Stack
 from bsdsbench.transforms.resize import bilinear

@@ -5,7 +5,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.kernels.matching import unmatched
-from bsdsbench.metrics.boundary_maps import (
+from bsdsbench.metrics.boundary import (
     boundaries_of_segs,
     rebuild_maps,
     threshold_events,

@@ -6,8 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
-from bsdsbench.metrics.boundary_maps import whole_image_counts
+from bsdsbench.metrics.boundary import (
+    boundary_counts,
+    boundary_match_maps,
+    match_boundaries,
+    whole_image_counts,
+)
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.protocol import Protocol
 
