@@ -204,7 +204,7 @@ def _method_tables(methods: Sequence[Method], args: Arguments) -> list[Table]:
     The first table also shows the published results of --published.
     """
     from bsdsbench.comparison.method import Spread, runs_of
-    from bsdsbench.comparison.method_tables import means_table
+    from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slice_comparison import means_by_slice
 

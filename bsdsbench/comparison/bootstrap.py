@@ -36,23 +36,20 @@ _FEW_IMAGES = 20
 
 
 class WeightedRun:
-    """The counts of a run as arrays, which are scored under weights of its images.
+    """The counts of N images as arrays, which are scored under weights of the images.
 
-    The images of the runs `beside` follow the run's own images; N is the number of all of them.
-    `more_pairs` matched pairs are added to each map, as far as it has enough unmatched pixels.
+    The images are those of `run`, followed by those of the runs `beside`, which have the same
+    protocol. `more_pairs` matched pairs are added to each map, as far as it has enough unmatched
+    pixels.
     """
 
     def __init__(
         self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation, more_pairs: int = 0
     ) -> None:
-        """Stack the counts of the metrics: name -> (N, ...) for each metric.
-
-        `beside` are runs under the same protocol, whose images are appended.
-        """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
-        self._n_images = len(records)
-        self._stacks: dict[Metric, Stack] = {}
+        self._every_image_once = np.ones((1, len(records)), np.int64)
+        self._stacks: dict[Metric, Stack] = {}  # metric -> name of counts -> (N, ...)
         for metric in map(registry.get, metrics):
             if beside:
                 stack: Stack = metric.stack([record.counts[metric.name] for record in records])
@@ -60,25 +57,23 @@ class WeightedRun:
                 stack = run.stack(metric.name)
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
-    def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
-        """Yield each metric with its tree of scores under weights (S, N), see `Metric.scores`.
-
-        The arrays of scores have S as their first axis: a set of scores for each row of weights.
-        """
-        for metric, stack in self._stacks.items():
-            yield metric, metric.all_scores(stack, weights, self._protocol)
-
     def scores(self, weights: Weights) -> dict[str, F8]:
         """Return METRIC.SCORE -> scores (S,) under weights (S, N), for metrics and their parts.
 
         Infinite values become NaN.
         """
         scores: dict[str, F8] = {}
-        for metric, tree in self.trees(weights):
+        for metric, stack in self._stacks.items():
+            tree = metric.all_scores(stack, weights, self._protocol)
             for key, _, values in metric.score_columns(tree, self._protocol):
                 finite = np.where(np.isfinite(values), values, np.nan)
                 scores.setdefault(f"{metric.name}.{key}", finite)
         return scores
+
+    def overall_scores(self) -> dict[str, float]:
+        """Return METRIC.SCORE -> score on all images."""
+        scores = self.scores(self._every_image_once)
+        return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
         """Return how many values each mean is over: METRIC.SCORE -> unit -> number.
@@ -86,7 +81,8 @@ class WeightedRun:
         Units are pairs, classes and the like. Scores that are not means over units have no key.
         """
         numbers = {}
-        for metric, tree in self.trees(np.ones((1, self._n_images), np.int64)):
+        for metric, stack in self._stacks.items():
+            tree = metric.all_scores(stack, self._every_image_once, self._protocol)
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
             for part, path in {"": (), **parts}.items():
                 for key, units in (part_of(tree, path) or {}).get("over", {}).items():
@@ -134,34 +130,26 @@ def scores_of(
     weights : blocks (S, N) with a row for each of B samples in total
     report : called with S after each run and block
     """
-    scores_of_blocks: list[list[dict[str, F8]]] = [[] for _ in runs]
+    blocks_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
-        for run, scores in zip(runs, scores_of_blocks, strict=True):
-            scores.append(run.scores(block))
+        for run, scored_blocks in zip(runs, blocks_of_runs, strict=True):
+            scored_blocks.append(run.scores(block))
             report(len(block))
-    joined = []
-    for scores in scores_of_blocks:
-        joined.append({key: np.concatenate([s[key] for s in scores]) for key in scores[0]})
-    return joined
+    return [
+        {score: np.concatenate([block[score] for block in scored]) for score in scored[0]}
+        for scored in blocks_of_runs
+    ]
 
 
 class Sampling(NamedTuple):
-    """The settings of a bootstrap over images or clusters of images.
+    """The settings of a bootstrap over images, or over clusters of images."""
 
-    n_boot : number of samples
-    seed : seed of the random numbers
-    level : confidence level of intervals
-    n : number of images or clusters; 0 before `over`
-    column : the column of groups that are the clusters, or "" if images are drawn
-    clusters (N,): the cluster number of each image, or None if images are drawn
-    """
-
-    n_boot: int
+    n_boot: int  # number of samples
     seed: int
-    level: float
-    n: int = 0
-    column: str = ""
-    clusters: I8 | None = None
+    level: float  # confidence level of intervals
+    n: int = 0  # number of images or clusters; 0 before `over`
+    column: str = ""  # the column of groups that are the clusters, or "" if images are drawn
+    clusters: I8 | None = None  # (N,): the cluster number of each image, None if images are drawn
 
     @property
     def units(self) -> str:
@@ -188,9 +176,8 @@ class Sampling(NamedTuple):
                 pair = f"{grouped[0].name}, {run.name}"
                 raise DataError(f"{pair}: other groups by {cluster}, expected one")
         clusters = partitions[0]
-        return self._replace(
-            n=len(clusters.names), column=clusters.column, clusters=clusters.members
-        )
+        n_clusters = len(clusters.names)
+        return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
     def notes(self, run: Evaluation) -> list[str]:
         """Return notes if there are few images, or if images look like frames of videos."""
@@ -205,7 +192,6 @@ class Sampling(NamedTuple):
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
     """Check the settings of a bootstrap, and return them without images.
 
-    `n_boot` is the number of samples, `level` the confidence level of intervals, between 0 and 1.
     Raises DataError if a setting is out of range.
     """
     if not 0 < given_number(level, "level", 0, 1) < 1:
@@ -257,6 +243,41 @@ def bootstrap_weights(
     weights = generate()
     next(weights)  # runs to the bare yield, so that drawing starts now and `finally` applies
     return weights
+
+
+class SampledRun(NamedTuple):
+    """A run and its scores, by METRIC.SCORE."""
+
+    run: Evaluation
+    weighted: WeightedRun
+    values: dict[str, float]  # the score on all images
+    in_samples: dict[str, F8]  # (B,): the score in each bootstrap sample
+
+    @property
+    def name(self) -> str:
+        """Return the name of the run."""
+        return self.run.name
+
+
+def sample_runs(
+    runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling, report: ReportSamples
+) -> list[SampledRun]:
+    """Score runs of the same images on all images, and on the same bootstrap samples.
+
+    `report` is called with the number of samples after each run and block of samples.
+    """
+    n_images = len(runs[0].records)
+    # A background thread starts to draw the samples now
+    weights = bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
+    weighted_runs = [WeightedRun(run, metrics) for run in runs]
+    values = [weighted.overall_scores() for weighted in weighted_runs]
+    in_samples = scores_of(weighted_runs, weights, report)
+    return list(map(SampledRun, runs, weighted_runs, values, in_samples))
+
+
+def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
+    """Return the scores that all runs have. Error classes, for example, are in some runs only."""
+    return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
 
 
 def jackknife_weights(n_images: int, clusters: I8 | None = None) -> Iterator[Weights]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.comparison.ranks import Ranks
+from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry
 from bsdsbench.results.score_names import chosen_scores, full_name
 from bsdsbench.tables.result_object import TabularResult
@@ -49,6 +50,12 @@ class ScoreDifference:
     def significant(self, level: float) -> bool:
         """Return True if p is below 1 - level and the solver cannot have made the difference."""
         return self.p_holm < 1 - level and not self.solver
+
+
+def correct_p(differences: Sequence[ScoreDifference]) -> list[ScoreDifference]:
+    """Return the differences with `p_holm` from Holm's correction of `p` over all of them."""
+    corrected = holm([difference.p for difference in differences])
+    return [replace(d, p_holm=p_holm) for d, p_holm in zip(differences, corrected, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison, ScoreDifference
     from bsdsbench.comparison.methods import MethodComparison
 
+_OVER_PARTS = " over the pairs and parts of each score"  # what Holm's correction is over
+
 
 def comparison_tables(compared: Comparison) -> list[Table]:
     """Return the tables of a comparison, for the scores that it shows.
@@ -58,9 +60,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
             tables.append(_part_difference_table(compared, metric, scores))
     if has_pairs:
         tables.append(_image_table(compared))
-    signatures = []
-    if compared.signatures:
-        signatures = signature_lines(compared.names, compared.signatures)
+    signatures = signature_lines(compared.names, compared.signatures or [""] * len(compared.names))
     return [
         replace(table, caption=_caption(compared), reading=compared.reading, signatures=signatures)
         for table in tables
@@ -81,17 +81,21 @@ def _only_metric(scores: Sequence[str]) -> str:
 
 def _caption(compared: Comparison) -> str:
     """Return the caption: images, clusters, samples, intervals, test and protocol."""
-    clusters = test = ""
-    if compared.cluster:
-        clusters = f" in {compared.n_clusters} clusters ({compared.cluster})"
+    test = ""
     if compared.test == "permutation":
         unit = compared.cluster or "image"
         test = f"; p-values from exchanging the two results of each {unit}"
     return (
-        f"{compared.n_images} images{clusters}, {compared.n_boot} bootstrap samples, "
-        f"seed {compared.seed}, {compared.percent} percentile intervals{test}. "
+        f"{compared.n_images} images{clusters_phrase(compared)}, "
+        f"{compared.n_boot} bootstrap samples, seed {compared.seed}, "
+        f"{compared.percent} percentile intervals{test}. "
         f"Protocol: {compared.protocol}"
     )
+
+
+def clusters_phrase(compared: Comparison | MethodComparison) -> str:
+    """Return " in N clusters (COLUMN)", to follow a number of images; "" without clusters."""
+    return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
 
 
 def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
@@ -103,8 +107,8 @@ def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
     """Return the notes of a table of scores: images left out, the comparison's notes, coverage."""
-    fewer = coverage_lines(compared.coverage, scores)
-    return [*left_out_of(compared), *compared.notes, *fewer]
+    coverage = coverage_lines(compared.coverage, scores)
+    return [*left_out_of(compared), *compared.notes, *coverage]
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
@@ -124,56 +128,49 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
     ]
 
 
-def _score_cell(compared: Comparison, run: int, score: str) -> Estimate:
-    """Return the score of the run with number `run`, with its interval and its letter.
-
-    A single run has no letter.
-    """
-    interval = compared.interval_of(compared.names[run], score)
-    letter = compared.letters[score][run] if len(compared.names) > 1 else ""
-    return Estimate(interval.value, interval.low, interval.high, letter)
+def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
+    """Return the score of a run with its interval and, if there are several runs, its letters."""
+    interval = compared.interval_of(name, score)
+    letters = compared.letters[score][compared.names.index(name)] if len(compared.names) > 1 else ""
+    return Estimate(interval.value, interval.low, interval.high, letters)
 
 
 def _letters_note(compared: Comparison, correction: str = "") -> str:
-    """Explain the letters. `correction` tells what the p-values are corrected over."""
+    """Explain the letters. `correction` says what the p-values are corrected over."""
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of the scores of a metric's parts, with intervals and letters.
+    """Return the table of the scores of a metric's parts, with a row per part and run.
 
-    scores : METRIC.PART.SCORE
-
-    There is a row per part and run; a single run has no column of runs. The best run of each part
-    is marked.
+    `scores` are METRIC.PART.SCORE. A single run has neither a column of runs nor letters. The best
+    run of each part is marked.
     """
     has_pairs = len(compared.names) > 1
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
-    score_of: dict[str, dict[str, str]] = {}  # part -> key in the table -> score
+    scores_of_parts: dict[str, dict[str, str]] = {}  # part -> key in the table -> score
     for score in scores:
         if parsed := score_name(score):
-            field = table_column(parsed.column, 3)
-            columns[field.key] = parsed.column
-            score_of.setdefault(parsed.part, {})[field.key] = score
+            key = table_column(parsed.column, 3).key
+            columns[key] = parsed.column
+            scores_of_parts.setdefault(parsed.part, {})[key] = score
     rows: list[list[Cell]] = []
     values: list[dict[str, Any]] = []
-    for part, score_by_key in score_of.items():
-        for k, run in enumerate(compared.names):
-            cells = {key: _score_cell(compared, k, score) for key, score in score_by_key.items()}
+    for part, score_by_key in scores_of_parts.items():
+        for run in compared.names:
+            cells = {key: _score_cell(compared, run, score) for key, score in score_by_key.items()}
             labels: list[Cell] = [part, run] if has_pairs else [part]
             rows.append([*labels, *map(cells.get, columns)])
             values.append({key: _defined(cells.get(key)) for key in columns})
     label_fields = [PART, METHOD] if has_pairs else [PART]
-    notes = _notes_of(compared, scores)
-    if has_pairs:
-        notes.insert(0, _letters_note(compared, OVER_PARTS))
+    letters_notes = [_letters_note(compared, _OVER_PARTS)] if has_pairs else []
     return Table(
         f"{metric}-parts",
         f"{registry.get(metric).title}, part by part, with intervals",
         [*label_fields, *(table_column(c, 3) for c in columns.values())],
         rows,
-        notes=notes,
+        notes=[*letters_notes, *_notes_of(compared, scores)],
         row_notes=undefined_notes(columns, values),
         n_labels=len(label_fields),
         ranked_within=PART.key,
@@ -185,30 +182,27 @@ def _defined(cell: Estimate | None) -> float | None:
     return None if cell is None or cell.value is None or math.isnan(cell.value) else cell.value
 
 
-OVER_PARTS = " over the pairs and parts of each score"
-
-
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of overall scores with a row per run, with intervals and letters.
 
     `title` is the title of the one metric, or "" if the headings have the titles, see
-    `_only_metric`. Notes name the runs whose curves start late, below the columns of AP.
+    `_only_metric`. Notes name the curves that start above recall 0, below the columns of AP.
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
     rows: list[list[Cell]] = []
     values: list[dict[str, Any]] = []
-    for k, run in enumerate(compared.names):
-        cells = {score: _score_cell(compared, k, score) for score in scores}
+    for run in compared.names:
+        cells = {score: _score_cell(compared, run, score) for score in scores}
         rows.append([run, *cells.values()])
         values.append({fields[score].key: _defined(cell) for score, cell in cells.items()})
-    notes: list[str | Note] = []
-    if len(compared.names) > 1:
-        notes.append(_letters_note(compared))
-    for line in dict.fromkeys(compared.late_starts.values()):
-        areas = [score for score in scores if compared.late_starts.get(score) == line]
-        if areas:
-            notes.append(Note(f"{line}.", tuple(fields[s].key for s in areas), names_columns=True))
+    notes: list[str | Note] = [_letters_note(compared)] if len(compared.names) > 1 else []
+    keys_by_line: dict[str, list[str]] = {}
+    for score, line in compared.late_starts.items():
+        if score in fields:
+            keys_by_line.setdefault(line, []).append(fields[score].key)
+    for line, keys in keys_by_line.items():
+        notes.append(Note(f"{line}.", tuple(keys), names_columns=True))
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
     return Table(
         "scores",
@@ -225,7 +219,7 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences. `level` is that of intervals, as "95 %"."""
+    """Return the columns of a table of differences. `level` is that of intervals, "95 %"."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -253,30 +247,28 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
     `title` is the title of the one metric, or "", see `_only_metric`.
     """
     differences = [d for d in compared.differences if d.score in scores]
-    rows: list[list[Cell]] = []
-    for d in differences:
-        rows.append([d.a, d.b, heading(d.score, title), *difference_cells(d, compared.level)])
+    rows: list[list[Cell]] = [
+        [d.a, d.b, heading(d.score, title), *difference_cells(d, compared.level)]
+        for d in differences
+    ]
     notes = [
         _star_note(compared, " over the pairs of each score"),
         *_detectable_note(compared, differences, title),
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
     ]
+    fields = difference_fields(compared.percent)
+    sentence = _difference_sentence(compared)
     return Table(
-        "differences",
-        "Differences",
-        difference_fields(compared.percent),
-        rows,
-        notes=notes,
-        n_labels=3,
-        sentence=_difference_sentence(compared),
+        "differences", "Differences", fields, rows, notes=notes, n_labels=3, sentence=sentence
     )
 
 
 def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of the differences of a metric's parts, part after part as in `scores`.
+    """Return the table of differences of the scores of a metric's parts, such as its classes.
 
-    `scores` are METRIC.PART.SCORE. There is a row per part, score and pair of runs.
+    There is a row for each of the `scores`, METRIC.PART.SCORE, in their order, and for each pair of
+    runs. Its labels are the two runs, the score and the part.
     """
     differences = [d for d in compared.differences if d.score in scores]
     differences.sort(key=lambda d: scores.index(d.score))
@@ -285,20 +277,20 @@ def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[s
         if parsed := score_name(d.score):
             labels = [d.a, d.b, parsed.column.heading, parsed.part]
             rows.append([*labels, *difference_cells(d, compared.level)])
-    fields = difference_fields(compared.percent)
-    fields.insert(3, PART)
+    run, other_run, score, *numbers = difference_fields(compared.percent)
+    label_fields = [run, other_run, score, PART]
     notes = [
-        _star_note(compared, OVER_PARTS),
+        _star_note(compared, _OVER_PARTS),
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
     ]
     return Table(
         f"{metric}-differences",
         f"{registry.get(metric).title}, differences part by part",
-        fields,
+        [*label_fields, *numbers],
         rows,
         notes=notes,
-        n_labels=4,
+        n_labels=len(label_fields),
         sentence=_difference_sentence(compared),
     )
 
@@ -310,7 +302,7 @@ def _difference_sentence(compared: Comparison) -> str:
 
 
 def _star_note(compared: Comparison, correction: str) -> str:
-    """Explain the star. `correction` tells what the p-values are corrected over."""
+    """Explain the star. `correction` says what the p-values are corrected over."""
     return f"* significant at {1 - compared.level:.2g} after Holm's correction{correction}."
 
 
@@ -335,11 +327,7 @@ def _detectable_note(
 def _solver_and_interval_notes(
     compared: Comparison, differences: Sequence[ScoreDifference]
 ) -> Iterator[str]:
-    """Yield notes that explain rows of a table of differences.
-
-    - the mark "~", if the official solver can have made a difference
-    - the disagreement of an interval and its bootstrap p-value about 0, if there is any
-    """
+    """Yield notes on the mark "~", and on intervals and p-values that disagree about 0, if any."""
     if reach := sorted(short(d.solver_moves, 4) for d in differences if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
         yield (
@@ -369,12 +357,12 @@ def _image_table(compared: Comparison) -> Table:
         Field("losses", "A loses", "loses", "d"),
         Field("effect", "Effect d", "d", "+.3f"),
     ]
-    rows: list[list[Cell]] = []
-    for pair in compared.images:
-        rows.append([pair.a, pair.b, pair.metric, *pair.record, pair.effect_size])
+    rows: list[list[Cell]] = [
+        [pair.a, pair.b, pair.metric, *pair.record, pair.effect_size] for pair in compared.images
+    ]
     metrics = dict.fromkeys(pair.metric for pair in compared.images)
-    by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
-    note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
+    scores = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
+    note = f"Images are compared by {scores}; d is the mean difference over its standard deviation."
     return Table(
         "images",
         "Image by image",

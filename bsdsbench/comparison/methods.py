@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations, islice
 from math import isfinite, isnan, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -28,24 +28,33 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
+    SampledRun,
     Sampling,
-    WeightedRun,
-    bootstrap_weights,
     check_sampling,
     sample_counter,
-    scores_of,
+    sample_runs,
+    shared_scores,
 )
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
-from bsdsbench.comparison.comparison import ComparedScores, Interval, ScoreDifference
+from bsdsbench.comparison.comparison import ComparedScores, Interval, ScoreDifference, correct_p
+from bsdsbench.comparison.comparison_tables import (
+    clusters_phrase,
+    difference_cells,
+    difference_fields,
+    heading,
+    left_out_of,
+    score_field,
+)
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
-from bsdsbench.comparison.method_tables import method_tables
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
-from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import chosen_scores, usual_scores
-from bsdsbench.results.score_tables import reading_line
-from bsdsbench.tables.table import Table
+from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
+from bsdsbench.results.score_tables import METHOD, Row, reading_line, table_footer
+from bsdsbench.scores.counts import value_at
+from bsdsbench.tables.table import Cell, Estimate, Note, Table
+from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 
@@ -113,7 +122,7 @@ class MethodComparison(ComparedScores):
     def untestable(self) -> set[tuple[str, str]]:
         """Return the pairs of methods with the same seeds, but too few for a significant p.
 
-        Exchanging the runs of R pairs has 2^R outcomes, so that p is at least 2 / 2^R.
+        Exchanging the runs of R seeds has 2^R outcomes, so that p is at least 2 / 2^R.
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
@@ -126,7 +135,7 @@ class MethodComparison(ComparedScores):
         """Return the tables: means with their spread, intervals and, for several methods,
         differences.
         """
-        return method_tables(self, Spread(spread))
+        return _method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with only some scores, such as "ods", in its tables.
@@ -154,12 +163,12 @@ class MethodComparison(ComparedScores):
                 "high": finite(interval.high),
             }
             scores.append(row)
-        differences = []
+        differences: list[dict[str, object]] = []
         for d in self.differences:
-            numbers = {k: finite(getattr(d, k)) for k in ("value", "low", "high", "p", "p_holm")}
             is_paired = (d.a, d.b) in self.paired
+            numbers = {k: finite(getattr(d, k)) for k in ("value", "low", "high", "p", "p_holm")}
             differences.append(
-                {"a": d.a, "b": d.b, "score": d.score, "paired": is_paired} | numbers
+                {"a": d.a, "b": d.b, "score": d.score, "paired": is_paired, **numbers}
             )
         return {
             "schema": "bsdsbench.methods/1",
@@ -226,15 +235,13 @@ def compare_methods(
     runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
     sampling = settings.over(runs, cluster)
     metrics = shared_metrics(runs)
-    sampled = _sample_methods(methods, runs, metrics, sampling, progress)
-    scores_of_runs = [scores for method in sampled for scores in method.on_all_images]
-    scores = tuple(s for s in scores_of_runs[0] if all(s in run for run in scores_of_runs))
-    paired = frozenset((a.name, b.name) for a, b in _paired_methods(methods))
-    compared = {score: _compare_score(sampled, score, paired, sampling) for score in scores}
-    of_runs = {}
-    for score, of_score in compared.items():
-        for method, values in of_score.of_runs.items():
-            of_runs[method, score] = values
+    report_samples = sample_counter(progress, len(runs) * sampling.n_boot)
+    sampled_runs = sample_runs(runs, metrics, sampling, report_samples)
+    scores = shared_scores(sampled_runs)
+    sampled = _group_by_method(sampled_runs, methods, sampling)
+    pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
+    paired = frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
+    compared = {score: _compare_by_score(sampled, score, paired, sampling) for score in scores}
     left_out = {}
     for given, on_shared in zip(methods, with_runs(methods, runs), strict=True):
         if on_shared.left_out:  # reasons of the method's own runs are preferred
@@ -242,9 +249,9 @@ def compare_methods(
     return MethodComparison(
         methods=tuple(methods),
         scores=scores,
-        of_runs=of_runs,
-        intervals=tuple(i for of_score in compared.values() for i in of_score.intervals),
-        differences=tuple(d for of_score in compared.values() for d in of_score.differences),
+        of_runs={(m.name, score): m.values(score) for score in scores for m in sampled},
+        intervals=tuple(interval for c in compared.values() for interval in c.intervals),
+        differences=tuple(difference for c in compared.values() for difference in c.differences),
         paired=paired,
         n_images=len(runs[0].records),
         n_boot=sampling.n_boot,
@@ -254,66 +261,53 @@ def compare_methods(
         reading=reading_line(runs),
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
         shown=tuple(usual_scores(runs[0], scores)),
-        ranks={score: of_score.ranks for score, of_score in compared.items()},
+        ranks={score: c.ranks for score, c in compared.items()},
         cluster=sampling.column,
         n_clusters=sampling.n_clusters,
         left_out=left_out,
     )
 
 
-class _ComparedScore(NamedTuple):
-    """The comparison of methods by one score.
+class _ComparisonByScore(NamedTuple):
+    """The comparison of methods by one score."""
 
-    of_runs : method -> the scores of its runs
-    intervals, differences : for each method, and for each pair of methods
-    """
-
-    of_runs: dict[str, ScoresOfRuns]
-    intervals: list[Interval]
-    differences: list[ScoreDifference]
+    intervals: list[Interval]  # for each method
+    differences: list[ScoreDifference]  # for each pair of methods
     ranks: Ranks
 
 
-def _compare_score(
+def _compare_by_score(
     sampled: Sequence[_SampledMethod],
     score: str,
     paired: Collection[tuple[str, str]],
     sampling: Sampling,
-) -> _ComparedScore:
+) -> _ComparisonByScore:
     """Compare methods by one score. The p-values are corrected over all pairs of methods.
 
     `paired` has the names of the pairs of methods with the same seeds.
     """
-    of_runs = {method.name: method.values(score) for method in sampled}
-    means: dict[str, _Draws] = {}
+    means = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in sampled}
     intervals = []
+    by_name = {}
     for method in sampled:
-        mean = _draw_means(method.by_run(score), method.drawn_runs, sampling.n)
-        means[method.name] = mean
+        value, mean = method.values(score).mean, means[method.name]
         low, high = mean.interval(sampling.level)
-        intervals.append(Interval(method.name, score, of_runs[method.name].mean, low, high))
-    family = []
-    for a, b in combinations(sampled, 2):
-        if (a.name, b.name) in paired:
-            family.append(_paired_difference(a, b, score, sampling))
-        else:
-            family.append(_difference(a, b, score, means, sampling))
-    corrected = significance.holm([d.p for d in family])
-    differences = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
-    by_name = {name: (of_runs[name].mean, mean.values) for name, mean in means.items()}
-    ranks = ranks_of(score, by_name, sampling.level)
-    return _ComparedScore(of_runs, intervals, differences, ranks)
+        intervals.append(Interval(method.name, score, value, low, high))
+        by_name[method.name] = (value, mean.values)
+    family = [
+        _difference(a, b, score, (a.name, b.name) in paired, means, sampling)
+        for a, b in combinations(sampled, 2)
+    ]
+    return _ComparisonByScore(
+        intervals, correct_p(family), ranks_of(score, by_name, sampling.level)
+    )
 
 
 class _Draws(NamedTuple):
-    """Bootstrap draws of a number.
+    """Bootstrap draws of a number."""
 
-    values (B,): the number in each sample
-    n_effective : how many images the interval takes the number to depend on
-    """
-
-    values: F8
-    n_effective: float
+    values: F8  # (B,): the number in each sample
+    n_effective: float  # how many images the interval takes the number to depend on
 
     def interval(self, level: float) -> significance.Ends:
         """Return the interval of the number."""
@@ -321,55 +315,31 @@ class _Draws(NamedTuple):
 
 
 class _SampledMethod(NamedTuple):
-    """The scores of the R runs of a method.
-
-    on_all_images : for each run METRIC.SCORE -> score (1,) on all images
-    in_samples : for each run METRIC.SCORE -> scores (B,) in the bootstrap samples of images
-    drawn_runs (B, R): how often each sample draws each run; equal for methods with as many runs
-    """
+    """The scores of the R runs of a method."""
 
     name: str
-    on_all_images: Sequence[Mapping[str, F8]]
-    in_samples: Sequence[Mapping[str, F8]]
-    drawn_runs: I8
+    runs: list[SampledRun]
+    drawn_runs: I8  # (B, R): how often each sample draws each run; equal for methods of R runs
 
     def values(self, score: str) -> ScoresOfRuns:
         """Return a score of all runs on all images."""
-        return ScoresOfRuns(tuple(float(scores[score][0]) for scores in self.on_all_images))
+        return ScoresOfRuns(tuple(run.values[score] for run in self.runs))
 
     def by_run(self, score: str) -> F8:
         """Return a score of each run in each sample of images, (R, B)."""
-        return np.array([scores[score] for scores in self.in_samples])
+        return np.array([run.in_samples[score] for run in self.runs])
 
 
-def _sample_methods(
-    methods: Sequence[Method],
-    runs: Sequence[Evaluation],
-    metrics: Sequence[str],
-    sampling: Sampling,
-    progress: Progress | None,
+def _group_by_method(
+    runs: Sequence[SampledRun], methods: Sequence[Method], sampling: Sampling
 ) -> list[_SampledMethod]:
-    """Score the runs of all methods on all images and on every bootstrap sample.
-
-    `runs` are the runs of all methods, in the order of the methods.
-    """
-    n_boot = sampling.n_boot
-    n_images = len(runs[0].records)
-    weighted_runs = [WeightedRun(run, metrics) for run in runs]
-    weights = bootstrap_weights(n_images, n_boot, sampling.seed, sampling.clusters)
-    report_samples = sample_counter(progress, len(runs) * n_boot)
-    on_all_images = iter(scores_of(weighted_runs, [np.ones((1, n_images), np.int64)]))
-    in_samples = iter(scores_of(weighted_runs, weights, report_samples))
+    """Group the runs of all methods, which are in the order of the methods, by method."""
+    remaining = iter(runs)
     sampled = []
     for method in methods:
-        n_runs = method.n_runs
-        sampled_method = _SampledMethod(
-            method.name,
-            on_all_images=list(islice(on_all_images, n_runs)),
-            in_samples=list(islice(in_samples, n_runs)),
-            drawn_runs=_draw_runs(n_runs, n_boot, sampling.seed),
-        )
-        sampled.append(sampled_method)
+        drawn_runs = _draw_runs(method.n_runs, sampling.n_boot, sampling.seed)
+        runs_of_method = list(islice(remaining, method.n_runs))
+        sampled.append(_SampledMethod(method.name, runs_of_method, drawn_runs))
     return sampled
 
 
@@ -380,12 +350,6 @@ def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
     """
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
-
-
-def _paired_methods(methods: Sequence[Method]) -> list[tuple[Method, Method]]:
-    """Return the pairs of methods with several runs whose runs have the same, distinct seeds."""
-    pairs = combinations(methods, 2)
-    return [(a, b) for a, b in pairs if a.seeds == b.seeds and a.distinct and a.n_runs > 1]
 
 
 def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
@@ -421,43 +385,35 @@ def _difference(
     a: _SampledMethod,
     b: _SampledMethod,
     score: str,
+    is_paired: bool,
     means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Return the difference of a score between two methods whose runs are not paired.
+    """Return the difference of a score between two methods, without Holm's correction.
 
-    `means` are the draws of each method's mean. p comes from the bootstrap; it is NaN if one of the
-    methods has fewer than LEAST_RUNS runs, unless both have a single run, or if the difference is
-    undefined. `p_holm` is not corrected yet.
-    """
-    value = a.values(score).mean - b.values(score).mean
-    mean_a, mean_b = means[a.name], means[b.name]
-    n_effective = min(mean_a.n_effective, mean_b.n_effective)
-    draws = _Draws(mean_a.values - mean_b.values, n_effective)
-    p = nan
-    n_runs = len(a.on_all_images), len(b.on_all_images)
-    if (min(n_runs) >= LEAST_RUNS or max(n_runs) == 1) and not isnan(value):
-        p = significance.p_value(draws.values, n_effective)
-    least = significance.detectable(draws.values, sampling.level, n_effective)
-    low, high = draws.interval(sampling.level)
-    return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
+    is_paired : the methods have the same seeds. The runs of a seed are then drawn together, and p
+        comes from exchanging them; otherwise p comes from the bootstrap.
+    means : the draws of each method's mean, by its name
 
-
-def _paired_difference(
-    a: _SampledMethod, b: _SampledMethod, score: str, sampling: Sampling
-) -> ScoreDifference:
-    """Return the difference of a score between two methods with the same seeds.
-
-    The runs of a seed are drawn together. p comes from exchanging them; it is NaN if there are
-    fewer than LEAST_RUNS seeds or the difference is undefined. `p_holm` is not corrected yet.
+    p is NaN if one of the methods has fewer than LEAST_RUNS runs, unless both have a single run, or
+    if the difference is undefined.
     """
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean
-    draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
-    p = nan
-    if len(values_a.values) >= LEAST_RUNS and not isnan(value):
+    if is_paired:
+        draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
+    else:
+        mean_a, mean_b = means[a.name], means[b.name]
+        n_effective = min(mean_a.n_effective, mean_b.n_effective)
+        draws = _Draws(mean_a.values - mean_b.values, n_effective)
+    n_runs = len(a.runs), len(b.runs)
+    if isnan(value) or (min(n_runs) < LEAST_RUNS and max(n_runs) > 1):
+        p = nan
+    elif is_paired:
         differences = np.subtract(values_a.values, values_b.values)
         p = significance.sign_flip_p(differences, sampling.seed)
+    else:
+        p = significance.p_value(draws.values, draws.n_effective)
     least = significance.detectable(draws.values, sampling.level, draws.n_effective)
     low, high = draws.interval(sampling.level)
     return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
@@ -468,12 +424,10 @@ def _variance_notes(
 ) -> list[str]:
     """Return notes on which variance the intervals contain, and on p-values.
 
-    paired : names of the pairs of methods with the same seeds
-    units : what the bootstrap draws, such as "images"
-
     The notes are, in this order: which variance the intervals cover, methods with a single run,
-    methods with too few runs for a p-value, and pairs with the same seeds. If each method has a
-    single run, the only note is that the intervals cover `units` only.
+    methods with too few runs for a p-value, and the pairs of methods with the same seeds (`paired`,
+    by name). If each method has a single run, the only note is that the intervals cover `units`
+    only, which are what the bootstrap draws, such as "images".
     """
     single = [m.name for m in methods if m.n_runs == 1]
     has_several = any(m.n_runs > 1 for m in methods)
@@ -494,3 +448,114 @@ def _variance_notes(
                 f"seed (with {n} seeds it is at least {2 / 2**n:.3g})"
             )
     return notes
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
+    """Return the scores of the runs by (method, METRIC.SCORE), for scores that all runs have.
+
+    Raises DataError if the runs of a method are not comparable.
+    """
+    for method in methods:
+        comparable(as_runs(method.runs, method.labels))
+    flat = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
+    all_runs = [scores for runs in flat.values() for scores in runs]
+    names = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]
+    return {
+        (method, score): ScoresOfRuns(tuple(scores[score] for scores in runs))
+        for method, runs in flat.items()
+        for score in names
+    }
+
+
+def means_table(
+    methods: Sequence[Method],
+    spread: Spread,
+    columns: Sequence[str] | None,
+    extra: Sequence[Row] = (),
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return a table of the means of scores over the runs of each method, without a comparison.
+
+    spread : the spread that is shown beside a mean
+    columns : the scores to show, such as "ods", or "all"; None for the usual ones
+    extra : further rows, such as published results: name, {metric: scores}, {key: mark}
+    notes : further lines below the table
+
+    Raises DataError if a score is unknown, or if the runs of a method are not comparable.
+    """
+    of_runs = _scores_of_methods(methods)
+    known = list(dict.fromkeys(score for _, score in of_runs))
+    first_run = methods[0].runs[0]
+    shown = chosen_scores(columns, known) if columns else usual_scores(first_run, known)
+    rows = _mean_rows(methods, shown, of_runs, spread)
+    for name, by_metric, marks in extra:
+        row: list[Cell] = [name]
+        for score in shown:
+            metric, _, key = score.partition(".")
+            cell = value_at(by_metric.get(metric, {}), key)
+            mark = marks.get(key)
+            if mark is not None and cell is not None:
+                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            row.append(cell)
+        rows.append(row)
+    footer: Any = table_footer(runs_of(methods))
+    footer["notes"] = [spread.note, *footer["notes"], *notes]
+    footer["sentence"] = f"Scores on {counted(len(first_run.records), 'image')}: {spread.words}"
+    fields = [METHOD, *map(score_field, shown)]
+    return Table("methods", "Scores of methods", fields, rows, **footer)
+
+
+def _mean_rows(
+    methods: Sequence[Method],
+    scores: Sequence[str],
+    of_runs: Mapping[tuple[str, str], ScoresOfRuns],
+    spread: Spread,
+) -> list[list[Cell]]:
+    """Return a row for each method: its name, and the mean of each score with its spread.
+
+    `of_runs` has the scores of the runs by (method, score).
+    """
+    return [[m.name, *(of_runs[m.name, s].cell(spread) for s in scores)] for m in methods]
+
+
+def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
+    """Return the tables of means, of their intervals and, for several methods, of differences."""
+    scores = compared.scores_shown
+    images = counted(compared.n_images, "image")
+    notes: list[str | Note] = [*left_out_of(compared)]
+    notes += [f"{line.removesuffix('.')}." for line in compared.notes]
+    fields = [score_field(score) for score in scores]
+    means = Table(
+        "methods",
+        "Scores of methods",
+        [METHOD, *fields],
+        _mean_rows(compared.methods, scores, compared.of_runs, spread),
+        notes=[spread.note, *notes],
+        sentence=f"Scores on {images}: {spread.words}",
+    )
+    interval_rows: list[list[Cell]] = []
+    for name in compared.names:
+        intervals = [compared.interval_of(name, score) for score in scores]
+        interval_rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
+    unranked = [replace(field, higher_is_better=None) for field in fields]
+    title = f"Means over runs with {compared.percent} intervals"
+    tables = [
+        means,
+        Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
+    ]
+    if len(compared.methods) > 1:
+        rows: list[list[Cell]] = [
+            [d.a, d.b, heading(d.score), *difference_cells(d, compared.level)]
+            for d in compared.differences
+            if d.score in scores
+        ]
+        columns = difference_fields(compared.percent)
+        tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
+    caption = (
+        f"{images}{clusters_phrase(compared)}, {compared.n_boot} bootstrap samples of images and "
+        f"runs, seed {compared.seed}. Protocol: {compared.protocol}"
+    )
+    return [replace(table, caption=caption, reading=compared.reading) for table in tables]

@@ -65,7 +65,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     """Rank methods by METRIC.SCORE, with intervals of this level.
 
     `scores` maps each method to its score on all images and its scores in the samples (B,). Methods
-    with an undefined score on all images are left out. A score that is undefined in a sample has
+    whose score on all images is undefined are left out. A score that is undefined in a sample has
     the last rank there.
     """
     sign = 1 if lower_is_better(score) else -1
@@ -105,13 +105,13 @@ def indistinguishable_groups(
     """Return the groups of consecutively ranked methods that do not differ significantly.
 
     A group is (first, last), the positions in the ranking by `score`. Only maximal groups of at
-    least two methods are returned, from the best on. No two methods of a group `_differ`.
+    least two methods are returned, from the best on. No two methods of a group differ.
     """
     names = compared.ranks[score].names
     different = {
-        frozenset((difference.a, difference.b))
-        for difference in compared.differences
-        if difference.score == score and _differ(compared, difference)
+        frozenset((d.a, d.b))
+        for d in compared.differences
+        if d.score == score and _differ(compared, d)
     }
     groups = list[tuple[int, int]]()
     for first in range(len(names)):
@@ -149,14 +149,14 @@ def rank_tables(
     The first table has rank, median rank with interval, P(rank 1) and P(beats the next method). The
     second one has P(row beats column) for each method.
     """
-    shared: Comparison | MethodComparison = next(iter(comparisons.values()))
+    first = next(iter(comparisons.values()))
     slice_column = by.partition("=")[0]
     labels = [Field("score", "Score"), METHOD]
     if by:
         labels.insert(1, Field("slice", slice_column))
     rank_rows = list[list[Cell]]()
     win_rows = list[list[Cell]]()
-    for score in shared.scores_shown:
+    for score in first.scores_shown:
         for slice_name, compared in comparisons.items():
             ranks = compared.ranks[score]
             for k, name in enumerate(ranks.names):
@@ -164,30 +164,28 @@ def rank_tables(
                 if by:
                     row_labels.insert(1, slice_name)
                 median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
-                wins = dict(zip(ranks.names, ranks.beats[k], strict=True))
-                is_last = k + 1 == len(ranks.names)
-                next_wins = None if is_last else wins[ranks.names[k + 1]]
+                wins: list[float | None] = [*ranks.beats[k], None]
                 rank_rows.append(
-                    [*row_labels, ranks.rank[k], median, ranks.shares[k][0], next_wins]
+                    [*row_labels, ranks.rank[k], median, ranks.shares[k][0], wins[k + 1]]
                 )
-                del wins[name]  # no method beats itself
-                win_rows.append([*row_labels, *map(wins.get, shared.names)])
+                wins[k] = None  # no method beats itself
+                wins_against = dict(zip(ranks.names, wins, strict=False))
+                win_rows.append([*row_labels, *map(wins_against.get, first.names)])
     rank_fields = [
         Field("rank", "Rank", "", "d"),
-        Field("median", f"Median rank [{shared.percent} interval]", "Median", "g"),
+        Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),
         Field("first", "P(rank 1)", "", ".3f"),
         Field("next", "P(beats the next)", "P(next)", ".3f"),
     ]
-    win_fields = [Field(f"beats_{k}", name, "", ".3f") for k, name in enumerate(shared.names)]
+    win_fields = [Field(f"beats_{k}", name, "", ".3f") for k, name in enumerate(first.names)]
     notes = [
-        f"Ranks in {shared.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
+        f"Ranks in {first.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
         "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
     suffix = f" by {slice_column}" if by else ""
-    below: Any = {"notes": notes, "reading": shared.reading, "n_labels": len(labels)}
-    below["caption"] = f"protocol {shared.protocol}"
-    win_title = f"P(row beats column){suffix}"
+    below: Any = {"notes": notes, "reading": first.reading, "n_labels": len(labels)}
+    below["caption"] = f"protocol {first.protocol}"
     return [
         Table("ranks", f"Ranks{suffix}", labels + rank_fields, rank_rows, **below),
-        Table("beats", win_title, labels + win_fields, win_rows, **below),
+        Table("beats", f"P(row beats column){suffix}", labels + win_fields, win_rows, **below),
     ]

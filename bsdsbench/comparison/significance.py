@@ -48,15 +48,11 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
     Returns name -> its letters, such as "ab" (the compact letter display of Piepho, by insertion
     and absorption).
     """
-    groups: list[frozenset[str]] = [frozenset(order)]  # a letter each
+    groups = [frozenset(order)]  # a letter each
     for pair in sorted(different, key=sorted):
-        # Split every group that holds both names
         split: list[frozenset[str]] = []
-        for group in groups:
-            if pair <= group:
-                split += [group - {name} for name in pair]
-            else:
-                split.append(group)
+        for group in groups:  # a group that holds both names is split
+            split += [group - {name} for name in pair] if pair <= group else [group]
         # Drop groups that are contained in a larger one
         groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
     groups.sort(key=lambda group: [name not in group for name in order])
@@ -72,8 +68,8 @@ def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference from its bootstrap draws (B,).
 
     The smaller share of draws on one side of zero, with one added to its count, is converted to a
-    normal deviate z. The p-value is 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom (see
-    `_tails`), for n = `n_images` images, clusters, or an effective number of them.
+    normal deviate z. The p-value is 2 P(T <= z sqrt((n-1)/n)), where T is Student's t with n - 1
+    degrees of freedom, for n = `n_images` images, clusters, or an effective number of them.
 
     Returns NaN if a draw is undefined, and 1 if all draws are 0 or there is one image.
     """
@@ -161,10 +157,10 @@ def permutation_p(
 ) -> dict[str, float]:
     """Return METRIC.SCORE -> two-sided p-value of a permutation test of two runs.
 
-    The p-value is the share of permutations with at least as large a difference as the observed
-    one. A permutation exchanges the counts of some images, or whole clusters, between the runs. All
-    permutations are tried if there are at most `n_boot`, otherwise `n_boot` random ones and the
-    observed one. p is NaN if the difference is undefined in any permutation.
+    A permutation exchanges the counts of some images, or whole clusters, between the runs. The
+    p-value is the share of permutations with at least as large a difference as the observed one. It
+    is NaN if the difference is undefined in any permutation. All permutations are tried if there
+    are at most `n_boot`, otherwise `n_boot` random ones and the observed one.
 
     `report_samples` is called with the number of samples of each finished block, for each run.
     Raises DataError if the protocols of the runs differ.
@@ -186,13 +182,18 @@ def permutation_p(
     weights_b = (np.hstack([swapped, 1 - swapped]) for swapped in swapped_images())
     (scores_a,) = scores_of(both_runs, weights_a, report_samples)
     (scores_b,) = scores_of(both_runs, weights_b, report_samples)
-    p_values = {}
-    for score in scores_a:
-        distances = np.abs(scores_a[score] - scores_b[score])  # the first one is observed
-        p_values[score] = math.nan
-        if not np.isnan(distances).any():
-            p_values[score] = float((distances >= distances[0] - _ROUNDING).mean())
-    return p_values
+    return {score: _share_as_far(scores_a[score] - scores_b[score]) for score in scores_a}
+
+
+def _share_as_far(differences: F8) -> float:
+    """Return the share of differences that are at least as far from 0 as the first one.
+
+    Returns NaN if a difference is undefined.
+    """
+    if np.isnan(differences).any():
+        return math.nan
+    distances = np.abs(differences)
+    return float((distances >= distances[0] - _ROUNDING).mean())
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
@@ -205,18 +206,15 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
     """
-    if np.isnan(differences).any():
-        return math.nan
     swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])  # (assignments, R)
-    distances = np.abs((1 - 2 * swaps) @ differences)  # the first one is observed
-    return float((distances >= distances[0] - _ROUNDING).mean())
+    return _share_as_far((1 - 2 * swaps) @ differences)  # the first one is observed
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
     """Yield blocks (S, n) of 1 for a pair that is swapped, else 0. The first row swaps none.
 
-    - If there are at most `count` assignments of 0 and 1 to n pairs, the rows are all 2^n.
-    - Otherwise they are the row of zeros, and `count` random rows drawn with `seed`.
+    The rows are all 2^n assignments of 0 and 1 to n pairs if these are at most `count`, otherwise
+    the row of zeros and `count` random rows drawn with `seed`.
     """
     if 2**n <= count:
         for rows in blocks(2**n, n):

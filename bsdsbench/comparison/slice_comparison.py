@@ -9,13 +9,10 @@ from typing import Any, NamedTuple
 import attrs
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import Comparison
+from bsdsbench.comparison.comparison import Comparison, ScoreDifference, correct_p
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
-from bsdsbench.comparison.method_tables import means_table
-from bsdsbench.comparison.methods import MethodComparison, compare_methods
-from bsdsbench.comparison.significance import holm
-from bsdsbench.comparison.slices import ValueInterval
+from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import frames_note, group_columns, partition
@@ -23,14 +20,10 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 
 class RunsBySlice(NamedTuple):
-    """The runs on each slice of their images.
+    """The runs on each slice of their images."""
 
-    column : the column of groups
-    slices : name of a slice -> the runs, in order, with the records of its images alone
-    """
-
-    column: str
-    slices: dict[str, list[Evaluation]]
+    column: str  # of groups
+    slices: dict[str, list[Evaluation]]  # slice -> the runs, in order, with its images alone
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
@@ -108,14 +101,11 @@ def means_by_slice(
     are not comparable.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
-    tables = {}
     rows: list[list[Cell]] = []
     for name, slice_runs in slices.items():
-        tables[name] = means_table(with_runs(methods, slice_runs), spread, columns)
+        table = means_table(with_runs(methods, slice_runs), spread, columns)  # the same columns
         n_images = len(slice_runs[0].records)
-        for method, *means in tables[name].rows:
-            rows.append([method, name, n_images, *means])
-    table = list(tables.values())[-1]  # all have the same columns
+        rows += [[method, name, n_images, *means] for method, *means in table.rows]
     slice_fields = [Field("slice", group_column), Field("images", "images", "n", "d")]
     fields = [*table.columns[:1], *slice_fields, *table.columns[1:]]
     return Table(
@@ -138,94 +128,72 @@ def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by:
     slice; its p-values are corrected by Holm's method over all pairs and slices of a score. If a
     single run is compared, there is a row per slice and score instead, with the interval.
     """
-    group_column = by.partition("=")[0]
-    is_single = len(next(iter(comparisons.values())).names) == 1
-    notes = _notes_by_slice(comparisons)
-    if is_single:
-        fields, rows = _interval_rows(comparisons, group_column)
-        title = f"Scores with intervals by {group_column}"
-        return Table("slices", title, fields, rows, notes=notes, n_labels=1)
-    fields, rows = _difference_rows(comparisons, group_column)
-    level = next(iter(comparisons.values())).level
-    star = (
-        f"* significant at {1 - level:.2g} after Holm's correction over the pairs and "
-        "slices of each score."
-    )
-    title = f"Differences by {group_column}"
-    return Table("slices", title, fields, rows, notes=[star, *notes], n_labels=3)
-
-
-class _Content(NamedTuple):
-    """The content of a table: its columns, and for each row a cell for each column."""
-
-    fields: list[Field]
-    rows: list[list[Cell]]
-
-
-def _notes_by_slice(comparisons: Mapping[str, Comparison | MethodComparison]) -> list[str]:
-    """Return the notes of the comparisons, each once, after the names of its slices."""
+    first = next(iter(comparisons.values()))
+    slice_fields = [Field("slice", by.partition("=")[0]), Field("images", "images", "n", "d")]
+    group_column = slice_fields[0].heading
     names_by_note: dict[str, list[str]] = {}
     for name, compared in comparisons.items():
         for note in compared.notes:
             names_by_note.setdefault(note, []).append(name)
-    return [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+    notes = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+    if len(first.names) == 1:
+        value = Field("value", f"value [{first.percent} interval]", "value", ".3f")
+        fields = [*slice_fields, Field("score", "Score"), value]
+        rows = _interval_rows(comparisons)
+        title = f"Scores with intervals by {group_column}"
+        return Table("slices", title, fields, rows, notes=notes, n_labels=1)
+    star = (
+        f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
+        "slices of each score."
+    )
+    fields = [
+        *(Field("a", "A"), Field("b", "B"), Field("score", "Score")),
+        *slice_fields,
+        Field("difference", f"A - B [{first.percent} interval]", "", "+.4f"),
+        Field("p", "p", "", "p"),
+        Field("p_holm", "p (Holm)", "", "p"),
+    ]
+    rows = _difference_rows(comparisons)
+    title = f"Differences by {group_column}"
+    return Table("slices", title, fields, rows, notes=[star, *notes], n_labels=3)
 
 
 def _interval_rows(
-    comparisons: Mapping[str, Comparison | MethodComparison], group_column: str
-) -> _Content:
-    """Return a row for each slice and score of a single run.
-
-    comparisons : name of a slice -> comparison on its images
-    group_column : the column of groups, which heads the names of slices
+    comparisons: Mapping[str, Comparison | MethodComparison],
+) -> list[list[Cell]]:
+    """Return a row for each slice and score of a single run, from the comparisons by slice.
 
     The columns are slice, number of images, score, and value with interval.
     """
-    shared = next(iter(comparisons.values()))
-    fields = [
-        Field("slice", group_column),
-        Field("images", "images", "n", "d"),
-        Field("score", "Score"),
-        Field("value", f"value [{shared.percent} interval]", "value", ".3f"),
-    ]
     rows: list[list[Cell]] = []
     for name, compared in comparisons.items():
-        for score in shared.scores_shown:
+        for score in next(iter(comparisons.values())).scores_shown:
             interval = compared.interval_of(compared.names[0], score)
-            value = ValueInterval(interval.value, interval.low, interval.high)
-            rows.append([name, compared.n_images, heading(score), value.cell()])
-    return _Content(fields, rows)
+            value = Estimate(interval.value, interval.low, interval.high, comparable=False)
+            rows.append([name, compared.n_images, heading(score), value])
+    return rows
 
 
 def _difference_rows(
-    comparisons: Mapping[str, Comparison | MethodComparison], group_column: str
-) -> _Content:
+    comparisons: Mapping[str, Comparison | MethodComparison],
+) -> list[list[Cell]]:
     """Return a row for each score, slice, and pair of runs or methods.
-
-    comparisons : name of a slice -> comparison on its images
-    group_column : the column of groups, which heads the names of slices
 
     The columns are a, b, score, slice, number of images, difference with interval, p, and p after
     Holm's correction over all pairs and slices of the score, with a star if it is significant.
     """
-    shared = next(iter(comparisons.values()))
-    fields = [Field("a", "A"), Field("b", "B"), Field("score", "Score")]
-    fields += [Field("slice", group_column), Field("images", "images", "n", "d")]
-    fields += [Field("difference", f"A - B [{shared.percent} interval]", "", "+.4f")]
-    fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
     rows: list[list[Cell]] = []
-    for score in shared.scores_shown:
-        differences = [
-            (name, compared.n_images, d)
-            for name, compared in comparisons.items()
-            for d in compared.differences
-            if d.score == score
-        ]
-        corrected = holm([d.p for *_, d in differences])
-        for (name, n_images, d), p in zip(differences, corrected, strict=True):
-            is_significant = p < 1 - shared.level and not d.solver
-            row: list[Cell] = [d.a, d.b, heading(score), name, n_images]
+    first = next(iter(comparisons.values()))
+    for score in first.scores_shown:
+        slice_names: list[str] = []  # of each difference
+        differences: list[ScoreDifference] = []
+        for name, compared in comparisons.items():
+            of_score = [d for d in compared.differences if d.score == score]
+            differences += of_score
+            slice_names += [name] * len(of_score)
+        for name, d in zip(slice_names, correct_p(differences), strict=True):
+            row: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             row += [Estimate(d.value, d.low, d.high), d.p]
-            row.append(Estimate(p, mark="*" if is_significant else ""))
+            row.append(Estimate(d.p_holm, mark="*" if d.significant(first.level) else ""))
             rows.append(row)
-    return _Content(fields, rows)
+    return rows

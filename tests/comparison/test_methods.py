@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.method import Method, Spread, methods_of
-from bsdsbench.comparison.method_tables import means_table
-from bsdsbench.comparison.methods import compare_methods
+from bsdsbench.comparison.methods import compare_methods, means_table
 from bsdsbench.comparison.significance import sign_flip_p
 from bsdsbench.comparison.splits import splits
 from tests.helpers.simulated import simulated_run
