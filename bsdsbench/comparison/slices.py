@@ -33,6 +33,7 @@ from bsdsbench.results.score_names import (
     lower_is_better,
     names_meant,
     score_name,
+    unknown_score,
     usual_scores,
 )
 from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
@@ -435,3 +436,19 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
             rows.append(row)
     title = f"{scorer.title}, {groups.column} by {groups.column}"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
+
+
+def score_drawn(
+    runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
+) -> str:
+    """Return the score to draw over slices, as METRIC.SCORE.
+
+    It is the first score that tables of the first run show by default and that all `slices`, one
+    per run, have. With `metric` it is the first such score of this metric. Raises DataError if
+    there is no such score.
+    """
+    shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
+    for name in usual_scores(runs[0], shared):
+        if metric in (None, name.partition(".")[0]):
+            return name
+    raise unknown_score(metric, shared)

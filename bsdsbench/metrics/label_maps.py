@@ -555,8 +555,10 @@ def number_pieces(labels: Map, neighbours: int, background: int | None = None) -
     except ImportError:
         from skimage.measure import label
 
-    numbers = np.unique(labels, return_inverse=True)[1].reshape(labels.shape) + 1
+    # `label` wants integers of a type that it knows, and a background that is no label
+    numbers = labels.astype(np.int64)
+    unused = numbers.min(initial=0) - 1
     if background is not None:
-        numbers[labels == background] = 0
-    pieces: Map = label(numbers, background=0, connectivity=1 if neighbours == 4 else 2)
+        numbers[labels == background] = unused
+    pieces: Map = label(numbers, background=unused, connectivity=1 if neighbours == 4 else 2)
     return pieces

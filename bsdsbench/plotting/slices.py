@@ -10,11 +10,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.comparison.slices import Slices, slices_of
+from bsdsbench.comparison.slices import score_drawn, slices_of
 from bsdsbench.plotting.style import curve_lines, new_axes, save, style
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import unknown_score, usual_scores
 
 
 def plot_slices(
@@ -84,19 +83,3 @@ def plot_slices(
             place: Any = {"loc": "outside lower center", "ncols": min(4, n_runs)}
             figure.legend(handles=entries, frameon=False, **place)
         return save(figure, path)
-
-
-def score_drawn(
-    runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
-) -> str:
-    """Return the score to draw over slices, as METRIC.SCORE.
-
-    It is the first score that tables of the first run show by default and that all `slices`, one
-    per run, have. With `metric` it is the first such score of this metric. Raises DataError if
-    there is no such score.
-    """
-    shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
-    for name in usual_scores(runs[0], shared):
-        if metric in (None, name.partition(".")[0]):
-            return name
-    raise unknown_score(metric, shared)

@@ -39,10 +39,9 @@ from bsdsbench.comparison.published import (
     published_beside,
     why_not_beside,
 )
-from bsdsbench.comparison.slices import Slices, slice_tables, slices_of
+from bsdsbench.comparison.slices import Slices, score_drawn, slice_tables, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
-from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import (
     BUFFER_COLORS,
     ERROR_COLORS,
