@@ -25,25 +25,20 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.labels import number_evidence
-from bsdsbench.loaders.reading import Kind
-from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     SIDES,
-    VOID,
-    LabelOptions,
+    LabelMetric,
+    MapContents,
     as_label_maps,
-    is_stack,
-    label_maps,
-    name_file_in_errors,
+    find_overlaps,
     number_components,
     void_of,
 )
@@ -59,7 +54,7 @@ from bsdsbench.protocol.fields import (
     option,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence, Stack
+from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"
@@ -68,7 +63,7 @@ JACCARD = ("aji", "aji_plus", "aji_union")
 
 
 @frozen
-class InstancesOptions:
+class InstancesOptions(MapContents):
     """Options that say what an object is, and when it counts as found."""
 
     components: int | None = COMPONENTS
@@ -141,33 +136,31 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     """
     opt = opt or InstancesOptions()
     pred_map, gt_map = as_label_maps(pred, gt)
-    void = np.isin(gt_map, [VOID, *opt.ignore]) if opt.ignore else void_of(gt_map)
+    void = void_of(gt_map, opt.ignored)
     if void is not None:
         pred_map, gt_map = np.where(void, 0, pred_map), np.where(void, 0, gt_map)
     pred_map, gt_map = np.maximum(pred_map, 0), np.maximum(gt_map, 0)
     if opt.components:
         pred_map = number_components(pred_map, opt.components, SIDES[0])
         gt_map = number_components(gt_map, opt.components, SIDES[1])
-    overlaps = _tabulate_overlaps(pred_map, gt_map)
-    one_to_one = _assignment()(overlaps.iou, maximize=True)
-    sums = _jaccard_sums(overlaps, one_to_one)
-    detected, right = _detect(overlaps, opt)
-    n_objects = len(overlaps.gt_pixels) + len(overlaps.pred_pixels)
+    table = _tabulate_overlaps(pred_map, gt_map)
+    one_to_one = _assignment()(table.iou, maximize=True)
+    is_pair = _pair_by_rule(table, opt)
+    detected, right = np.any(is_pair, axis=1), np.any(is_pair, axis=0)
     by_size: dict[str, ArrayLike] = {}
     if opt.sizes:
-        gt_rows = _count_by_size(detected, overlaps.gt_pixels, opt.sizes)
-        pred_rows = _count_by_size(right, overlaps.pred_pixels, opt.sizes)
+        gt_rows = _count_by_size(detected, table.gt_pixels, opt.sizes)
+        pred_rows = _count_by_size(right, table.pred_pixels, opt.sizes)
         by_size = {"by_size": np.stack([gt_rows, pred_rows], axis=1)}
     return Counts(
-        inside=sums.inside,
-        joined=sums.joined,
+        **_jaccard_sums(table, one_to_one),
         objects=[[detected.sum(), detected.size], [right.sum(), right.size]],
-        sorted_ap=_sorted_ap(overlaps.iou[one_to_one], n_objects) if n_objects else np.nan,
+        sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
         **by_size,
     )
 
 
-class _Overlaps(NamedTuple):
+class _OverlapTable(NamedTuple):
     """The overlaps of G annotated objects with P predicted ones.
 
     shared, union : int64 (G, P), pixels in both objects, and in either
@@ -182,31 +175,24 @@ class _Overlaps(NamedTuple):
     pred_pixels: I8
 
 
-def _tabulate_overlaps(pred: Map, gt: Map) -> _Overlaps:
+def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     """Tabulate the overlaps of the objects of two maps (H, W) of numbers; 0 is no object.
 
     Rows and columns are the objects in ascending order of their numbers.
     """
-    pred_value, gt_value, pixels = value_pairs(*(m.ravel().astype(np.int64) for m in (pred, gt)))[0]
+    overlaps = find_overlaps(pred, gt)
     # Objects are numbered from 1 without gaps; 0, appended, is always there.
-    rows = np.unique(np.append(gt_value, 0), return_inverse=True)[1]
-    cols = np.unique(np.append(pred_value, 0), return_inverse=True)[1]
+    rows = np.unique(np.append(overlaps.gt, 0), return_inverse=True)[1]
+    cols = np.unique(np.append(overlaps.pred, 0), return_inverse=True)[1]
     table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)
-    table[rows[:-1], cols[:-1]] = pixels
+    table[rows[:-1], cols[:-1]] = overlaps.pixels
     shared, gt_pixels, pred_pixels = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = gt_pixels[:, None] + pred_pixels - shared
-    return _Overlaps(shared, union, shared / union, gt_pixels, pred_pixels)
+    return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
 
 
-class _JaccardSums(NamedTuple):
-    """The sums of intersections and of unions in pixels, for each index in JACCARD."""
-
-    inside: list[np.int64]
-    joined: list[np.int64]
-
-
-def _jaccard_sums(overlaps: _Overlaps, one_to_one: tuple[I8, I8]) -> _JaccardSums:
-    """Sum the intersections and unions of the pairs of each index in JACCARD.
+def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, list[np.int64]]:
+    """Sum the intersections (`inside`) and unions (`joined`) of the pairs of each index in JACCARD.
 
     - aji pairs each annotated object with the predicted object of largest IoU
     - aji_plus takes the `one_to_one` pairs, given as indices of annotated and of predicted objects
@@ -216,7 +202,7 @@ def _jaccard_sums(overlaps: _Overlaps, one_to_one: tuple[I8, I8]) -> _JaccardSum
     The first two leave out pairs without a common pixel, and add the pixels of unpaired objects to
     the unions.
     """
-    shared, union, iou, gt_pixels, pred_pixels = overlaps
+    shared, union, iou, gt_pixels, pred_pixels = table
     largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
     inside, joined = [], []
     for candidates in (largest, one_to_one):
@@ -229,42 +215,34 @@ def _jaccard_sums(overlaps: _Overlaps, one_to_one: tuple[I8, I8]) -> _JaccardSum
     benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))  # IoU only decides between equals
     inside.append(shared[_assignment()(benefit, maximize=True)].sum())
     joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
-    return _JaccardSums(inside, joined)
+    return {"inside": inside, "joined": joined}
 
 
-class _DetectedObjects(NamedTuple):
-    """Which annotated objects are detected, bool (G,), and which predicted ones are right, (P,)."""
+def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
+    """Return the pairs that make an annotated object found and a predicted one right, bool (G, P).
 
-    detected: Bool
-    right: Bool
-
-
-def _detect(overlaps: _Overlaps, opt: InstancesOptions) -> _DetectedObjects:
-    """Decide which objects are detected and which are right.
-
-    By `opt.overlap`, these are the objects that
-
-    - "any": share a pixel with an object of the other map
-    - "iou": have an IoU above `opt.iou` with an object of the other map
-    - "one-to-one": belong to a largest set of such pairs in which no object occurs twice
+    By `opt.overlap`, they share a pixel ("any"), have an IoU above `opt.iou` ("iou"), or are a
+    largest set of the latter in which no object occurs twice ("one-to-one").
     """
-    good = overlaps.shared > 0 if opt.overlap == "any" else overlaps.iou > opt.iou
-    if opt.overlap != "one-to-one":
-        return _DetectedObjects(np.any(good, axis=1), np.any(good, axis=0))
-    from scipy.sparse import csgraph, csr_array
+    is_pair = table.shared > 0 if opt.overlap == "any" else table.iou > opt.iou
+    if opt.overlap == "one-to-one":
+        from scipy.sparse import csgraph, csr_array
 
-    partner = csgraph.maximum_bipartite_matching(csr_array(good))  # row of each column, or -1
-    return _DetectedObjects(np.isin(np.arange(len(good)), partner), partner >= 0)
+        row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: without partner
+        is_pair &= row_of_col == np.arange(len(is_pair))[:, None]
+    return is_pair
 
 
-def _sorted_ap(pair_ious: F8, n_objects: int) -> F8:
+def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
     pair_ious: the IoU of each one-to-one pair; 0 is no pair.
-    n_objects: number of objects in both maps together, at least 1.
+    n_objects: number of objects in both maps together. Without any the result is NaN.
 
     The curve falls at the IoU of each pair, and is joined by straight lines.
     """
+    if not n_objects:
+        return np.nan
     steps = np.sort(pair_ious[pair_ious > 0])
     tp = np.arange(steps.size, 0, -1)
     quality = tp / (n_objects - tp)  # up to each step
@@ -275,8 +253,8 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> F8:
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
     """Count the matched and all objects of each of B classes of sizes, int64 (B, 2).
 
-    `is_matched` and `pixels` have one entry per object. `sizes` are the B - 1 numbers of pixels, in
-    ascending order, from which on the next class begins.
+    is_matched, pixels (objects,): whether each object is matched, and its pixels.
+    sizes: the B - 1 ascending numbers of pixels from which on the next class begins.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
@@ -304,48 +282,23 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
     return module.linear_sum_assignment
 
 
-class _Detection(NamedTuple):
-    """F, precision and recall of objects, and numbers of objects; every field is (...,)."""
+def _object_scores(objects: Map) -> dict[str, F8]:
+    """Compute F, precision, recall and the numbers found, missed and false, (...) each.
 
-    f1: F8
-    precision: F8
-    recall: F8
-    found: F8
-    missed: F8
-    false: F8
-
-
-def _detection(objects: Map) -> _Detection:
-    """Compute the scores of counts of objects (..., 2, 2), see `instance_counts`.
-
-    Recall is NaN if nothing is annotated, precision if nothing is predicted, F if both are NaN.
+    `objects` (..., 2, 2) are those of `instance_counts`. Recall is NaN if nothing is annotated,
+    precision if nothing is predicted, F if both are NaN.
     """
     matched, total = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(matched, total)
-    missed, false = np.moveaxis(total - matched, -1, 0).astype(np.float64)
-    return _Detection(
-        f1=defined_f(shares),
-        precision=shares[..., 1],
-        recall=shares[..., 0],
-        found=matched[..., 0].astype(np.float64),
-        missed=missed,
-        false=false,
-    )
-
-
-def _mark_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
-    """Return the annotation with the pixels of ignored numbers marked as not valid.
-
-    It is returned unchanged if no number is ignored, or if it is a mask, whose reader does this.
-    """
-    if not opt.ignore or "mask" in gt.parts:
-        return gt
-    return gt.replace(valid=~np.isin(gt.labels, opt.ignore) & gt.parts.get("valid", True))
-
-
-def _label_options(opt: InstancesOptions) -> LabelOptions:
-    """Convert the options to those of label maps of instances."""
-    return LabelOptions(unit="instance", components=opt.components)
+    unmatched = (total - matched).astype(np.float64)
+    return {
+        "f1": defined_f(shares),
+        "precision": shares[..., 1],
+        "recall": shares[..., 0],
+        "found": matched[..., 0].astype(np.float64),
+        "missed": unmatched[..., 0],
+        "false": unmatched[..., 1],
+    }
 
 
 COUNTED_OBJECTS = tuple(
@@ -353,15 +306,15 @@ COUNTED_OBJECTS = tuple(
 )
 
 
-class InstancesMetric(ValuesMetric[InstancesOptions]):
+class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
     AJI and sorted AP are means over the images that have objects. Precision, recall, F and the
     scores in `pooled` come from the objects of all images together.
     """
 
-    name, title, reads, options = "instances", "Objects", "classes", InstancesOptions
-    default_protocol, void, void_option = "masks", True, "ignore"
+    name, title, options = "instances", "Objects", InstancesOptions
+    counts_of = staticmethod(instance_counts)
     columns = (
         Column("aji", "AJI", quantity="aji", undefined=NONE),
         Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),
@@ -381,16 +334,6 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     image_columns = (*columns[:2], *columns[3:10])
     part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
 
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
-    ) -> Counts:
-        """Return the counts of `instance_counts`. Errors name the file."""
-        gt = _mark_ignored(gt, opt)
-        with name_file_in_errors(pred, gt):
-            maps = label_maps(pred, gt, _label_options(opt))
-            done = evolve(opt, components=0, ignore=())  # by `label_maps`
-            return instance_counts(maps.pred, maps.gt, done)
-
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
@@ -398,29 +341,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
 
         The options `overlap` and `iou` do not change this pairing.
         """
-        return region_pixels(pred, _mark_ignored(gt, opt), _label_options(opt)).steps()
-
-    def files_read(self, opt: InstancesOptions) -> FilesRead:
-        """Return what the files hold: numbered objects, or masks if `components` is set.
-
-        Void values are named for masks only, as `count` removes them from maps of numbers.
-        """
-        if not opt.components:
-            return FilesRead(Kind.INSTANCES)
-        return FilesRead(Kind.MASK, opt.ignore)
-
-    def label_evidence(self, labels: Map, opt: InstancesOptions, truth: bool) -> Evidence:
-        """Return the evidence of one map (H, W) on whether its numbers or components are objects.
-
-        There is none if the option `components` says so.
-        """
-        if truth and opt.ignore:
-            labels = np.where(np.isin(labels, opt.ignore), 0, labels)
-        return number_evidence(labels, ()) if opt.components is None else NO_EVIDENCE
-
-    def fits(self, pred: Prediction, gt: GroundTruth, opt: InstancesOptions) -> bool:
-        """Return True for equal shapes, and for stacks, which `label_maps` refuses later."""
-        return pred.shape == gt.shape or is_stack(pred, gt)
+        return region_pixels(pred, gt, opt).steps()
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
         """Compute the values (N,) from the counts of N images, or of N sums; NaN if undefined.
@@ -428,16 +349,15 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         An index is returned as its own key and as pooled.KEY, F as `f1` and `mean_f1`: the columns
         say which of them are computed from sums.
         """
-        index_of = dict(
-            zip(JACCARD, defined_ratio(counts["inside"], counts["joined"]).T, strict=True)
-        )
-        detection = _detection(counts["objects"])
+        indices = defined_ratio(counts["inside"], counts["joined"]).T
+        index_of = dict(zip(JACCARD, indices, strict=True))
+        detection = _object_scores(counts["objects"])
         return {
             **index_of,
             **{f"pooled.{key}": values for key, values in index_of.items()},
             "sorted_ap": counts["sorted_ap"],
-            "mean_f1": detection.f1,
-            **detection._asdict(),
+            "mean_f1": detection["f1"],
+            **detection,
         }
 
     def scores(
@@ -446,7 +366,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         """Return the scores (S,) and, if `sizes` is set, `by_size` with those of each class."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
-            detection = _detection(weighted_sum(weights, stack["by_size"]))._asdict()  # (S, B) each
+            detection = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
             scores["by_size"] = {
                 name: {key: values[:, k] for key, values in detection.items()}
                 for k, name in enumerate(opt.size_names)

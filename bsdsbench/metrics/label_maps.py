@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import I8, Bool, given_array
 from bsdsbench.errors import DataError, Fix, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
+from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.labels import label_evidence, number_evidence, refuse_white, train_id_options
 from bsdsbench.loaders.masks import binarise
@@ -44,6 +45,7 @@ from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
 SIDES = ("prediction", "ground truth")  # what faults begin with
 FEW = 3  # labels from which on agreement cannot be chance, even if the truth lacks some
+VOID = int(np.iinfo(np.int64).min)  # value in annotated maps of the pixels that are not `valid`
 
 
 class MapPair(NamedTuple):
@@ -53,7 +55,25 @@ class MapPair(NamedTuple):
     gt: Map
 
 
-VOID = int(np.iinfo(np.int64).min)  # value in annotated maps of the pixels that are not `valid`
+class Overlaps(NamedTuple):
+    """The pairs of values that two maps (H, W) have at a pixel, in the order of their first pixels.
+
+    pred, gt : int64 (n,), the values of each pair
+    pixels : int64 (n,), the number of pixels with each pair
+    of_pixel : int32 (H, W), the index of each pixel's pair
+    """
+
+    pred: I8
+    gt: I8
+    pixels: I8
+    of_pixel: I4
+
+
+def find_overlaps(pred: Map, gt: Map) -> Overlaps:
+    """Find the pairs of values of two maps of one shape, of integers or bool."""
+    flat = (np.ascontiguousarray(values, np.int64).ravel() for values in (pred, gt))
+    (pred_value, gt_value, pixels), of_pixel = value_pairs(*flat)
+    return Overlaps(pred_value, gt_value, pixels, of_pixel.reshape(pred.shape))
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
@@ -70,10 +90,9 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Return a label map as integer array (H, W). A bool map becomes uint8.
+    """Return a label map as integer array (H, W); bool becomes uint8. `what` names it in errors.
 
-    `what` names the map in the message. Raises DataError if the array is not two-dimensional, holds
-    no integers, or is empty.
+    Raises DataError if the array is not two-dimensional, holds no integers, or is empty.
     """
     array = given_array(labels, what)
     if array.dtype.kind == "b":
@@ -98,10 +117,9 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Return a context in which a DataError gets the name of the file that it is about.
+    """Add the file's name to a DataError that has none, and raise it again.
 
-    This is the ground truth's file if the message begins with "ground truth: ", and the
-    prediction's file otherwise. An error that names a file already is raised as it is.
+    It is the ground truth's if the message begins with "ground truth: ", else the prediction's.
     """
     try:
         yield
@@ -116,7 +134,7 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 
 
 def _unit_words(options: LabelOptions) -> str:
-    """Return what is compared, for the caption: "3 classes", "instances paired by number" ..."""
+    """Describe what is compared for the caption, such as "instances paired by number"."""
     unit = f"{len(options.classes)} classes" if options.classes else "masks"
     if options.unit == "class":
         return unit
@@ -160,10 +178,9 @@ COMPONENTS = option(
 
 
 def number_components(mask: Map, neighbours: int, what: str) -> Map:
-    """Number the connected components of a mask (H, W) from 1, with 4 or 8 neighbours.
+    """Number the connected components of a mask (H, W) from 1, with 4 or 8 neighbours; off is 0.
 
-    Returns int32 (H, W), 0 for pixels off the mask. A gray mask is binarised at one half, as in all
-    readers. Raises DataError if the map is no mask; `what` names it in the message.
+    A gray mask is binarised at one half. Raises DataError if the map is no mask; `what` names it.
     """
     from scipy.ndimage import label
 
@@ -172,8 +189,38 @@ def number_components(mask: Map, neighbours: int, what: str) -> Map:
     return np.asarray(label(mask, structure)[0])
 
 
+class MapContents:
+    """What label maps hold: masks, classes or instances. The fields are those of `LabelOptions`.
+
+    A metric of instances alone keeps these values, and has options for `components` and `ignore`.
+    """
+
+    classes: tuple[str, ...] = ()
+    first: int = 0
+    ignore: float | tuple[float, ...] = ()
+    unit: str = "instance"
+    divisor: int = 0
+    components: int | None = None
+    things: tuple[str, ...] | None = None
+
+    @property
+    def ignored(self) -> tuple[float, ...]:
+        """The labels to ignore."""
+        return listed_values(self.ignore)
+
+    @property
+    def labels(self) -> range:
+        """The labels of the classes."""
+        return range(self.first, self.first + len(self.classes))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes, or "mask" or "instances" if there are none."""
+        return self.classes or ("mask" if self.unit == "class" else "instances",)
+
+
 @frozen
-class LabelOptions:
+class LabelOptions(MapContents):
     """Options that say what label maps hold: masks, classes or instances."""
 
     classes: tuple[str, ...] = option(
@@ -217,26 +264,11 @@ class LabelOptions:
         caption=lambda o: f"{len(o.things)} classes have instances" if o.things else "",
     )
 
-    @property
-    def ignored(self) -> tuple[float, ...]:
-        """The labels to ignore."""
-        return listed_values(self.ignore)
-
-    @property
-    def labels(self) -> range:
-        """The labels of the classes."""
-        return range(self.first, self.first + len(self.classes))
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The classes, or "mask" or "instances" if there are none."""
-        return self.classes or ("mask" if self.unit == "class" else "instances",)
-
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
     """Return the row and the column step of an option; a single number is used for both.
 
-    Numbers become floats. Other values are kept, for a check that follows.
+    Numbers become floats. Other values stay, for the check that follows.
     """
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
@@ -255,7 +287,7 @@ SPACING = option(
 )
 
 
-def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
+def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     """Return both maps of an image as label maps (H, W) with the same numbering.
 
     The annotated map is int64 with VOID at the pixels that `gt.valid` masks out, if there are any.
@@ -274,7 +306,10 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
     if pred_map.ndim == 3 and not pred_map.any():  # a reader's stack without any instance
         nothing = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], nothing)
-    pred_map, gt_map = _unstack(pred_map), _unstack(gt_map)
+    pred_map, gt_map = (
+        maps[0] if maps.ndim == 3 and len(maps) == 1 and maps.dtype.kind != "f" else maps
+        for maps in (pred_map, gt_map)
+    )
     if "mask" in gt.parts:
         pred_map = without_void(pred_map, gt.parts.get("valid"))
     _refuse_stack(gt_map, pred_map.shape, SIDES[1])
@@ -300,7 +335,7 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
     return MapPair(pred_map, gt_map)
 
 
-def _annotated_map(gt: GroundTruth, opt: LabelOptions) -> Map:
+def _annotated_map(gt: GroundTruth, opt: MapContents) -> Map:
     """Return the part of the ground truth that the metric compares.
 
     Labels come before a mask if there are classes, after it otherwise; boundaries of classes are
@@ -313,23 +348,31 @@ def _annotated_map(gt: GroundTruth, opt: LabelOptions) -> Map:
     return gt.labels  # raises the error
 
 
-def _unstack(maps: Map) -> Map:
-    """Return the only map of a stack (1, H, W) of integers or bool; other arrays are unchanged."""
-    is_single = maps.ndim == 3 and len(maps) == 1 and maps.dtype.kind != "f"
-    return maps[0] if is_single else maps
+MapOptions = TypeVar("MapOptions", bound=MapContents)
+_evolve: Callable[..., Any] = attrs.evolve  # untyped, as MapContents itself is no attrs class
 
 
-MapOptions = TypeVar("MapOptions", bound=LabelOptions)
+class ReadMaps(NamedTuple, Generic[MapOptions]):
+    """Both label maps of an image, and the options by which they are compared."""
+
+    pred: Map
+    gt: Map
+    opt: MapOptions
 
 
-def options_for(opt: MapOptions, gt: GroundTruth) -> MapOptions:
-    """Return the options to count an image with.
+def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
+    """Return the `label_maps` of an image, and the options without what reading has done.
 
-    Those are `opt`, without `ignore` if the ground truth is a mask whose reader has already turned
-    the ignored values into the part `valid`.
+    `ignore` is cleared if the reader of a mask, or the numbering of components, has already marked
+    the ignored pixels. `components` is cleared once they are numbered. Raises DataError as
+    `label_maps`.
     """
-    is_read = "mask" in gt.parts and not opt.classes and opt.ignored
-    return attrs.evolve(opt, ignore=-1) if is_read else opt
+    if "mask" in gt.parts and not opt.classes and opt.ignored:
+        opt = _evolve(opt, ignore=-1)
+    maps = label_maps(pred, gt, opt)
+    if opt.components:
+        opt = _evolve(opt, components=0, ignore=-1)
+    return ReadMaps(maps.pred, maps.gt, opt)
 
 
 class LabelMetric(Metric[MapOptions]):
@@ -337,30 +380,26 @@ class LabelMetric(Metric[MapOptions]):
 
     reads = "classes"
     default_protocol = "masks"
-    options, void, void_option = LabelOptions, True, "ignore"
+    options: ClassVar[type[Any] | None] = LabelOptions
+    void, void_option = True, "ignore"
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True for equal shapes, and for stacks of maps.
-
-        `label_maps` refuses stacks with a message that names their axes.
-        """
-        return pred.shape == gt.shape or is_stack(pred, gt)
+        """Return True for equal shapes, and for stacks of maps, which `label_maps` refuses."""
+        is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
+        return is_stack or pred.shape == gt.shape
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
         """Return the counts of `counts_of` for the label maps of an image. Errors name the file."""
-        opt = options_for(opt, gt)
         with name_file_in_errors(pred, gt):
-            maps = label_maps(pred, gt, opt)
-            return self.counts_of(maps.pred, maps.gt, opt)
+            return self.counts_of(*read_maps(pred, gt, opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
         """Return what the files hold: numbered objects, instances, classes or masks.
 
-        Void values are named for masks only, as maps of classes and instances keep their void
-        labels.
+        Void values are named for masks only; other maps keep their void labels.
         """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
@@ -371,8 +410,8 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return the evidence of one label map (H, W) on the meaning of the labels in its set.
 
-        Numbers of objects give evidence if the options leave open whether components are meant.
-        Labels of classes give evidence in annotated maps. Otherwise there is none.
+        There is some in maps of objects if the options leave open whether components are meant, and
+        in annotated maps of classes.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -393,7 +432,7 @@ class LabelMetric(Metric[MapOptions]):
         not annotated.
         """
         pred_map, gt_map = label_maps(pred, gt, opt)
-        if np.intersect1d(pred_map, gt_map).size == 0:
+        if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             remedy = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", remedy
         for label in opt.ignored:
@@ -404,16 +443,11 @@ class LabelMetric(Metric[MapOptions]):
 # ---- ids that cannot be meant --------------------------------------------------------------------
 
 
-def is_stack(pred: Prediction, gt: GroundTruth) -> bool:
-    """Return True if a side is a stack (C, H, W), with one map for each class or instance."""
-    return pred.classes.ndim == 3 or "class_boundaries" in gt.parts
-
-
 def _refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
     """Raise DataError if `maps` is a stack, (C, H, W) or (H, W, C), and no label map (H, W).
 
-    `what` names the map. `shape` is that of the other map, whose (rows, columns) tell on which axis
-    the classes are.
+    `what` names the map. The other map's `shape`, (..., rows, columns), tells on which axis the
+    classes are.
     """
     if maps.ndim != 3:
         return
@@ -433,11 +467,10 @@ def refuse_other_numbering(
     """Raise DataError if the two label maps (H, W) number their classes differently.
 
     `labels` are the labels of the classes in their order; pixels annotated with `ignored` labels
-    are left out. The other numberings are those of `_numberings`. One of them is taken for sure if
-    it makes over half of the pixels right and over four times as many as the labels as they are,
-    for FEW labels, or for two if all its labels are annotated.
-
-    Maps of which a quarter of the pixels are right, and maps of different shapes, are accepted.
+    are left out. Another numbering (`_numberings`) is taken for sure if it makes over half of the
+    pixels right and over four times as many as the labels as they are, for FEW labels, or for two
+    if all its labels are annotated. Maps of which a quarter of the pixels are right, and maps of
+    different shapes, are accepted.
     """
     if pred.shape != gt.shape:
         return
@@ -445,8 +478,7 @@ def refuse_other_numbering(
     n_known = int(is_known.sum())
     if 4 * int((pred == gt)[is_known].sum()) >= n_known:
         return
-    flat_pred, flat_gt = (np.ascontiguousarray(m[is_known], np.int64) for m in (pred, gt))
-    predicted, annotated, pixels = value_pairs(flat_pred, flat_gt)[0]
+    predicted, annotated, pixels, _ = find_overlaps(pred[is_known], gt[is_known])
     n_right = int(pixels[predicted == annotated].sum())
     for renumbered, numbering in _numberings(predicted, np.array(labels)):
         same = renumbered == annotated
@@ -464,34 +496,31 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield predicted labels as they would be in each other numbering in use, with its name.
+    """Yield predicted labels (n,) as they would be in each other numbering in use, with its name.
 
-    values (n,): predicted labels.
-    labels (C,): the label of each class.
-
-    If the labels of the classes have gaps, the other numberings are train ids (positions of the
-    classes from 0 or 1) on either side; then, always, labels that are one too high or too low.
+    If the `labels` (C,) of the classes have gaps, the other numberings are train ids (positions of
+    the classes from 0 or 1) on either side; then, always, labels that are one too high or too low.
     Values of no class become -1.
     """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
         order = np.argsort(labels)
         # The class whose label is the value, if there is one
-        place = order[np.minimum(np.searchsorted(labels, values, sorter=order), n - 1)]
+        nearest_class = order[np.minimum(np.searchsorted(labels, values, sorter=order), n - 1)]
         for first in (0, 1):  # train ids, and those of programs that keep 0 for the background
             is_train_id = (values >= first) & (values < first + n)
             label_of = labels[np.where(is_train_id, values - first, 0)]
             from_train_ids = np.where(is_train_id, label_of, -1)
             ids = f"train ids ({first} .. {first + n - 1})"
             yield from_train_ids, f"{ids} beside label ids in the truth"
-            to_train_ids = np.where(labels[place] == values, place + first, -1)
+            to_train_ids = np.where(labels[nearest_class] == values, nearest_class + first, -1)
             yield to_train_ids, f"label ids beside {ids} in the truth"
     yield values - 1, "labels one above those of the truth"
     yield values + 1, "labels one below those of the truth"
 
 
 def _renumbering_fixes(labels: Sequence[int]) -> tuple[Fix, ...]:
-    """Return how to give both maps one numbering. Labels with gaps can have train ids too."""
+    """Return how to give both maps one numbering. Only labels with gaps can have train ids."""
     if max(labels) - min(labels) < len(labels):
         return ("shift the labels of one side",)
     return (
@@ -531,8 +560,7 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) uses every number of its type, some for several pieces.
 
-    The map must have had more instances than numbers. Only unsigned types are checked; `what` names
-    the map in the message.
+    It must have had more instances than numbers. Signed types are not checked.
     """
     largest = (1 << (8 * numbers.dtype.itemsize)) - 1
     if numbers.dtype.kind != "u" or numbers.max(initial=0) != largest:
@@ -546,9 +574,9 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of equal labels (H, W) from 1.
+    """Number the connected pieces of equal labels (H, W) from 1, with 4 or 8 `neighbours`.
 
-    Pieces are connected by 4 or by 8 `neighbours`. Pixels with the label `background` become 0.
+    Pixels with the label `background` become 0.
     """
     try:  # what `label` calls for integers, without the import of scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import (
     Instances,
@@ -33,7 +32,14 @@ from bsdsbench.metrics.contour.pairs import (
 )
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
-from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
+from bsdsbench.metrics.label_maps import (
+    LabelMetric,
+    LabelOptions,
+    Overlaps,
+    as_label_maps,
+    find_overlaps,
+    void_of,
+)
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -80,55 +86,40 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        pairs = _class_pairs(pred, gt, params)
+        classes = _overlaps_of_classes(pred, gt, params)
     else:
         regions = find_instances(pred, gt, params)
         instances = _count_instances(regions, params)
-        pixels = regions.pixels
+        # The class of each overlap's region; overlaps without region have the index -1
+        classes = regions.overlaps._replace(
+            pred=np.append(regions.pred.class_of, -1)[regions.pred.of_overlap],
+            gt=np.append(regions.gt.class_of, -1)[regions.gt.of_overlap],
+        )
         if not params.classes:  # pixels of no instance are ground, void pixels are not counted
-            pixels = np.where(regions.gt.void, 0, pixels)
-        # The class of each cell's region; cells without region have the index -1
-        pred_class = np.append(regions.pred.class_of, -1)[regions.pred.cells]
-        gt_class = np.append(regions.gt.class_of, -1)[regions.gt.cells]
-        pairs = _ClassPairs(pred_class, gt_class, pixels)
+            classes = classes._replace(pixels=np.where(regions.gt.void, 0, classes.pixels))
     m = n + 1  # pixels of no class, -1, come last
-    cell = pairs.gt % m * m + pairs.pred % m
-    table = np.bincount(cell, pairs.pixels, m * m)
+    cell = classes.gt % m * m + classes.pred % m
+    table = np.bincount(cell, classes.pixels, m * m)
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
-class _ClassPairs(NamedTuple):
-    """Pairs of classes (-1 for none) at the pixels of two maps; int64 (pairs,) each.
+def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
+    """Find the overlaps of two label maps, or two masks, (H, W), with classes (-1: none) as values.
 
-    pred, gt : class in the prediction and in the ground truth
-    pixels : number of pixels with the pair
-    """
-
-    pred: I8
-    gt: I8
-    pixels: I8
-
-
-def _class_pairs(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> _ClassPairs:
-    """Count the pixels of each pair of classes in two label maps, or two masks, (H, W).
-
-    Void pixels of masks are left out; those of label maps are a pair without classes. Raises
+    Void pixels of masks are left out; those of label maps are an overlap without classes. Raises
     DataError if a label belongs to no class, ShapeError if the shapes differ.
     """
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
         void = void_of(gt, params.ignored)
-        counted = ... if void is None else ~void.ravel()
-        flat = (mask.astype(np.int64).ravel()[counted] for mask in masks)
-        on_pred, on_gt, pixels = value_pairs(*flat)[0]
-        return _ClassPairs(on_pred - 1, on_gt - 1, pixels)  # 0 is the object, -1 none
-    maps = as_label_maps(pred, gt)
-    flat = (np.ascontiguousarray(labels, np.int64).ravel() for labels in maps)
-    pred_labels, gt_labels, pixels = value_pairs(*flat)[0]
-    # Each pair of labels that occurs is converted once, not each pixel.
-    rows = pred_labels[None], gt_labels[None]
+        counted = ... if void is None else ~void
+        overlaps = find_overlaps(masks.pred[counted], masks.gt[counted])
+        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # 0 is the object
+    overlaps = find_overlaps(*as_label_maps(pred, gt))
+    # Each pair of labels that occurs is checked and converted once, not each pixel.
+    rows = overlaps.pred[None], overlaps.gt[None]
     classes = as_pair(*rows, len(params.classes), params.ignored, params.first)
-    return _ClassPairs(classes.pred[0], classes.gt[0], pixels)
+    return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
 
 
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
@@ -210,11 +201,10 @@ def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
 
 
 def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
-    """Give counts of a single class the ground as second class.
+    """Give counts of a single class, with a first axis of S data sets, the ground as second class.
 
-    `counts` have a first axis of S data sets. Confusion (S, 2, 2) becomes (S, 3, 3): the index 1,
-    pixels of no class, is now the ground, and no class is left without pixels. All other counts
-    (S, 1) become (S, 2), as the ground has no instances.
+    Confusion (S, 2, 2) becomes (S, 3, 3): the index 1, pixels of no class, is now the ground. All
+    other counts (S, 1) become (S, 2), as the ground has no instances.
     """
     n_class_axes = {name: 2 if name == "confusion" else 1 for name in counts}
     return {

@@ -9,7 +9,10 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.metrics.instances_metric import InstancesOptions, instance_counts
+from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.results.score_tables import score_tables
 from tests.helpers.runs import call, write_maps
 
@@ -125,3 +128,26 @@ def test_instances_of_classes_are_counted_too():
     (table, parts) = score_tables([run])
     assert "mine: 1 found, 2 missed, 1 false." in table.note_lines
     assert parts.plain()["false"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("contour", ContourOptions), ("segmentation", LabelOptions), ("instances", InstancesOptions)],
+)
+def test_a_number_of_a_component_is_no_ignored_value(metric, options):
+    """Void pixels have the value 2 in the file. The second of three components stays an object."""
+    mask = np.minimum(lesions(SMALL, MIDDLE, LARGE), 1)
+    truth = np.where(np.arange(60) == 59, 2, mask)
+    instances = {} if metric == "instances" else {"unit": "instance"}
+    counts = registry.get(metric).count(
+        bb.Prediction("p", classes=mask),
+        bb.GroundTruth("t", labels=truth),
+        bb.Protocol(),
+        options(components=8, ignore=2, **instances),
+    )
+    n_pairs = {
+        "contour": lambda: counts["pairs"][:, 0],
+        "segmentation": lambda: counts["tp"],
+        "instances": lambda: counts["objects"][:1, 0],
+    }[metric]()
+    assert n_pairs.tolist() == [3]

@@ -20,19 +20,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion, outlines
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.contour.pairs import LabelPair
+from bsdsbench.metrics.label_maps import Overlaps, find_overlaps
 
 Spacing = tuple[float, float]
-
-
 PIXELS = (1.0, 1.0)
 
 
@@ -82,29 +79,28 @@ class Compared:
         if self.pair.n == 1:  # masks, in a tenth of the time
             on, true = self.pair.pred >= 0, self.pair.gt >= 0
             return np.array([[np.count_nonzero(mask) for mask in (on & true, on, true)]])
-        return self._areas_of_pairs(self._label_pairs[0][2])
+        return self._sum_areas(self._label_pairs.pixels)
 
     @cached_property
-    def _label_pairs(self) -> Any:
-        """The pairs of labels that occur at a pixel, and the pair of each pixel.
+    def _label_pairs(self) -> Overlaps:
+        """The pairs of labels that occur at a pixel."""
+        return find_overlaps(self.pair.pred, self.pair.gt)
 
-        int64 (3, pairs): label in pred, label in gt, number of pixels; int32 (pixels,): the pair.
-        """
-        return value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2]))
-
-    def _areas_of_pairs(self, pixels: I8) -> I8:
-        """Compute `areas` from numbers of pixels (pairs,), one for each pair in `_label_pairs`."""
-        pred, gt, _ = self._label_pairs[0]
+    def _sum_areas(self, pixels: I8) -> I8:
+        """Compute `areas` from numbers of pixels, one for each pair in `_label_pairs`."""
+        pred, gt, _, _ = self._label_pairs
         labels_of = (np.where(pred == gt, pred, -1), pred, gt)
         # The label -1, which is none, is counted at index 0 and dropped
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
 
-    def shells(self, width: int) -> I8:
+    def shells(self, size: float) -> I8:
         """Count the pixels of each label's inner boundary, int64 (n, 3), columns as in `areas`.
 
-        The boundary is what `width` erosions with a 3 x 3 square remove.
+        The inner boundary, or shell, is what erosions with a 3 x 3 square remove, as many as the
+        width that `size` stands for.
         """
+        width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
             pred, gt, n, _ = self.pair
             if n == 1:  # masks, in a fifth of the time
@@ -114,9 +110,9 @@ class Compared:
         return self._shells[width]
 
     def sites(self, outline: str, steps: Spacing) -> BothSites:
-        """Return the outline sites of pred and of gt.
+        """Return the sites of the "rim", "side" or "corner" outlines of pred and gt.
 
-        `outline` is "rim", "side" or "corner"; distances are measured by the (row, column) `steps`.
+        Distances are in the unit of the (row, column) `steps`.
         """
         if (outline, steps) not in self._sites:
             self._sites[outline, steps] = _find_sites(self.pair, outline, steps)
@@ -142,13 +138,12 @@ class Compared:
         if what == "areas":
             return self.areas
         if what == "shells":
-            return self.shells(_shell_width(self.pair.shape, size))
+            return self.shells(size)
         if what == "trimap":
             if not 0 < size < math.inf:
                 raise DataError(f"trimap width {size}: expected pixels above 0")
-            pairs, pair_of = self._label_pairs
-            near = pair_of[np.ravel(self._to_other_label) <= with_tolerance(size * size)]
-            return self._areas_of_pairs(np.bincount(near, minlength=pairs.shape[1]))
+            near = self._label_pairs.of_pixel[self._to_other_label <= with_tolerance(size * size)]
+            return self._sum_areas(np.bincount(near, minlength=self._label_pairs.pixels.size))
         if what == "skeletons":
             return skeleton_pixels(*self.pair[:3])
         outline, _, in_pixels = what.partition(" ")
@@ -162,23 +157,21 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
     - "side": 2 x 2 windows with pixels inside and outside; the map is continued by its edge pixels
     - "corner": the same windows, also around the image, where pixels outside it are outside
     """
-    # Of pred and gt: start, rows, cols and, except for rims, codes of windows
-    sides: list[tuple[NDArray[Any], ...]] = []
+    outlines_of = []  # of pred and gt: start, rows, cols and, except for rims, codes of windows
     for labels in np.array(pair[:2], np.int32):
-        if outline == "rim":
-            sides.append(outlines.rims(np.pad(labels, 1, constant_values=-1), pair.n))
-        elif outline == "side":
-            sides.append(outlines.corners(np.pad(labels, ((0, 1), (0, 1)), mode="edge"), pair.n))
+        if outline == "side":
+            padded = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         else:
-            sides.append(outlines.corners(np.pad(labels, 1, constant_values=-1), pair.n))
+            padded = np.pad(labels, 1, constant_values=-1)
+        trace = outlines.rims if outline == "rim" else outlines.corners
+        outlines_of.append(trace(padded, pair.n))
     lengths = _contour_lengths(steps)
     sites = []
-    for (start, rows, cols, *code), other in zip(sides, sides[::-1], strict=True):
-        distance = np.sqrt(
-            distances.nearest(start, rows, cols, other[0], other[1], other[2], *steps)
-        )
+    for outline_sites, other in zip(outlines_of, outlines_of[::-1], strict=True):
+        start, rows, cols, *code = outline_sites
+        squared = distances.nearest(start, rows, cols, *other[:3], *steps)
         length = lengths[code[0]] if code else np.zeros(rows.size)
-        sites.append(Sites(start, distance, length))
+        sites.append(Sites(start, np.sqrt(squared), length))
     return sites[0], sites[1]
 
 
@@ -224,20 +217,10 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
 
 
 def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
-    """Count the skeleton pixels of every label in two label maps.
+    """Count the skeleton pixels of every label in two label maps (H, W), where -1 is none.
 
-    Parameters
-    ----------
-    pred, gt : array
-        Integers (H, W): labels 0 .. n_labels - 1, or -1 for none.
-    n_labels : int
-        Number of labels.
-
-    Returns
-    -------
-    array
-        int64 (n_labels, 2, 2), by label and map (pred, gt): the pixels of the skeleton that have
-        the same label in the other map, and all of them.
+    Returns int64 (n_labels, 2, 2), by label and map (pred, gt): the pixels of the skeleton that
+    have the same label in the other map, and all of them.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize

@@ -18,13 +18,13 @@ Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
@@ -39,7 +39,6 @@ from bsdsbench.metrics.contour.sequences import (
     by_sequence,
     check_sequences,
     frame_counts,
-    object_counts,
     sequence_means,
 )
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
@@ -82,10 +81,7 @@ _GROUPS = tuple(_MEASURES)
 
 
 def _key_at(name: str, size: float) -> str:
-    """Return the key of a measure at a size, such as "f@0_008".
-
-    "_" stands for the dot of the size, as dots separate the parts of a key.
-    """
+    """Return the key of a measure at a size, such as "f@0_008"; dots separate parts of a key."""
     return f"{name}@{size:g}".replace(".", "_")
 
 
@@ -228,87 +224,87 @@ _POOLED = (
 )
 
 
+class _LabelCounts(NamedTuple):
+    """The counts of one image for each of n labels, or for each class: the sums over its labels.
+
+    With M measures in the order of `ContourOptions.measures()`, W widths and R radii:
+
+    value_sum : float64 (n, M), each measure summed over the pairs of masks for which it is defined
+    value_count : int64 (n, M), number of these pairs
+    areas : int64 (n, 3), pixels in both masks, in pred, in gt
+    shells : int64 (n, W, 3), the same for the inner boundaries of Boundary IoU
+    near : int64 (n, R, 2), boundary pixels ("side") of pred and of gt within each radius
+    outline : int64 (n, 2), boundary pixels of pred and of gt
+    pairs : int64 (n, 3), number of masks in both maps, in pred only, in gt only
+    """
+
+    value_sum: F8
+    value_count: NDArray[np.integer[Any] | np.bool_]
+    areas: I8
+    shells: I8
+    near: I8
+    outline: I8
+    pairs: NDArray[np.integer[Any] | np.bool_]
+
+
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
-    """Count one image: two masks (H, W), or two label maps if `params` has classes.
+    """Return the `_LabelCounts` of each class: of two label maps (H, W), or of two masks.
 
-    With C classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
-
-    value_sum : float64 (C, M), each measure summed over the pairs of masks for which it is defined
-    value_count : int64 (C, M), number of these pairs
-    areas : int64 (C, 3), pixels in both masks, in pred, in gt
-    shells : int64 (C, W, 3), the same for the inner boundaries of Boundary IoU
-    near : int64 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
-    outline : int64 (C, 2), boundary pixels of pred and of gt
-    pairs : int64 (C, 3), number of masks in both maps, in pred only, in gt only
-
-    For means over sequences there are the counts of `object_counts` too. Raises DataError if an
-    array is no mask or label map, ShapeError if the shapes differ.
+    For means over sequences there are "objects" and "absent" of `by_sequence` too. Raises DataError
+    if an array does not hold what the options say, or if these do not compare objects by their
+    number for such means; ShapeError if the shapes differ.
     """
     opt = params or ContourOptions()
-    pair, class_of = pair_masks(pred, gt, opt)
+    pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)
     measures = opt.measures().values()
-    values = [label_values(compared, name, size, opt.empty) for name, size in measures]
-    table = np.stack(values, axis=1)  # (labels, M)
+    columns = [label_values(compared, name, size, opt.empty) for name, size in measures]
+    values = np.stack(columns, axis=1)  # (labels, M)
     void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # not even two empty masks
-        table[:] = np.nan
-    rows = _count_labels(compared, table, opt)
+        values[:] = np.nan
     objects: dict[str, F8] = {}
     if opt.mean == "sequences":
-        ids = _object_numbers(pred, gt, void, opt)
+        if ids is None or opt.classes or opt.divisor:
+            raise DataError(
+                "contour.mean='sequences': expected objects without classes",
+                fix=Setting("contour.unit", "id", "numbered objects"),
+            )
         both_empty = CONVENTIONS[opt.empty].both_empty
         absent = [both_empty[TABLE[name].is_distance] for name, _ in measures]
-        objects = object_counts(ids, compared.areas, table, absent)
-    if class_of is not None:
-        rows = {k: _sum_by_class(row, class_of, len(opt.class_names)) for k, row in rows.items()}
-    return Counts(**rows, **objects)
+        objects["objects"] = np.column_stack([ids, compared.areas[:, 1:], values])
+        objects["absent"] = np.array(absent, np.float64)
+    rows = _count_labels(compared, values, opt)._asdict()
+    n_classes = len(opt.class_names)
+    by_class = {name: _sum_by_class(row, class_of, n_classes) for name, row in rows.items()}
+    return Counts(**by_class, **objects)
 
 
-def _count_labels(
-    compared: Compared, table: F8, opt: ContourOptions
-) -> dict[str, NDArray[np.generic]]:
-    """Return the counts of `_contour_counts` for each of n labels instead of classes.
-
-    `table` (n, M) holds the measures of each label, NaN if undefined.
-    """
+def _count_labels(compared: Compared, values: F8, opt: ContourOptions) -> _LabelCounts:
+    """Return the counts of each label. `values` (n, M) are the measures, NaN if undefined."""
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
     bounds = opt.davis_bounds if "davis" in opt.groups else ()
-    shells = [compared.find("shells", width) for width in widths]  # (W, n, 3)
-    sides = compared.sites("side", PIXELS) if bounds else ()
-    near = []  # (R, 2, n)
-    for bound in bounds:
-        radius = with_tolerance(davis_radius(compared.pair.shape, bound))
-        near.append([side.sums(side.distance <= radius) for side in sides])
-    outline = [side.n for side in sides] or np.zeros((2, n), np.int64)  # (2, n)
+    shells = np.zeros((n, len(widths), 3), np.int64)
+    for k, width in enumerate(widths):
+        shells[:, k] = compared.shells(width)
+    near, outline = np.zeros((n, len(bounds), 2), np.int64), np.zeros((n, 2), np.int64)
+    both_sites = compared.sites("side", PIXELS) if bounds else ()
+    for m, sites in enumerate(both_sites):  # of pred, of gt
+        outline[:, m] = sites.n
+        for k, bound in enumerate(bounds):
+            radius = with_tolerance(davis_radius(compared.pair.shape, bound))
+            near[:, k, m] = sites.sums(sites.distance <= radius)
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
-    return {
-        "value_sum": np.nan_to_num(table, posinf=np.inf),
-        "value_count": ~np.isnan(table),
-        "areas": compared.areas,
-        "shells": np.array(shells, np.int64).reshape(len(widths), n, 3).transpose(1, 0, 2),
-        "near": np.array(near, np.int64).reshape(len(bounds), 2, n).transpose(2, 0, 1),
-        "outline": np.array(outline).T,
-        "pairs": np.stack([in_pred & in_gt, in_pred & ~in_gt, ~in_pred & in_gt], axis=1),
-    }
-
-
-def _object_numbers(
-    pred: ArrayLike, gt: ArrayLike, void: Bool | None, opt: ContourOptions
-) -> NDArray[np.integer[Any]]:
-    """Return the ascending numbers of the objects in either map (H, W), outside void pixels.
-
-    Raises DataError if the options do not compare objects by their number, without classes.
-    """
-    if opt.unit != "id" or opt.classes or opt.divisor:
-        raise DataError(
-            "contour.mean='sequences': expected objects without classes",
-            fix=Setting("contour.unit", "id", "numbered objects"),
-        )
-    counted = ... if void is None else ~void
-    pred_numbers, gt_numbers = (np.asarray(labels)[counted] for labels in (pred, gt))
-    return np.union1d(pred_numbers[pred_numbers > 0], gt_numbers[gt_numbers > 0])
+    return _LabelCounts(
+        value_sum=np.nan_to_num(values, posinf=np.inf),
+        value_count=~np.isnan(values),
+        areas=compared.areas,
+        shells=shells,
+        near=near,
+        outline=outline,
+        pairs=np.stack([in_pred & in_gt, in_pred & ~in_gt, ~in_pred & in_gt], axis=1),
+    )
 
 
 def _sum_by_class(row: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
@@ -389,14 +385,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
         """Return the scores of S weighted data sets; every value is (S,).
 
         the keys of `opt.measures()` : means over the classes of each class's mean
-        over : measure -> unit ("pairs", "classes") -> how many values a mean includes, and of how
-            many
+        over : measure -> unit ("pairs", "classes") -> number of values in a mean, and of all
         pooled : IoU, Dice, Boundary IoU and F of the pixels of all images together, mean over
             classes
         pairs : number of masks in both maps, in the prediction only, in the ground truth only
         per_class : class -> all of these for the class; only if there are several classes
 
-        Means over sequences replace the means over classes, see `_sequence_scores`.
+        Means over sequences replace the means over classes.
         """
         stack = by_sequence(stack)
         per_image = {name: values for name, values in stack.items() if name not in TRACKS}
@@ -431,18 +426,17 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
 
 def _coverage(unit: str, keys: Sequence[str], n_defined: F8, n_all: F8) -> Over:
-    """Build the entry "over" of M measures: of how many units each is defined.
+    """Build the entry "over" of M measures `keys`: of how many units each is defined.
 
-    `n_defined` and `n_all` are (S, M), in the order of `keys`; `unit` names what is counted, such
-    as "classes".
+    `n_defined` and `n_all` are (S, M); `unit` names what is counted, such as "classes".
     """
     return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
 
 
 def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:
-    """Return the values of each measure, key -> (S,), and `over`: of how many pairs it is defined.
+    """Return the values of the M measures `keys`, (S,) each, and `over`: of how many pairs.
 
-    `values`, `n_defined` and `n_all` are (S, M), in the order of `keys`.
+    `values`, `n_defined` and `n_all` are (S, M).
     """
     scores: dict[str, Any] = dict(zip(keys, values.T, strict=True))
     return {**scores, "over": _coverage("pairs", keys, n_defined, n_all)}
@@ -451,8 +445,8 @@ def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
 
-    `total` holds the counts of `_contour_counts`, summed over images, with a first axis of S data
-    sets. Returns key -> float64 (S, C), NaN if a class has no pixels.
+    `total` holds sums of `_LabelCounts` over images, with a first axis of S data sets. Returns
+    key -> float64 (S, C), NaN if a class has no pixels.
     """
     areas, outline = total["areas"], total["outline"]  # (S, C, 3), (S, C, 2)
     boundary_iou = iou(total["shells"], divide=defined_ratio)  # (S, C, W)
@@ -474,10 +468,9 @@ def _sequence_scores(
 ) -> ScoreTree:
     """Return the scores of sequences, (S,) each.
 
-    `means` holds `mean`, `recall` and `decay` (S, M) of `sequence_means`, in the order of `keys`,
-    and `objects` (S,). The scores are the mean of every measure; recall and decay of J (IoU) and,
-    if it is chosen, of F at the first of `davis_bounds`, with `jf`, the mean of J and F; and the
-    number of objects. `over` is empty.
+    `means` are those of `sequence_means`, for the M measures `keys`. The scores are the mean of
+    every measure; recall and decay of J (IoU) and, if it is chosen, of F at the first of
+    `davis_bounds`, with `jf`, the mean of J and F; and the number of objects. `over` is empty.
     """
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}

@@ -17,14 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import binary_map, is_binary, same_shape
-from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.label_maps import (
     SIDES,
     VOID,
-    LabelOptions,
+    MapContents,
     MapPair,
+    Overlaps,
     as_label_map,
     as_label_maps,
+    find_overlaps,
     void_of,
 )
 from bsdsbench.scores.ratios import ratio
@@ -59,8 +60,8 @@ NAN, INF = math.nan, math.inf
 class _Convention(NamedTuple):
     """The values of empty masks, as pairs (overlap, distance). NaN is not counted.
 
-    both_empty : the values if both masks are empty
-    one_empty : the values if one mask is; a distance of None is the diagonal of the image
+    both_empty, one_empty : the values if both masks are empty, and if one is; a distance of None is
+        the diagonal of the image
     text : a description for captions
     """
 
@@ -98,8 +99,7 @@ def as_pair(
     ignored: labels of void pixels of the ground truth, which are cleared in both maps. They mean no
         label in a prediction.
 
-    Raises DataError if an array is no such map or has another label, ShapeError if the shapes
-    differ.
+    Raises DataError if an array is no such map or has another label, ShapeError if shapes differ.
     """
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))
@@ -162,8 +162,7 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
 def _as_mask(values: ArrayLike, what: str) -> Bool:
     """Convert a mask (H, W) of two values to bool; `what` names it in errors.
 
-    Raises DataError if the array is no mask. A label map of more than two labels is refused with
-    the options that name classes.
+    Raises DataError for other arrays; for a map of more than two labels, with options for classes.
     """
     array = np.asarray(values)
     if array.dtype.kind in "iu" and not is_binary(array):
@@ -181,66 +180,70 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
 
 
 class ClassedPair(NamedTuple):
-    """Two label maps, and the class of each label, int64 (n,), or None if label k is class k."""
+    """Two label maps, and what each of their n labels stands for.
+
+    class_of : int64 (n,), the class of each label
+    ids : int64 (n,), ascending: the number in the files of each label, if instances are paired by
+        their number; else None
+    """
 
     pair: LabelPair
-    class_of: I8 | None
+    class_of: I8
+    ids: I8 | None
 
 
-def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
+def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     """Convert two maps (H, W) to the pairs of masks to compare, as label maps.
 
     A label stands for the two masks of a class, or for a pair of instances: by `opt.unit`, those
     with the same number ("id"), or those matched by overlap ("instance"). An unmatched instance has
     a label that only its map uses. Instances that lie on void only are left out.
 
-    Raises DataError if an array is no such map as the options say, ShapeError if the shapes
-    differ.
+    Raises DataError if an array is no such map as the options say, ShapeError if shapes differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
-        return ClassedPair(pair, None)
+        return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
+    ids = None
     if opt.unit == "id":
-        both = np.union1d(instances.pred.ids, instances.gt.ids)
-        pred_new = np.searchsorted(both, instances.pred.ids)
-        gt_new = np.searchsorted(both, instances.gt.ids)
-        class_of = _class_of_value(both, opt)
+        ids = np.union1d(instances.pred.ids, instances.gt.ids)
+        pred_new = np.searchsorted(ids, instances.pred.ids)
+        gt_new = np.searchsorted(ids, instances.gt.ids)
+        class_of = _class_of_value(ids, opt)
     else:
         matching = match_regions(instances)
         pred_new, gt_new, class_of = matching.pred_new, matching.gt_new, matching.class_of
     has_pixels = np.zeros(class_of.size, bool)
     for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
-        has_pixels[new[side.cells[side.cells >= 0]]] = True
-    place, class_of = np.cumsum(has_pixels) - 1, class_of[has_pixels]
-    # Renumber the regions, cell by cell; -1, which is none, indexes the -1 at the end
-    sides = ((instances.pred, place[pred_new]), (instances.gt, place[gt_new]))
-    labels = [np.append(new, -1).astype(np.int32)[old.cells][instances.cell] for old, new in sides]
-    pair = LabelPair(labels[0], labels[1], class_of.size, instances.cell.shape)
-    return ClassedPair(pair, class_of)
+        has_pixels[new[side.of_overlap[side.of_overlap >= 0]]] = True
+    without_gaps = np.cumsum(has_pixels) - 1
+    labels = []
+    for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
+        # Renumber the regions, overlap by overlap; -1, which is none, indexes the -1 at the end
+        new_label = np.append(without_gaps[new], -1).astype(np.int32)
+        labels.append(new_label[side.of_overlap][instances.overlaps.of_pixel])
+    pair = LabelPair(labels[0], labels[1], int(has_pixels.sum()), labels[0].shape)
+    return ClassedPair(pair, class_of[has_pixels], None if ids is None else ids[has_pixels])
 
 
 class Regions(NamedTuple):
     """The regions of one map, numbered 0, 1, .. in ascending order of their values in the file.
 
-    A cell is a pair of values (pred, gt) that occurs at a pixel, see `Instances`.
-
     ids, class_of : int64 (regions,), value and class of each region
-    cells : int64 (cells,), the region of each cell, or -1
-    void : bool (cells,), cells that are ignored
+    of_overlap : int64 (overlaps,), the region of each of `Instances.overlaps`, or -1
+    void : bool (overlaps,), overlaps that are ignored
     """
 
     ids: I8
     class_of: I8
-    cells: I8
+    of_overlap: I8
     void: Bool
 
 
 class Instances(NamedTuple):
-    """The regions of both maps. A cell is a pair of values (pred, gt) that occurs at a pixel.
+    """The regions of both maps, and the overlaps of their values (in pred, in gt).
 
-    pixels : int64 (cells,), pixels of each cell
-    cell : int32 (H, W), the cell of each pixel
     on_crowd : int64 (predicted regions,), pixels on any crowd, which stay in the union of a pair
     excused : float64 (predicted regions,), share of pixels on void or on the crowd of the region's
         class
@@ -252,47 +255,38 @@ class Instances(NamedTuple):
 
     pred: Regions
     gt: Regions
-    pixels: I8
-    cell: Labels
+    overlaps: Overlaps
     on_crowd: I8
     excused: F8
 
 
-def find_instances(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances:
+def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
     """Find the regions of two instance maps (H, W), and how they overlap.
 
-    Raises DataError if an array is no such map as the options say, ShapeError if the shapes
-    differ.
+    Raises DataError if an array is no such map as the options say, ShapeError if shapes differ.
     """
-    maps = as_label_maps(pred, gt)
-    cells, cell_of_pixel = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
-    values, pixels = cells[:2], cells[2]  # (2, cells): value in pred, value in gt
+    overlaps = find_overlaps(*as_label_maps(pred, gt))
+    pred_values, gt_values = overlaps.pred, overlaps.gt
     if opt.things:
-        values = _number_bare_labels(values, opt)
-    pred_regions = _number_regions(values[0], opt, SIDES[0])
-    gt_regions = _number_regions(values[1], opt, SIDES[1])
+        pred_values = _number_bare_labels(pred_values, opt)
+        gt_values = _number_bare_labels(gt_values, opt)
+    pred_regions = _number_regions(pred_values, opt, SIDES[0])
+    gt_regions = _number_regions(gt_values, opt, SIDES[1])
     # The number of an ignored label, counted from the last one, is the class of a crowd.
-    crowd_class = opt.divisor - 1 - values[1] % max(opt.divisor, 1)
-    has_number = gt_regions.void & (values[1] != VOID)
+    crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
+    has_number = gt_regions.void & (gt_values != VOID)
     is_crowd = has_number & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
-    is_own_crowd = is_crowd & (crowd_class == _class_of_value(values[0], opt))
+    is_own_crowd = is_crowd & (crowd_class == _class_of_value(pred_values, opt))
     is_excused = (gt_regions.void & ~is_crowd) | is_own_crowd
     n_pixels, on_crowd, n_excused = (
-        _sum_by_region(np.where(cells, pred_regions.cells, -1), pixels, pred_regions.ids.size)
-        for cells in (True, is_crowd, is_excused)
+        _count_pixels(pred_regions, np.where(counted, overlaps.pixels, 0))
+        for counted in (True, is_crowd, is_excused)
     )
-    pred_regions.cells[gt_regions.void] = -1
-    return Instances(
-        pred=pred_regions,
-        gt=gt_regions,
-        pixels=pixels,
-        cell=cell_of_pixel.reshape(maps[0].shape),
-        on_crowd=on_crowd,
-        excused=ratio(n_excused, n_pixels),
-    )
+    pred_regions.of_overlap[gt_regions.void] = -1
+    return Instances(pred_regions, gt_regions, overlaps, on_crowd, ratio(n_excused, n_pixels))
 
 
-def _number_bare_labels(values: I8, opt: LabelOptions) -> I8:
+def _number_bare_labels(values: I8, opt: MapContents) -> I8:
     """Replace labels of classes (values below the divisor) by values class x divisor + number.
 
     A class in `opt.things` gets the value of its crowd, which `Instances` describes; every other
@@ -305,30 +299,28 @@ def _number_bare_labels(values: I8, opt: LabelOptions) -> I8:
     return np.where(is_crowd, crowd, np.where(is_label, values * opt.divisor, values))
 
 
-def _class_of_value(values: I8, opt: LabelOptions) -> I8:
+def _class_of_value(values: I8, opt: MapContents) -> I8:
     """Return the class, from 0, of each value of a file, or 0 for all if there is no divisor."""
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
-def _sum_by_region(region: I8, pixels: I8, n: int) -> I8:
-    """Sum the `pixels` of cells over n regions, int64 (n,).
-
-    `region` and `pixels` have one entry per cell; cells with the region -1 are left out.
-    """
-    inside = region >= 0
-    return np.bincount(region[inside], pixels[inside], n).astype(np.int64)
+def _count_pixels(regions: Regions, pixels: I8) -> I8:
+    """Sum the `pixels` (overlaps,) over the overlaps of each region, int64 (regions,)."""
+    is_region = regions.of_overlap >= 0
+    region, n = regions.of_overlap[is_region], regions.ids.size
+    return np.bincount(region, pixels[is_region], n).astype(np.int64)
 
 
-def _number_regions(values: I8, opt: LabelOptions, what: str) -> Regions:
-    """Number the regions of one map, whose cells have these values (cells,).
+def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
+    """Number the regions of one map, whose overlaps have these values (overlaps,).
 
-    `what`, an entry of SIDES, names the map in messages. Void are ignored classes if there is a
-    divisor, else ignored numbers of the ground truth, and VOID. No region are void, 0 or less, and
-    with a divisor the class 0 if classes begin later. Raises DataError if a value belongs to no
-    class.
+    Void are VOID and ignored classes or, without a divisor, ignored numbers of the ground truth.
+    No region are void, 0 or less, and with a divisor the class 0 if classes begin later. Raises
+    DataError if a value belongs to no class; `what`, an entry of SIDES, names the map.
     """
     if opt.divisor:
-        void, is_none = _read_class_values(values, opt, what)
+        void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
+        is_none = _without_class(values, void, opt, what)
     else:
         if values[values != VOID].min(initial=0) < -1:
             raise DataError(
@@ -339,28 +331,19 @@ def _number_regions(values: I8, opt: LabelOptions, what: str) -> Regions:
         void = (values == VOID) | np.isin(values, ignored)
         is_none = void | (values <= 0)
     ids, number = np.unique(np.where(is_none, -1, values), return_inverse=True)
-    n_negative = int((ids < 0).sum())  # 1 if there is a cell without region, else 0
+    n_negative = int((ids < 0).sum())  # 1 if there is an overlap without region, else 0
     ids = ids[n_negative:]
     return Regions(ids, _class_of_value(ids, opt), number - n_negative, void)
 
 
-class _ValueKinds(NamedTuple):
-    """Which values (cells,) are void, and which belong to no region; bool each."""
-
-    void: Bool
-    is_none: Bool
-
-
-def _read_class_values(values: I8, opt: LabelOptions, what: str) -> _ValueKinds:
-    """Sort out the values class x divisor + number that are void or belong to no region.
+def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
+    """Return which of the values class x divisor + number belong to no region; all are (overlaps,).
 
     Raises DataError for a value of no class, and for a class without number if `opt.things` does
     not say what this means. `what` names the map in messages.
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
-    void = (values == VOID) | np.isin(classes, opt.ignored)
-    is_none = void | ((classes == 0) & (opt.first > 0))
     is_bare = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
     if opt.things is None and is_bare.any():
         raise DataError(
@@ -368,6 +351,7 @@ def _read_class_values(values: I8, opt: LabelOptions, what: str) -> _ValueKinds:
             "class alone, or a group, as in Cityscapes: things='...' names the classes that "
             "have instances; instances of a class 0: things=[])"
         )
+    is_none = void | ((classes == 0) & (opt.first > 0))
     if what == SIDES[0] and values.max() < 0:  # an empty prediction
         is_none = values == -1
     is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
@@ -375,7 +359,7 @@ def _read_class_values(values: I8, opt: LabelOptions, what: str) -> _ValueKinds:
         value = int(values[is_wrong][0])
         has = f"value {value} is class {value // opt.divisor}"
         raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
-    return _ValueKinds(void, is_none)
+    return is_none
 
 
 class Matching(NamedTuple):
@@ -402,12 +386,12 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     Void pixels are not counted; pixels on a crowd stay in the union. At most one partner of a
     region has an IoU above 0.5, so the pairs are unique. Source: panopticapi, evaluation.py.
     """
-    pred, gt, pixels = instances.pred, instances.gt, instances.pixels
-    in_pred = _sum_by_region(pred.cells, pixels, pred.ids.size) + instances.on_crowd
-    in_gt = _sum_by_region(gt.cells, pixels, gt.ids.size)
-    in_both = (pred.cells >= 0) & (gt.cells >= 0)
+    pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
+    in_pred = _count_pixels(pred, pixels) + instances.on_crowd
+    in_gt = _count_pixels(gt, pixels)
+    in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
     # Candidates: annotated region i and predicted region j, with their shared pixels
-    i, j, shared = gt.cells[in_both], pred.cells[in_both], pixels[in_both]
+    i, j, shared = gt.of_overlap[in_both], pred.of_overlap[in_both], pixels[in_both]
     if by_number:
         has_same_number = gt.ids[i] == pred.ids[j]
         shared_of_gt = np.bincount(i, shared * has_same_number, gt.ids.size).astype(np.int64)

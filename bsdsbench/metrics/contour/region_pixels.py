@@ -6,7 +6,6 @@ the mask, the same class, or two paired objects. Void pixels are neither right n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.distances import distances, outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
-from bsdsbench.metrics.label_maps import LabelOptions, label_maps, name_file_in_errors, options_for
+from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors, read_maps
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
     MATCHED_PIXEL,
@@ -74,24 +73,18 @@ class RegionPixels(NamedTuple):
         right = in_pred & (self.pred == self.gt)
         return PartPixels(right, in_pred & ~right, in_gt & ~right)
 
-    def parts(self) -> Iterator[tuple[str, int | None]]:
-        """Yield (name, number) of each class, after ("all classes", None) if there are several."""
-        if len(self.names) > 1:
-            yield "all classes", None
-        yield from ((name, k) for k, name in enumerate(self.names))
-
     def steps(self) -> DrawnSteps:
         """Return the class of each pixel (right, false, missed), with one step per part.
 
-        A part is a class, or all classes together (see `parts`). The F of a step is the Dice of the
-        part.
+        A part is a class; the first part is all classes together, if there are several. The F of a
+        step is the Dice of the part.
         """
-        errors, parts = self.largest_errors(), dict(self.parts())
+        parts: dict[str, int | None] = {"all classes": None} if len(self.names) > 1 else {}
+        parts |= {name: k for k, name in enumerate(self.names)}
+        errors = self.largest_errors()
         pixels = [self.part(number) for number in parts.values()]
-        # (3, parts)
-        right, false, missed = np.array(
-            [[np.count_nonzero(kind) for kind in part] for part in pixels]
-        ).T
+        counts = [[np.count_nonzero(kind) for kind in part] for part in pixels]
+        right, false, missed = np.array(counts).T  # (parts,) each
         classes = np.stack([part.classes().ravel() for part in pixels], axis=1)  # (H * W, parts)
         return DrawnSteps(
             np.arange(float(len(parts))),
@@ -111,10 +104,9 @@ class RegionPixels(NamedTuple):
         return is_wanted[labels]
 
     def largest_errors(self) -> dict[int | None, LargestError]:
-        """Find the largest error of each class and, with the key None, of all classes.
+        """Find the largest Hausdorff distance of an object of each class and, as None, of all.
 
-        The largest error is the Hausdorff distance of an object of the class. Classes without an
-        object in both maps are left out; the result is {} if the metric measures no distances.
+        Classes without an object in both maps are left out; the result is {} without `spacing`.
         """
         if self.spacing is None:
             return {}
@@ -167,19 +159,16 @@ def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None
 
 
 def region_pixels(
-    pred: Prediction, gt: GroundTruth, opt: LabelOptions, spacing: tuple[float, float] | None = None
+    pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
 ) -> RegionPixels:
     """Read both maps of an image as metrics of label maps do, and pair their objects.
 
-    `opt` says what the maps hold; with `spacing`, the (row, column) step, the largest errors are
-    measured. Raises DataError if a map is no such label map, mask or instance map.
+    With `spacing`, the (row, column) step, the largest errors are measured. Raises DataError if a
+    map does not hold what `opt` says.
     """
-    opt = options_for(opt, gt)
     with name_file_in_errors(pred, gt):
-        maps = label_maps(pred, gt, opt)
+        pred_map, gt_map, opt = read_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
-            return mask_pixels(*as_masks(*maps, opt.ignored), spacing)
-        pair, class_of = pair_masks(*maps, opt)
-    if class_of is None:
-        class_of = np.arange(pair.n)
+            return mask_pixels(*as_masks(pred_map, gt_map, opt.ignored), spacing)
+        pair, class_of, _ = pair_masks(pred_map, gt_map, opt)
     return RegionPixels(pair.pred, pair.gt, class_of, opt.class_names, spacing)

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.scores.counts import Stack
@@ -34,30 +32,14 @@ def frame_counts(image_id: str) -> dict[str, F8]:
     return {"frame": np.array([[ord(letter)] for letter in image_id], np.float64)}
 
 
-def object_counts(
-    ids: NDArray[np.integer[Any]], areas: I8, values: F8, absent: ArrayLike
-) -> dict[str, F8]:
-    """Return the counts of the n objects of a frame.
-
-    ids (n,): numbers of the objects in the maps.
-    areas int64 (n, 3): pixels in both maps, in pred, in gt.
-    values (n, M): the M measures of each object.
-    absent (M,): the measures of two empty masks.
-
-    Returns "objects" float64 (n, 3 + M), with columns number, pixels in pred, pixels in gt, and the
-    measures, and "absent" float64 (M,).
-    """
-    rows = np.column_stack([ids, areas[:, 1:], values])
-    return {"objects": rows, "absent": np.asarray(absent, np.float64)}
-
-
 def by_sequence(stack: Stack) -> Stack:
     """Convert the objects of N frames to tracks of the objects of each sequence.
 
-    `stack` holds "frame" (N, L, 1), "objects" (N, n, 3 + M) and "absent" (N, M), filled up with
-    NaN. They are replaced by
+    `stack` holds "frame" (N, L, 1), "objects" (N, n, 3 + M), with the columns number, pixels in
+    pred, pixels in gt, and M measures, and "absent" (N, M), the measures of two empty masks; all
+    are filled up with NaN. They are replaced by
 
-    sequence, position : int64 (N,), the number of the frame's sequence, and the frame's place in it
+    sequence, position : int64 (N,), the number of the frame's sequence, and the frame's index in it
     n_frames, n_objects : int64 (N,), numbers of frames and objects of the sequence
     unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence; those of two empty
@@ -148,43 +130,44 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 
 
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
-    """Average every measure over the frames of each object, then over all objects.
+    """Average each measure over the frames of every object, then over all objects.
 
     stack: the counts of `by_sequence`; `tracks` (N, K, M) holds M measures.
     weights (S, N): how often each frame occurs in each data set.
-    skip_ends: whether the first and the last frame of each sequence are left out.
+    skip_ends: leave out the first and last frame of each sequence.
 
-    Returns `mean`, `recall`, the share of frames above 0.5, and `decay`, float64 (S, M) each, and
-    `objects` (S,), the number of objects. Decay is the mean of the first of four bins of frames
-    minus the mean of the last; neighbouring bins share a frame. Without a frame the means are NaN.
+    Returns a dict:
+      mean (S, M): mean of the measure
+      recall (S, M): share of frames in which the measure exceeds 0.5
+      decay (S, M): mean over the first quarter of the frames minus mean over the last quarter
+          (adjacent quarters share their boundary frame)
+      objects (S,): number of objects averaged over
+    mean, recall and decay are NaN for a data set without frames.
     """
     n_skipped, tracks = int(skip_ends), stack["tracks"]
-    # Of each sequence: (S, objects, M)
-    parts: dict[str, list[F8]] = {"mean": [], "recall": [], "decay": []}
+    by_object: dict[str, list[F8]] = {"mean": [], "recall": [], "decay": []}  # (S, objects, M)
     for number in np.unique(stack["sequence"]):
         frames = np.flatnonzero(stack["sequence"] == number)
         n = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
-        place = stack["position"][frames] - n_skipped
-        is_kept = (place >= 0) & (place < n)
-        frames, place = frames[is_kept], place[is_kept]
+        position = stack["position"][frames] - n_skipped
+        is_kept = (position >= 0) & (position < n)
+        frames, position = frames[is_kept], position[is_kept]
         if not frames.size:
             continue
         values = tracks[frames, : int(stack["n_objects"][frames[0]])]  # (frames, objects, M)
-        frame_weights = weights[:, frames]
-        ends = (np.linspace(1, n, 5) + 0.5).astype(int) - 1  # of the bins, as places of frames
-        in_first_bin, in_last_bin = place <= ends[1], place >= ends[3]
-        first_values = np.where(in_first_bin[:, None, None], values, np.nan)
-        last_values = np.where(in_last_bin[:, None, None], values, np.nan)
-        decay = weighted_mean(frame_weights, first_values) - weighted_mean(
-            frame_weights, last_values
+        quarter_ends = (np.linspace(1, n, 5) + 0.5).astype(int) - 1  # positions
+        quarters = (position <= quarter_ends[1], position >= quarter_ends[3])
+        first_mean, last_mean = (
+            weighted_mean(weights[:, frames], np.where(quarter[:, None, None], values, np.nan))
+            for quarter in quarters
         )
-        parts["mean"].append(weighted_mean(frame_weights, values))
-        parts["recall"].append(weighted_mean(frame_weights, values > 0.5))
-        parts["decay"].append(decay)
-    if not parts["mean"]:
-        nothing = np.full((len(weights), tracks.shape[2]), np.nan)
-        return {**dict.fromkeys(parts, nothing), "objects": np.zeros(len(weights))}
-    by_object = {key: np.concatenate(arrays, axis=1) for key, arrays in parts.items()}
-    n_objects = (~np.isnan(by_object["mean"])).any(axis=2).sum(axis=1)
-    averages = {key: defined_mean(values, axis=1) for key, values in by_object.items()}
+        by_object["mean"].append(weighted_mean(weights[:, frames], values))
+        by_object["recall"].append(weighted_mean(weights[:, frames], values > 0.5))
+        by_object["decay"].append(first_mean - last_mean)
+    if not by_object["mean"]:
+        undefined = np.full((len(weights), tracks.shape[2]), np.nan)
+        return {**dict.fromkeys(by_object, undefined), "objects": np.zeros(len(weights))}
+    joined = {key: np.concatenate(arrays, axis=1) for key, arrays in by_object.items()}
+    n_objects = (~np.isnan(joined["mean"])).any(axis=2).sum(axis=1)
+    averages = {key: defined_mean(values, axis=1) for key, values in joined.items()}
     return {**averages, "objects": n_objects.astype(np.float64)}
