@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
-from bsdsbench.fingerprints import Fingerprints, hash_annotations
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
@@ -23,17 +23,17 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # Allowed numbers of axes and kinds of dtypes, if other than (H, W) and any real numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
-_LABELS = ("labels", "instances", "classes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
     """Straight lines and their junctions. No value is checked.
 
-    `ends` (N, 4) holds the row and column of both ends, `scores` (N,) the strength of each
-    predicted line. `junctions` (M, 3) holds row, column and score, or is None if the file has none.
-    `grid` is the size (rows, columns) in which the coordinates are measured, or None if the file
-    does not say.
+    - ends (N, 4): row and column of both ends
+    - scores (N,): the strength of each predicted line
+    - junctions (M, 3): row, column and score; None if the file has none
+    - grid: the size (rows, columns) in which the coordinates are measured; None if the file does
+      not say
     """
 
     ends: F8
@@ -46,9 +46,9 @@ class Lines:
 class ImageParts:
     """Base class of a metric's inputs: parts by name, each also an attribute.
 
-    `parts` holds the parts that are present. Reading an absent part raises DataError, so a metric
-    need not check for presence. Types, shapes and values are checked when the object is made, and
-    that all parts have one size. The code that counts relies on these checks.
+    `parts` holds the parts that are present; reading an absent part raises DataError. Types, shapes
+    and values are checked when the object is made, and that all parts have one size. The code that
+    counts relies on these checks.
     """
 
     image_id: str
@@ -65,12 +65,9 @@ class ImageParts:
     ) -> None:
         """Check the given parts and keep those that are not None.
 
-        A part named in `several` becomes a tuple of arrays, `lines` is kept unchecked, and any
-        other part becomes one array, in the dtype that `_checked_part` returns.
-
-        The shape (H, W) of the image is that of the first array; a ucm2 counts as half its size.
-        All other arrays must agree, except the photo, which is not compared. Without arrays the
-        shape is (0, 0).
+        A part in `several` becomes a tuple of arrays, `lines` is kept unchecked, any other part
+        becomes one array. The shape (H, W) of the image is that of the first array, or half of it
+        for a ucm2. All others must agree, except the photo. Without arrays the shape is (0, 0).
 
         Raises DataError for an id that is not text, an unknown part, or values that do not suit the
         part, and ShapeError if two arrays differ in size.
@@ -89,16 +86,14 @@ class ImageParts:
             if name == "lines":
                 parts[name] = value
                 continue
-            arrays: tuple[Map, ...]
             if name in self.several:
                 items = enumerate(given_list(value, label, "a list"), 1)
-                arrays = tuple(
-                    _checked_part(name, item, label, f"ground truth {number}")
-                    for number, item in items
-                )
-                parts[name] = arrays
+                arrays = [
+                    _checked_part(name, item, label, f"ground truth {k}") for k, item in items
+                ]
+                parts[name] = tuple(arrays)
             else:
-                arrays = (_checked_part(name, value, label, label),)
+                arrays = [_checked_part(name, value, label, label)]
                 parts[name] = arrays[0]
             for array in arrays if name != "photo" else ():
                 rows, cols = array.shape[-2:]
@@ -121,8 +116,8 @@ class ImageParts:
     def __getattr__(self, name: str) -> Any:
         """Return a part by its name.
 
-        Raises MissingPartError if the image has no such part; the error lists the parts that are
-        present. Raises AttributeError if no image has a part of this name.
+        Raises MissingPartError, which lists the parts of the image, if this one is absent, and
+        AttributeError if no image has a part of this name.
         """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -152,11 +147,11 @@ def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
     n_axes = _AXES.get(name, (2,))
     kinds = _DTYPE_KINDS.get(name, "biuf")
     if array.dtype.kind not in kinds or array.ndim not in n_axes:
-        expected = "numbers" if "f" in kinds else "integers"
-        expected += f" and {' or '.join(map(str, n_axes))} axes"
+        noun = "numbers" if "f" in kinds else "integers"
+        fault = f"{label}: {kind_of_value(array)}, expected {noun} and"
         fix = suggest_one_map(array.shape) if n_axes == (2,) else ()
-        raise DataError(f"{label}: {kind_of_value(array)}, expected {expected}", fix=fix)
-    if name in _LABELS and array.ndim == 2:
+        raise DataError(f"{fault} {' or '.join(map(str, n_axes))} axes", fix=fix)
+    if name in ("labels", "instances", "classes") and array.ndim == 2:
         return whole_labels(array, "label map")
     if name in ("soft", "ucm2"):
         return check_soft_map(array, "ucm2" if name == "ucm2" else "soft map")
@@ -270,6 +265,13 @@ class Prediction(ImageParts):
         return np.ascontiguousarray(self.ucm2[2::2, 2::2]) if self.kind == "ucm2" else self.soft
 
 
+class Fingerprints(NamedTuple):
+    """Both versions of the fingerprint of a ground truth, 16 hex digits each."""
+
+    listed: str  # version 1, by which the known public sets are listed
+    whole: str  # version 2, of all annotated parts; "" if it was not asked for
+
+
 class GroundTruth(ImageParts):
     """The human annotations of one image. The metric decides which parts are read.
 
@@ -299,8 +301,7 @@ class GroundTruth(ImageParts):
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     valid : array
         (H, W) bool, the pixels that are counted: those of known depth, or those that are not
-        void. Void pixels are neither object nor background and count nowhere, whatever values
-        the other maps have at them. Without it all pixels are counted.
+        void and count nowhere, whatever the other maps hold there. Without it all are counted.
     angles : tuple of array
         (H, W) radians per annotator, if boundaries have an orientation.
     lines : Lines
@@ -345,8 +346,8 @@ class GroundTruth(ImageParts):
         evidence: Evidence | None = None,
         **parts: object,
     ) -> None:
-        annotations = {"boundaries": boundaries, "segmentations": segmentations}
-        super().__init__(image_id, path, evidence, **annotations, **parts)
+        parts = {"boundaries": boundaries, "segmentations": segmentations, **parts}
+        super().__init__(image_id, path, evidence, **parts)
 
     @classmethod
     def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
@@ -363,26 +364,80 @@ class GroundTruth(ImageParts):
         return self.fingerprints().whole
 
     def fingerprints(self, whole: bool = True) -> Fingerprints:
-        """Return both versions of the fingerprint: version 1 as `listed`, version 2 as `whole`.
+        r"""Return both versions of the fingerprint. Without `whole` version 2 is "".
 
-        Without `whole` version 2 is not computed and is "". `bsdsbench.fingerprints` has the rule.
+        Version 1 is the first 16 hex digits of the sha256 of these bytes:
+
+        1. "ROWSxCOLSxANNOTATORS\n" in ASCII.
+        2. The boundaries of each annotator, one bit per pixel, row by row, most significant bit
+           first.
+        3. For each further array "NUMBER SHAPE\n" and the values, little-endian: floats as
+           float64, everything else as int32. NUMBER is the position of the array in this list:
+           labels, instances, class_boundaries, mask, depth, valid, the angles of each annotator,
+           the ends and the junctions of lines, and, if there are no boundaries, the segmentations.
+           The first six keep their number even if some are absent.
+
+        Version 2 continues the same hash with the arrays that version 1 does not represent: those
+        whose integers int32 would wrap, and the segmentations beside boundaries. For each it adds
+        "NUMBER SHAPE TYPE\n" and the values in the first of the types u1, i4, i8 and u8 that
+        holds them all. Without such arrays both versions are equal.
         """
-        return hash_annotations(self.parts, self.shape, whole)
+        parts = self.parts
+        boundary_maps = parts.get("boundaries", ())
+        digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(boundary_maps)))
+        for boundaries in boundary_maps:
+            digest.update(np.packbits(boundaries).tobytes())
+        names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
+        arrays: list[Map | None] = [*map(parts.get, names), *parts.get("angles", ())]
+        if "lines" in parts:
+            arrays += [parts["lines"].ends, parts["lines"].junctions]
+        segmentations = list(parts.get("segmentations", ()))
+        if not boundary_maps:
+            arrays += segmentations
+        not_represented = list[tuple[int, Map]]()
+        for number, array in enumerate(arrays):
+            if array is None:
+                continue
+            digest.update(f"{number} {array.shape}\n".encode())
+            digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
+            may_wrap = array.dtype.kind in "iu" and array.itemsize >= 4
+            if may_wrap and _narrowest_dtype(array) in ("<i8", "<u8"):
+                not_represented.append((number, array))
+        listed = digest.hexdigest()[:16]
+        if not whole:
+            return Fingerprints(listed, "")
+        if boundary_maps:
+            not_represented += enumerate(segmentations, len(arrays))
+        for number, array in not_represented:
+            dtype = _narrowest_dtype(array)
+            digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
+            digest.update(array.astype(dtype).tobytes())
+        return Fingerprints(listed, digest.hexdigest()[:16])
 
     def replace(self, **parts: object) -> GroundTruth:
-        """Return a copy in which the named parts have other values. None removes a part.
+        """Return a copy with other values of the named parts, or of `path` and `evidence`.
 
-        `path` and `evidence` can be replaced too.
+        None removes a part.
         """
         unchanged = {"path": self.path, "evidence": self.evidence, **self.parts}
         return GroundTruth(self.image_id, **{**unchanged, **parts})
 
 
+def _narrowest_dtype(array: Map) -> str:
+    """Return the first of the dtypes "<u1", "<i4", "<i8" and "<u8" that holds all values.
+
+    `array` holds integers or bools. An empty array gives "<u1".
+    """
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
+    return next(kind for kind, limit in limits.items() if limit.min <= low and high <= limit.max)
+
+
 def one_map(values: object, what: str) -> Map:
     """Convert a value to an array of two axes. `what` names it in errors.
 
-    Raises DataError if it is not an array of numbers, and ShapeError for another number of axes.
-    For a stack of maps the error suggests how to make one map of it.
+    Raises DataError if it is not an array of numbers, and ShapeError for another number of axes; of
+    a stack of maps the error says how to make one map.
     """
     array = given_array(values, what)
     if array.ndim != 2:
@@ -392,7 +447,7 @@ def one_map(values: object, what: str) -> Map:
 
 
 def one_channel(array: Map) -> Map:
-    """Return a map (H, W, 1) as (H, W). Any other array is returned unchanged.
+    """Return a map (H, W, 1) as (H, W), and any other array unchanged.
 
     An array whose height or width is 1 is unchanged too, since its axes could have another meaning.
     """
@@ -401,10 +456,10 @@ def one_channel(array: Map) -> Map:
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Suggest how to make one map of a stack (C, H, W) or (H, W, C).
+    """Return texts that say how to make one map of a stack (C, H, W) or (H, W, C), for errors.
 
-    The suggestions are text for error messages. The last axis is taken for the channels if it is
-    shorter than the first. Returns () for another number of axes, or if an axis has length 1.
+    The channels are the last axis if it is shorter than the first, else the first. Returns () for
+    another number of axes, or if an axis has length 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -418,11 +473,11 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def check_soft_map(pred: object, what: str = "prediction") -> Map:
-    """Check a soft map (H, W) and return it, without a copy if it has one of these dtypes.
+    """Check a soft map (H, W), and return it without a copy unless it is float16.
 
     - bool, uint8 and uint16: any values are accepted
     - float32 and float64: all values must lie in [0, 1]
-    - float16: as float32, to which it is converted
+    - float16: converted to float32
 
     `what` names the map in errors. Raises ShapeError unless it has two axes, and DataError for
     another dtype, NaN, or values beyond [0, 1]; the error suggests how to repair these.
@@ -444,7 +499,7 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
     bits_of_1 = np.ones(1, soft.dtype).view(bits.dtype)[0]
     if not soft.size or bits.max() <= bits_of_1:
         return soft
-    low, high = float(soft.min()), float(soft.max())
+    low, high = float(soft.min()), float(soft.max())  # both are NaN if a value is
     if low >= 0 and high <= 1:  # the bits of -0.0 exceed those of 1.0
         return soft
     fix = "divide by 255, if it is 0..255 as float"
@@ -452,33 +507,23 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
         fix = "clip to [0, 1], if a resize overshot"
     elif low < 0:
         fix = "apply the sigmoid, if it is raw network output"
-    span = f"{soft.min():.6g} to {soft.max():.6g}"
-    has_nan = math.isnan(low) or math.isnan(high)
-    raise DataError(
-        f"{what}: values from {span}, expected floats in [0, 1]", fix=() if has_nan else (fix,)
-    )
+    fault = f"{what}: values from {low:.6g} to {high:.6g}, expected floats in [0, 1]"
+    raise DataError(fault, fix=() if math.isnan(low) else fix)
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return maps (..., H, W) of any dtype with their void pixels set to 0.
-
-    `valid` (H, W) is False for void pixels; None means that no pixel is void, and the maps are then
-    returned unchanged.
-    """
+    """Return maps (..., H, W) with 0 at void pixels, where `valid` (H, W), if given, is False."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:
-    """Convert a checked soft map to float64 in [0, 1].
-
-    uint8 is divided by 255 and uint16 by 65535; bool and floats keep their values.
-    """
+    """Convert a checked soft map to float64 in [0, 1]: uint8 / 255, uint16 / 65535, or unscaled."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
 
 def describe_values(values: Map) -> str:
-    """Describe a map in an error message by its dtype and its range of values."""
+    """Return the dtype of a map and its range of values, for errors."""
     span = f" with values from {values.min()} to {values.max()}" if values.size else ""
     return f"{values.dtype}{span}"
 
@@ -486,7 +531,7 @@ def describe_values(values: Map) -> str:
 def annotated_maps(gt: GroundTruth) -> Bool:
     """Stack the boundaries of all annotators: bool (A, H, W), False at void pixels.
 
-    Raises DataError if the ground truth has no annotators.
+    Raises DataError without annotators.
     """
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
@@ -495,19 +540,15 @@ def annotated_maps(gt: GroundTruth) -> Bool:
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:
-    """Return the maps that metrics of pixels or objects score against: bool (A, H, W).
-
-    This is the object mask of a crack set as (1, H, W) or, without a mask, `annotated_maps`, which
-    raises DataError if there are no annotators.
-    """
+    """Return the object mask of a crack set as bool (1, H, W), or else `annotated_maps`."""
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """Convert a map (H, W) of two values to bool. `what` names the map in errors.
+    """Convert a map (H, W) of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    The values are 0 and 1, 0 and 255 or 0 and 65535, in any dtype. A map of 0 and 1 in uint8 is
-    viewed, not copied. Raises DataError for other values, and ShapeError unless there are two axes.
+    A map of 0 and 1 in uint8 is viewed, not copied. `what` names the map in errors. Raises
+    DataError for other values, and ShapeError unless there are two axes.
     """
     values = one_map(values, what)
     if values.dtype == bool:
@@ -523,35 +564,18 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """Return True if the values are 0 and one of 1, 255 and 65535, or 0 alone.
-
-    Values of any dtype are accepted; bool maps are binary.
-    """
+    """Return True for bool maps, and for values that are 0 and one of 1, 255, 65535, or 0 only."""
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 
-def sample_lines(values: Map) -> Map:
-    """Sample about 16 evenly spaced lines of a map (H, W), as (lines, pixels of a line).
-
-    Lines are rows, or columns if the map is stored column by column: reading in the order of
-    storage is faster.
-    """
-    is_column_major = values.strides[0] < values.strides[1]
-    lines = values.T if is_column_major else values
-    return lines[:: 1 + len(lines) // 16]
-
-
 def whole_labels(values: Map, what: str) -> Map:
-    """Check labels and return them as integers, in the shape of `values`.
+    """Return labels as integers, in the shape of `values`.
 
-    - integers: unchanged
-    - bool: a view as uint8, 0 and 1
-    - floats: int32 if all labels fit, else int64
-
-    `what` names the labels in errors. Raises DataError for floats that are not whole, NaN, or
+    Integers are unchanged, bool is a view as uint8, floats become int32 if all fit, else int64.
+    Raises DataError, in which `what` names the labels, for floats that are not whole, NaN, or
     beyond 2**53.
     """
     if values.dtype.kind != "f":
@@ -566,9 +590,9 @@ def whole_labels(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError if the shape of a prediction differs from that of its ground truth.
+    """Raise ShapeError if the shape of a prediction, `what`, differs from that of its ground truth.
 
-    `what` names the prediction in errors. The error says so if the map is transposed.
+    The error says so if the map is transposed.
     """
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""

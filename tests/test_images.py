@@ -16,9 +16,9 @@ from bsdsbench.images import (
     check_soft_map,
     whole_labels,
 )
-from bsdsbench.loaders.masks import binarise
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import load_prediction, read_prediction, read_truth
+from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values
 from tests.helpers.runs import refused

@@ -26,7 +26,6 @@ LAYERS = (
         "tables",
         "scores",
         "protocol",
-        "fingerprints",
         "images",
     ),
     *("loaders curves", "transforms"),

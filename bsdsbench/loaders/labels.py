@@ -148,39 +148,3 @@ def train_id_options(metric: str) -> Setting:
     """Return the options METRIC.ids=[] and METRIC.ignore=255, by which train ids are read."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)
-
-
-def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError if maps look like the channels of classes rather than independent maps.
-
-    Probabilities and one-hot channels add up to white (1, 255 or 65535) in every pixel, and n
-    inverted channels to n - 1 times white. The lines of two annotators do not: most pixels are 0.
-
-    Accepted are a single map, maps of different shapes, and maps that each have only one value.
-
-    - maps: (H, W) each, of any dtype
-    - what: the beginning of the error's line, up to the number of maps
-    - expected: the end of the line, which says what the maps should be
-    """
-    n = len(maps)
-    if n < 2 or len(set(map(np.shape, maps))) > 1:
-        return
-    white: float = 1
-    slack = 0.02
-    if all(channel.dtype.kind in "iub" for channel in maps):
-        top = max(1 if channel.dtype == bool else np.max(channel, initial=0) for channel in maps)
-        white = next((level for level in (1, 255, 65535) if top <= level), 0)
-        slack = n if white > 1 else 0  # each map is rounded
-    # The first pixel, then the first row, settle most maps without adding up all pixels
-    for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
-        total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
-        if not any((np.abs(total - full) <= slack).all() for full in (white, (n - 1) * white)):
-            return
-    if any(channel.min() < channel.max() for channel in maps):
-        raise DataError(
-            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
-            fix=(
-                "of classes: numpy.argmax(maps, axis=0) is their label map",
-                "save the map of one class, (H, W)",
-            ),
-        )

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 from bsdsbench.errors import PairingError
 from bsdsbench.io import PathLike, read_bytes, reading
-from bsdsbench.loaders.formats.pictures import FORMATS, id_of
+from bsdsbench.loaders.formats.pictures import FORMATS, IMAGE_SUFFIXES, id_of
 from bsdsbench.text import counted, listed, show
 
 Files = dict[str, list[Path]]
@@ -60,13 +60,11 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file. `parts` are its folders, outermost first, and its name.
+        """Return the image id of a file. `parts` are its folders, outermost first, and its stem.
 
-        - FOLDERS: the innermost folder, if there is one
+        - FOLDERS: the innermost folder; without a folder as NUMBERED
         - ONE: the name
         - WORDED, NUMBERED: the name without its ending, such as "_gt1" or "_1", if it has one
-
-        A name is given without its suffix. FOLDERS without a folder is treated like NUMBERED.
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -79,29 +77,23 @@ class Arrangement(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """How the files of one side form images.
+    """The arrangement of one side's files, by which they became images."""
 
-    An image has `least` to `most` files. Several files of an image are named `first` to `last`.
-    `sequences` is the number of sequences if ids are SEQUENCE/FRAME, else 0.
-    """
-
-    least: int = 1
+    least: int = 1  # an image has `least` to `most` files,
     most: int = 1
-    first: str = ""
+    first: str = ""  # and several files of an image are named `first` to `last`
     last: str = ""
-    sequences: int = 0
+    sequences: int = 0  # the number of sequences if ids are SEQUENCE/FRAME
 
     def describe(self) -> str:
-        """Describe the layout in words: the number of files per image, and the number of sequences.
+        """Return the number of files per image and of sequences in words.
 
         Returns "" if every image has one file with the id as its name.
 
-        >>> Layout().describe()
-        ''
         >>> Layout(3, 5, "ID_0", "ID_4").describe()
         '3 to 5 files an image: ID_0 .. ID_4'
-        >>> Layout(sequences=2).describe()
-        '2 sequences'
+        >>> Layout(sequences=2).describe(), Layout().describe()
+        ('2 sequences', '')
         """
         number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
         several = f"{number} files an image: {self.first} .. {self.last}" if self.most > 1 else ""
@@ -137,68 +129,47 @@ class Layout:
     def from_mapping(cls, values: object) -> Layout | None:
         """Rebuild a layout from the dict of `dataclasses.asdict`, as stored in JSON.
 
-        Returns None for a value that is no mapping, or has a field of a wrong type or lacks one.
+        Returns None for a value that is no mapping, lacks a field, or has one of a wrong type.
         """
         if not isinstance(values, Mapping):
             return None
-        numbers = [values.get(name) for name in ("least", "most", "sequences")]
-        names = [values.get(name) for name in ("first", "last")]
-        if not all(isinstance(n, int) for n in numbers):
-            return None
-        if not all(isinstance(n, str) for n in names):
-            return None
-        return cls(**{f.name: values[f.name] for f in fields(cls)})
+        stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
+        has_types = [isinstance(stored[f.name], type(f.default)) for f in fields(cls)]
+        return cls(**stored) if all(has_types) else None
 
 
 class FilesOfSide(NamedTuple):
-    """The files of the predictions, or of the ground truth.
+    """The files of the predictions, or of the ground truth."""
 
-    - files: image id -> paths, in natural order
-    - doubled: ids of several files that cannot be told to be one image, or may lack a file
-    - layout: how the files form images
-    """
-
-    files: Files
-    doubled: set[str]
+    files: Files  # image id -> paths, in natural order
+    doubled: set[str]  # ids of several files that may not be one image, or may lack a file
     layout: Layout
 
 
 class Grouping(NamedTuple):
-    """The files of both sides by image id.
+    """The files of both sides by image id, only those of wanted ids."""
 
-    - wanted: the ids that a split names, or None if all ids are wanted
-    - pred, gt: the files of either side, only those of wanted ids
-    """
-
-    wanted: set[str] | None
+    wanted: set[str] | None  # the ids that a split names, or None if all ids are wanted
     pred: FilesOfSide
     gt: FilesOfSide
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of one image.
-
-    `pred_paths` is empty if a missing prediction counts as zero. Several prediction files are label
-    maps, several ground-truth files are annotators, in natural order of their names.
-    """
+    """The files of one image, in natural order of their names."""
 
     image_id: str
-    pred_paths: tuple[Path, ...]
-    gt_paths: tuple[Path, ...]
+    pred_paths: tuple[Path, ...]  # several are label maps; empty if a missing one counts as zero
+    gt_paths: tuple[Path, ...]  # several are annotators
 
 
 class _File(NamedTuple):
-    """A file of a side.
-
-    - path: the file
-    - root: the folder of the side (or of a class) below which it was found
-    - parts: the names of the folders between root and file, outermost first, then the file's name
-      without its suffix. For frames of sequences there is one part, SEQUENCE/FRAME.
-    """
+    """A file of a side."""
 
     path: Path
-    root: Path
+    root: Path  # the folder of the side, or of a class, below which it was found
+    # The folders between root and file, outermost first, and the file's name without suffix. Frames
+    # of sequences have one part, SEQUENCE/FRAME.
     parts: tuple[str, ...]
 
 
@@ -211,21 +182,12 @@ def pair(
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth. The pairs are sorted by id.
 
-    Parameters
-    ----------
-    pred_dir, gt_dir, split
-        As in `group_files`.
-    missing : {"error", "zero", "skip"}
-        What to do with a ground truth that has no prediction: raise an error, return a pair without
-        `pred_paths`, or leave it out. If no image has a prediction, "zero" and "skip" raise too.
-    **kinds
-        pred_kind, gt_kind, classes and sequences of `group_files`.
+    `missing` says what to do with a ground truth that has no prediction: "error" raises, "zero"
+    returns a pair without `pred_paths`, "skip" leaves it out. If no image has a prediction, all of
+    them raise. The other parameters are those of `group_files`.
 
-    Raises
-    ------
-    PairingError
-        With one line for each kind of problem: ids of several files, missing predictions, and
-        missing ground truth (of the ids of the split or, without a split, of predictions).
+    Raises PairingError with one line for each kind of problem: ids of several files, missing
+    predictions, and missing ground truth of the split or, without a split, of predictions.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
@@ -265,27 +227,15 @@ def group_files(
     part of the path that the arrangement of the side says, and the arrangements are chosen so that
     most ids are known to both sides or to the split.
 
-    Parameters
-    ----------
-    pred_dir, gt_dir : path
-        The folders. `pred_dir` is None for the ground truth alone.
-    split : path, collection of str or None
-        Ids of the wanted images, or a file that lists them. None: all images are wanted.
-    pred_kind : str
-        "soft", "labels" (several files may belong to one image) or "classes" (each class may have
-        a folder of its name, or class_001, class_002 ..).
-    gt_kind : str
-        "annotators" (several files may belong to one image), or a kind with one file per image.
-    classes : sequence of str
-        Names of the classes.
-    sequences : bool
-        Treat folders as sequences even if no file name repeats.
+    - pred_dir: None for the ground truth alone
+    - split: ids of the wanted images, or a file that lists them; None for all
+    - pred_kind: "soft", "labels" (several files may belong to one image) or "classes" (each of the
+      `classes` may have a folder of its name, or class_001, class_002 ..)
+    - gt_kind: "annotators" (several files may belong to one image), or a kind with one file
+    - sequences: folders are sequences even if no file name repeats
 
-    Raises
-    ------
-    PairingError
-        If a folder has no files, a split file lists no image, or sequences cannot be told from
-        several files of an image.
+    Raises PairingError if a folder has no files, a split file lists no image, or sequences cannot
+    be told from several files of an image.
     """
     pred_roots = _find_prediction_folders(pred_dir, pred_kind, classes)
     sides = [list(chain(*map(_list_files, pred_roots))), _list_files(Path(gt_dir))]
@@ -319,12 +269,10 @@ def group_files(
 def _find_prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
-    """Return the folders that hold the predictions, in the order of the classes.
+    """Return the folders that hold the predictions; [] without predictions.
 
-    - [] without predictions
-    - for pred_kind "classes", the folders pred_dir/CLASS of all classes, or else
-      pred_dir/class_001, class_002 .. (as SBD's programs name them), if all of them exist
-    - otherwise [pred_dir]
+    For pred_kind "classes" these are the folders pred_dir/CLASS of all classes, or else
+    pred_dir/class_001, class_002 .. (as SBD's programs name them), if all of them exist.
     """
     if pred_dir is None:
         return []
@@ -362,10 +310,8 @@ def _find_depth(
     if the ends of their paths are unique on each side and occur on both sides (or in the split, if
     there are no predictions). The smallest such depth is returned.
 
-    - sides: the files of the predictions and of the ground truth
-    - lines: the lines of a split, or None
-    - several: for each side, whether an image may have several files
-    - sequences: the option that treats folders as sequences
+    `sides` are the files of the predictions and of the ground truth, `lines` those of a split.
+    `several` says for each side if an image may have several files.
 
     Raises PairingError if the files may be frames as well as several files of an image, which only
     a split can tell, and if `sequences` finds no frames that occur on both sides.
@@ -400,10 +346,9 @@ def _find_depth(
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
     """Return the ids SEQUENCE/FRAME that the lines of a split name.
 
-    A line is an id, the end of an id after a slash, or a longer path that ends with one of these;
-    a suffix of the frame is ignored. With `of_folders` a line may also name a sequence, and then
-    means all its frames. A line that names no id is returned as it is, so that it is reported as
-    missing.
+    A line is an id, the end of an id after a slash, or a longer path that ends with one of these; a
+    suffix of the frame is ignored. With `of_folders` a line may also name a sequence, and then
+    means all its frames. A line that names no id is returned as it is, to be reported as missing.
     """
     ids_of_path: dict[str, set[str]] = {}  # end of an id (or of its sequence) -> its ids
     for image_id in ids:
@@ -425,11 +370,10 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 def _choose_arrangements(
     ids: Sequence[dict[Arrangement, set[str]]], wanted: set[str] | None
 ) -> tuple[Arrangement, ...]:
-    """Choose the arrangement of either side so that most ids are known.
+    """Return the arrangements of predictions and of ground truth by which most ids are known.
 
-    Known ids are those in `wanted` or, if that is None, those that both sides have. `ids` holds for
-    the predictions and for the ground truth: arrangement -> the ids that it gives. Returns the
-    arrangement of the predictions and of the ground truth; of equals the first in the Enum.
+    `ids` holds for either side: arrangement -> the ids that it gives. Known are the ids in `wanted`
+    or, if that is None, those that both sides have. Of equals the first in the Enum is chosen.
     """
     pred_ids, gt_ids = ids
 
@@ -449,9 +393,8 @@ def _find_doubtful_ids(
     to a known id under another arrangement, it may be one more annotator of that image. The same
     holds for ID_bob beside ID_1.
 
-    - files, arrangement: those of one side
-    - known: the ids of the other side, or of the split
-    - other_names: the file names of the other side; a file so named is an image of its own
+    `known` are the ids of the other side, or of the split. `other_names` are the file names of the
+    other side; a file so named is an image of its own.
     """
     ids = set[str]()
     for file in files:
@@ -479,7 +422,7 @@ def _group_by_id(
     - they may be frames of a video: they are ground truth without a split, and are numbered with
       leading zeros, or all numbers of the side start above 1.
 
-    `wanted` are the ids to keep, or None for all. `is_truth` is False for predictions.
+    `wanted` are the ids to keep, or None for all.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:
@@ -525,16 +468,12 @@ def _is_one_image(
 class _Ending(NamedTuple):
     """The ending of a file name after the image id, such as "_gt1".
 
-    - word: the ending without the number, "_gt"; one character, "_", if there is no word
-    - number: the digits at the end, "1"
-    - is_frame: True if the number has zeros before it, as numbers of video frames have
-
     Word and number are "" if the id is the folder.
     """
 
-    word: str
-    number: str
-    is_frame: bool
+    word: str  # the ending without the number, "_gt"; one character, "_", if there is no word
+    number: str  # the digits at the end, "1"
+    is_frame: bool  # True if the number has zeros before it, as numbers of video frames have
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
@@ -554,8 +493,8 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
 def read_split(path: PathLike) -> list[str]:
     """Return the image ids in a split file, in the order of the file and without repetition.
 
-    The file has one id or file name per line. Empty lines and lines that start with # are ignored.
-    Raises FileFormatError if the file cannot be read, and PairingError if it lists no image.
+    The file has one id or file name per line; empty lines and # comments are ignored. Raises
+    FileFormatError if the file cannot be read, and PairingError if it lists no image.
     """
     return list(dict.fromkeys(map(id_of, _read_lines(path))))
 
@@ -576,8 +515,8 @@ def _read_lines(path: PathLike) -> list[str]:
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
-    Suffixes begin with a dot and are compared in lower case. Hidden files and folders are ignored,
-    and links are followed. Returns [] if there is no such folder.
+    Suffixes are compared in lower case. Hidden files and folders are ignored, links are followed.
+    Returns [] if there is no such folder.
     """
     names = glob("**/*", root_dir=folder, recursive=True)
     matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
@@ -587,3 +526,32 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
 def natural_sort_key(name: str) -> str:
     """Return a sort key that orders the numbers in names by value: ID_2 before ID_10."""
     return re.sub(r"\d+", lambda number: number[0].zfill(20), name)
+
+
+def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
+    """Return the photo of each image in a folder: image id, the name without suffix -> file.
+
+    `ids` are the images to look for, or None for all; those without a photo are left out. Raises
+    PairingError if an image has two photos.
+    """
+    photos: dict[str, Path] = {}
+    for path in find_files(folder, IMAGE_SUFFIXES):
+        name = id_of(path)
+        if ids is None or name in ids:
+            if name in photos:
+                both = f"{show(photos[name])} and {show(path)}"
+                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
+            photos[name] = path
+    return photos
+
+
+def find_photo_folder(gt_dir: PathLike) -> Path | None:
+    """Return the folder of the photos that belong to a folder of ground truth, or None.
+
+    In the BSDS layout this is .../images/test for .../groundTruth/test: every folder in the path
+    that is called groundTruth or ground_truth is replaced by images.
+    """
+    gt_path = Path(gt_dir).absolute()
+    parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
+    folder = Path(*parts)
+    return folder if folder.is_dir() and folder != gt_path else None

@@ -8,68 +8,67 @@
 
 | kind | files of a ground truth |
 |---|---|
-| annotators | boundaries of every annotator, and segmentations if there are any |
+| annotators | one file with all annotators or one file each: BSDS .mat (`groundTruth`), BSDS300 .seg, images, arrays (H, W) or (A, H, W) |
 | classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
 | mask       | one mask; gray above 128 of 255, or half of floats, is foreground |
 
-Lines and oriented edges are read in line_files.py, depth maps in depth_files.py.
-"""
+The functions in READERS read lines, oriented edges and depth maps.
+"""  # noqa: E501
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from attrs import evolve
 
-from bsdsbench.arguments import F8, Bool, given_list, given_path, given_word
-from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.arguments import Bool, given_list, given_path, given_word
+from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
 from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,
     binary_map,
     is_binary,
+    one_channel,
     same_shape,
 )
-from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes
+from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, read_bytes
 from bsdsbench.io import reading as faults_of
-from bsdsbench.loaders.annotators import read_annotators
-from bsdsbench.loaders.formats.depth_files import parse_annotated_depth, parse_predicted_depth
-from bsdsbench.loaders.formats.line_files import (
-    NO_LINES,
-    parse_annotated_edges,
-    parse_annotated_lines,
-    parse_predicted_edges,
-    parse_predicted_lines,
-)
+from bsdsbench.loaders.formats import class_files, depth_files, line_files
 from bsdsbench.loaders.formats.pictures import (
     find_crack_mask,
     id_of,
     read_arrays,
+    refuse_channels,
     require_one_array,
     select_maps,
     to_labels,
     to_plane,
+    to_ucm2,
 )
-from bsdsbench.loaders.labels import refuse_channels
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Evidence
+from bsdsbench.scores.counts import Evidence, Values
 from bsdsbench.text import listed, show
 
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
+MOST_ANNOTATORS = 16  # a longer last axis is a side of the image, not the annotators
 # kind -> function that parses a predicted file, function that parses an annotated file.
 # Each gets the arrays of the file by name, and returns arguments of Prediction or GroundTruth.
 READERS = {
-    "lines": (parse_predicted_lines, parse_annotated_lines),
-    "oriented": (parse_predicted_edges, parse_annotated_edges),
-    "depth-map": (parse_predicted_depth, parse_annotated_depth),
+    "lines": (line_files.parse_predicted_lines, line_files.parse_annotated_lines),
+    "oriented": (line_files.parse_predicted_edges, line_files.parse_annotated_edges),
+    "depth-map": (depth_files.parse_predicted_depth, depth_files.parse_annotated_depth),
 }
 
 
@@ -123,20 +122,15 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read the soft map or the label maps of an image.
-
-    For each file the first rule that applies decides:
+    """Read the soft map or the label maps of an image, by the first rule that applies to a file:
 
     1. The variable `ucm2` is a contour map of double size, which is returned at once.
     2. A single map of kind "soft" is a soft map, which is returned at once. Bool becomes 0 and 255.
     3. `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. Those of all files
        together are the prediction, in the order of `paths`.
 
-    - image_id: the id, or None for that of the first file
-    - kind: "soft" or "labels"; several files are label maps whatever the kind
-    - read: returns the bytes of a file
-
-    Raises FileFormatError for a file that holds no such prediction.
+    `image_id` is None for that of the first file. `kind` is "soft" or "labels"; several files are
+    label maps whatever it is. Raises FileFormatError for a file that holds no such prediction.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -146,7 +140,7 @@ def _read_map(
         arrays = read_arrays(file, indices=kind == "labels", what="a prediction", read=read)
         with faults_of(file, "a prediction"):
             if "ucm2" in arrays:
-                return Prediction(image_id, file, ucm2=_check_ucm2(arrays["ucm2"]))
+                return Prediction(image_id, file, ucm2=to_ucm2(arrays["ucm2"]))
             content: Any = _find_prediction(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
                 soft = np.ascontiguousarray(to_plane(content, "soft map"))
@@ -166,54 +160,33 @@ def _read_map(
 
 
 def _find_prediction(arrays: dict[str, object]) -> object:
-    """Return the prediction among the variables of a file.
+    """Return the prediction among the variables of a file: an array, or a list for a cell.
 
-    In order of preference this is `segs`, the only map in the file, or the first map named in
-    SOFT_NAMES. It is an array, or a list of arrays if it was a cell in MATLAB. Raises FaultError if
-    the file has none of these.
+    This is `segs`, else the only map in the file, else the first map named in SOFT_NAMES. Raises
+    FaultError if the file has none of these.
     """
     if "segs" in arrays:
         return arrays["segs"]
     maps = select_maps(arrays)
-    if len(maps) == 1:
-        return next(iter(maps.values()))
-    for name in SOFT_NAMES:
-        if name in maps:
-            return maps[name]
-    variables = listed(sorted(arrays)) or "nothing"
-    expected = "expected ucm2, segs or one 2-D numeric array"
-    raise FaultError(f"has variables {variables}, {expected}")
+    names = [name for name in SOFT_NAMES if name in maps] if len(maps) != 1 else list(maps)
+    if not names:
+        variables = listed(sorted(arrays)) or "nothing"
+        expected = "expected ucm2, segs or one 2-D numeric array"
+        raise FaultError(f"has variables {variables}, {expected}")
+    return maps[names[0]]
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
-    """Convert one path, or a sequence of paths, to the list of an image's files.
+    """Return the list of an image's files, at least one, of one path or a sequence of paths.
 
-    Raises DataError for a value that is no path, and FileFormatError for an empty sequence; `what`
-    names the missing files there.
+    Raises DataError for a value that is no path, and FileFormatError, which begins with `what`, for
+    an empty sequence.
     """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
     if not paths:
         raise FileFormatError(f"{show(what)}: no files, expected at least one")
     return paths
-
-
-def _check_ucm2(array: object) -> F8:
-    """Check a contour map of double size and return it as float64 (2H+1, 2W+1).
-
-    Raises FaultError for an even or too small size, and for values that are not floats: strengths
-    rounded to bytes merge contours that differ.
-    """
-    array = to_plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
-    if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
-        raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
-    check_size(array.shape, 8)
-    if array.dtype.kind != "f":  # bytes merge contours that differ: VOI moves by .2
-        raise FaultError(
-            f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
-            "other regions (to score them all the same save ucm2 / 255 as double)"
-        )
-    return array.astype(np.float64, copy=False)
 
 
 def read_prediction(
@@ -229,8 +202,8 @@ def read_prediction(
     - no files: an empty prediction, see `_empty_prediction`
     - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
     - kind "soft" or "labels": as `load_prediction` reads them
-    - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class.
-      A single map is binarised if `reading` is that of masks.
+    - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class. A
+      single map is binarised if `reading` is that of masks.
 
     `shape` (H, W) is that of the ground truth. `n_maps` is the number of classes or label maps of
     an empty prediction. `read` returns the bytes of a file. Raises FileFormatError for a file that
@@ -246,29 +219,22 @@ def read_prediction(
             return Prediction(image_id, paths[0], **parts)
     if kind != "classes":
         return _read_map(image_id, paths, kind, read)
-    maps = _read_class_maps(paths, read)
-    with faults_of(paths[0], "a label map"):
-        if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
-            binarised = reading.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
-            mask, evidence = binarised.mask, binarised.evidence
-            return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
-        classes = maps[0] if len(maps) == 1 else np.stack(maps)
-        return Prediction(image_id, paths[0], classes=classes)
-
-
-def _read_class_maps(paths: Sequence[Path], read: ReadBytes) -> list[Map]:
-    """Read the one array in each of the files. Raises FileFormatError if their shapes differ."""
     maps: list[Map] = []
     for path in paths:
         maps.append(require_one_array(read_arrays(path, indices=True, read=read), path))
         with faults_of(path, "a label map"):
             if maps[-1].shape != maps[0].shape:
                 raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
-    return maps
+    with faults_of(paths[0], "a label map"):
+        if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
+            binarised = reading.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
+            mask, evidence = binarised.mask, binarised.evidence
+            return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
+        return Prediction(image_id, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return a prediction of nothing, in the form of a kind.
+    """Return a prediction of nothing for an image of `shape`, in the form of a kind.
 
     - "classes": `n_maps` classes, (n_maps, H, W), none of which has a pixel
     - "labels": `n_maps` label maps of a single region
@@ -277,25 +243,23 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
     - "soft", or any kind if `n_maps` is 0: an empty soft map
     """
     zeros = np.zeros(shape)
-    contours: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
-    if not n_maps:
-        return Prediction(image_id, **contours)
+    soft: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
     parts_by_kind: dict[str, dict[str, Any]] = {
         "classes": {"classes": np.zeros((n_maps, *shape), bool)},
         "labels": {"segs": (zeros.astype(np.int32),) * n_maps},
         "depth-map": {"depth": zeros},
-        "lines": {"soft": zeros, "lines": NO_LINES},
-        "oriented": {**contours, "angles": zeros},
+        "lines": {"soft": zeros, "lines": line_files.NO_LINES},
+        "oriented": {**soft, "angles": zeros},
     }
-    return Prediction(image_id, **parts_by_kind.get(kind, contours))
+    return Prediction(image_id, **(parts_by_kind.get(kind, soft) if n_maps else soft))
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return the number of label maps that stand for a missing prediction of kind "labels".
 
-    This is the number of the first prediction that exists, so that all images have as many maps. It
-    is 0 if that prediction does not consist of label maps (a ucm2), and 1 if no prediction is
-    missing, all are missing, or the first cannot be read.
+    This is the number of the first prediction that exists, so that all images have as many maps: 0
+    if that is no label map but a ucm2, and 1 if no prediction is missing, all are missing, or the
+    first cannot be read.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -380,8 +344,8 @@ def read_truth(
       file that lies beside
 
     `reading` is the meaning of the files' values, by default that of the protocol's options. `read`
-    returns the bytes of a file. All kinds but "annotators" need exactly one file. Raises DataError
-    for another number of files, and for a file that holds no such ground truth.
+    returns the bytes of a file. Raises DataError for a file that holds no such ground truth, and
+    unless there is one file, except of annotators.
     """
     if reading is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -403,7 +367,7 @@ def read_truth(
             array = require_one_array(arrays, path) if mask is None else mask
             parts = binarise_mask_parts(array, reading, path.name)
         else:
-            parts = _parse_classes(arrays, path, instances, read)
+            parts = class_files.parse_annotated_classes(arrays, path, instances, read)
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **arguments)
 
@@ -411,21 +375,19 @@ def read_truth(
 def binarise_mask_parts(
     array: Map, reading: Reading, file: str, what: str = "mask"
 ) -> dict[str, object]:
-    """Binarise a ground-truth mask and return it as arguments of GroundTruth.
+    """Binarise a ground-truth mask (H, W), which may have further axes of length 1.
 
-    The keys are "mask", "valid" (None if no pixel is void) and "evidence". `array` (H, W) may have
-    further axes of length 1, `file` is its file's name, and `what` names the map in errors. Raises
-    DataError if the values have no single meaning.
+    Returns "mask", "valid" (None if no pixel is void) and "evidence" as arguments of GroundTruth.
+    `file` is the mask's file, and `what` names it in errors. Raises DataError if the values have no
+    single meaning.
     """
-    binarised = reading.mask(to_plane(array, what), what, file)
-    return {"mask": binarised.mask, "valid": binarised.valid, "evidence": binarised.evidence}
+    return reading.mask(to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
     """Read the field of view of an image: bool (H, W), False at pixels that are counted nowhere.
 
-    `shape` is that of the image, and `read` returns the bytes of a file. Raises FileFormatError if
-    the file is not a two-valued mask, or has another shape.
+    Raises FileFormatError if the file is not a two-valued mask, or if its shape is not `shape`.
     """
     array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
@@ -434,67 +396,205 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
     return valid
 
 
-def _parse_classes(
-    arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
-) -> dict[str, object]:
-    """Return the classes of a ground-truth file as parts of a GroundTruth.
+class Annotation(NamedTuple):
+    """What one annotator of an image drew."""
 
-    - the struct GTcls of SBD: "labels" and "class_boundaries"
-    - the struct of a crack set: "labels", 1 for the ground and 2 for the crack
-    - an array (H, W): "labels"
-    - an array (C, H, W): "class_boundaries", bool; but (1, H, W) of more than two values are labels
+    edges: Bool  # (H, W), the boundaries
+    labels: Map | None  # (H, W) integers, the regions, if the file has them
+    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
+    evidence: Evidence  # the properties of the values in the file
+    mask: Bool | None = None  # (H, W), the object of a crack set, whose outline is `edges`
 
-    With labels and `instances` the map "instances" is added, if there is a file for it beside
-    `path` (`find_instances_file`). `arrays` are the variables of the file by name.
+
+def read_annotators(
+    image_id: str | None,
+    paths: Sequence[Path],
+    reading: Reading,
+    allow_empty: bool,
+    read: ReadBytes,
+) -> GroundTruth:
+    """Read all annotations of an image.
+
+    `paths` is one file with any number of annotators, or several files with one each. `image_id` is
+    None for that of the first file. `allow_empty` accepts an image in which nobody drew a boundary
+    pixel.
+
+    Raises EmptyTruthError if no pixel is boundary in any annotation, and FileFormatError for a file
+    without annotation, or for several annotations in one of several files.
     """
-    parts: dict[str, object]
-    if "GTcls" in arrays:
-        struct: Any = arrays["GTcls"]
-        boundaries = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
-        parts = {"labels": struct["Segmentation"], "class_boundaries": boundaries}
-    else:
-        cracks = find_crack_mask(arrays)
-        array = require_one_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
-        if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
-            array = to_plane(array, "label map")
-        parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
-    if "labels" in parts and instances and (file := find_instances_file(path)):
-        _add_instances(parts, file, read)
-    return parts
+    image_id = id_of(paths[0]) if image_id is None else image_id
+    annotations: list[Annotation] = []
+    for path in paths:
+        budget = Budget()
+        n_before = len(annotations)
+        with faults_of(path, "ground truth"):
+            for annotation in _iterate_annotations(path, reading, read):
+                budget.spend(annotation.edges.nbytes)
+                budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
+                annotations.append(annotation)
+            n_in_file = len(annotations) - n_before
+            if not n_in_file:
+                raise FaultError("no annotators, expected at least one annotation")
+            if n_in_file > 1 and len(paths) > 1:
+                raise FaultError("several annotators, expected one in each of several files")
+            # Built after each file, so that the error names that file
+            gt = join_annotations(image_id, paths[0], annotations)
+    if not (allow_empty or any(map(np.any, gt.boundaries))):
+        is_faint = bool(gt.evidence.values & Values.FAINT)
+        raise empty_truth_error(paths[0], len(annotations), is_faint)
+    return gt
 
 
-def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
-    """Add the instance map of a file to `parts`, the parts of a ground truth of classes.
+def join_annotations(
+    image_id: str, path: Path | None, annotations: Sequence[Annotation]
+) -> GroundTruth:
+    """Combine the annotations of an image, at least one, into its ground truth.
 
-    The file holds one array (H, W), or SBD's struct GTinst: Segmentation (H, W), and a boundary map
-    (H, W) per entry of Boundaries, each of the class in Categories. With GTinst the class
-    boundaries, if `parts` has them, are overwritten by these outlines, as in SEAL's program. The
-    refined annotations have an outline per class instead of one per instance; if Categories does
-    not fit, outline k is then that of class k.
+    - segmentations: only if every annotation has regions, because region scores need all of them
+    - valid: the pixels that are valid in all annotations; absent if no annotation has void pixels
+    - mask: that of the annotation if there is only one
 
-    Raises FileFormatError if outlines and categories differ in number, or if a category is no
-    class.
+    `path` is None for arrays; errors then begin with the image id. Raises DataError if the boundary
+    maps look like one channel per class rather than one map per annotator.
     """
-    arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
-    with faults_of(file, "instances"):
-        struct = arrays.get("GTinst")
-        parts["instances"] = struct["Segmentation"] if struct else require_one_array(arrays, file)
-        boundaries = parts.get("class_boundaries")  # bool (C, H, W)
-        if not struct or boundaries is None:
-            return
-        outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
-        classes = np.arange(1, len(boundaries) + 1)
-        if len(outlines) == len(classes) != categories.size:
-            categories = classes
-        if len(outlines) != categories.size or not np.isin(categories, classes).all():
-            fault = f"{len(outlines)} Boundaries and {categories.size} Categories"
-            raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(classes)}")
-        boundaries[:] = False
-        for category, outline in zip(categories, outlines, strict=True):
-            boundaries[int(category) - 1] |= np.asarray(outline) != 0
+    boundaries = [annotation.edges for annotation in annotations]
+    refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
+    segmentations = [a.labels for a in annotations if a.labels is not None]
+    valid_maps = [a.valid for a in annotations if a.valid is not None]
+    return GroundTruth(
+        image_id,
+        boundaries,
+        segmentations if len(segmentations) == len(annotations) else (),
+        path,
+        evidence=reduce(or_, [annotation.evidence for annotation in annotations]),
+        valid=np.logical_and.reduce(valid_maps) if valid_maps else None,
+        mask=annotations[0].mask if len(annotations) == 1 else None,
+    )
 
 
-def find_instances_file(path: Path) -> Path | None:
-    """Return the file of the same name in the sibling folder inst (SBD) or instances, or None."""
-    places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
-    return next((place for place in places if place.is_file()), None)
+def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
+    """Return the error for an image, `where`, in which nobody drew a boundary pixel.
+
+    `annotations` is the number of annotations. `faint` is True if there are values above 0, but all
+    are below gt_threshold.
+    """
+    below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
+    return EmptyTruthError(
+        f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
+        "expected some",
+        fix=(
+            Setting("empty_gt", "count", "counts the false positives of such images"),
+            Setting("empty_gt", "skip"),
+            Setting("on_error", "skip", "leaves them out"),
+        ),
+    )
+
+
+def _iterate_annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Annotation]:
+    """Read a file and yield its annotations, one per annotator.
+
+    - .mat with `groundTruth`: a cell of structs, or the one struct of a crack set
+    - any other file: one array (H, W) or (A, H, W), of region labels if it is a .seg file or if
+      `reading` is that of regions, and of boundaries otherwise
+
+    Raises FaultError for several arrays or none, or if the annotators seem to lie along the last
+    axis.
+    """
+    labelled = reading.kind is Kind.REGIONS
+    arrays = read_arrays(path, indices=labelled, what="ground truth", read=read)
+    suffix = path.suffix.lower()
+    if suffix == ".mat" and "groundTruth" in arrays:
+        mask = find_crack_mask(arrays)
+        if mask is not None and reading.inverted:
+            mask = ~mask
+        cell = arrays["groundTruth"]
+        for number, struct in enumerate(cell if isinstance(cell, list) else [cell], 1):
+            yield _parse_struct(struct, reading, number, path.name, mask)
+        return
+    maps = [*select_maps(arrays).values()]
+    if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
+        names = listed(sorted(arrays)) or "nothing"
+        raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
+    array = maps[0]
+    if array.ndim == 3:
+        refuse_last_axis(array)
+        array = one_channel(array)
+    has_regions = labelled or suffix == ".seg"
+    for number, drawing in enumerate(array if array.ndim == 3 else [array], 1):
+        yield parse_annotation(drawing, reading, f"annotation {number}", path.name, has_regions)
+
+
+def _parse_struct(
+    struct: object, reading: Reading, number: int, file: str, mask: Bool | None
+) -> Annotation:
+    """Convert the struct of annotator `number` in a BSDS file to an annotation.
+
+    The struct is a dict with (H, W) arrays in Boundaries, Segmentation, or both:
+
+    - Segmentation alone: its labels are the regions, the lines between them the boundaries.
+    - Boundaries of two values: all pixels but 0, whatever the threshold of `reading`, because the
+      name tells the meaning. The values are no evidence.
+    - Boundaries of more values: by the threshold, or refused without one.
+
+    With Boundaries the regions are those of Segmentation, or None if it is absent or empty, and
+    `mask` (H, W) is the object of a crack set, or None. Raises FaultError or DataError for a struct
+    without these arrays.
+    """
+    what = f"annotation {number}"
+    fields = struct if isinstance(struct, dict) else {}
+    drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
+    if drawn is None and labels is None:
+        raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
+    if drawn is None:
+        return parse_annotation(labels, reading, what, file, regions=True)
+    boundaries = to_plane(drawn, what)
+    has_two_values = is_binary(boundaries)
+    if has_two_values:
+        reading = evolve(reading, cut=None)
+        if not reading.void:
+            boundaries = boundaries != 0  # so that the values need not be checked again
+    annotation = parse_annotation(boundaries, reading, what, file)
+    is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
+    return annotation._replace(
+        labels=None if is_absent else to_labels(labels),
+        evidence=Evidence(maps=1, file=file) if has_two_values else annotation.evidence,
+        mask=mask,
+    )
+
+
+def parse_annotation(
+    array: object, reading: Reading, what: str, file: str, regions: bool = False
+) -> Annotation:
+    """Convert one annotator's array (H, W) to an annotation.
+
+    The array holds boundaries, which are binarised as `reading` says, or with `regions` the labels
+    of regions, from which the boundaries are derived; options that binarise a map are then refused.
+
+    `what` names the array and `file` its file in errors and evidence. Raises DataError for an array
+    of another shape or with values that have no single meaning.
+    """
+    if not regions:
+        binarised = reading.boundary(to_plane(array, what), what, file)
+        # MATLAB stores columns; counting is faster along rows
+        edges = np.ascontiguousarray(binarised.mask)
+        return Annotation(edges, None, binarised.valid, binarised.evidence)
+    if reading.inverted or reading.cut:
+        unset = Setting("gt_invert", False) if reading.inverted else Setting("gt_threshold", "none")
+        fault = f"{what} holds region labels, for which {unset.name} means nothing"
+        raise FaultError(fault, fix=unset)
+    labels = to_labels(array)
+    return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
+
+
+def refuse_last_axis(array: Map) -> None:
+    """Raise FaultError if an array of three axes seems to be (H, W, A), with A annotators.
+
+    This is so if its last axis is longer than 1, at most MOST_ANNOTATORS, and shorter than the
+    others.
+    """
+    rows, cols, n = array.shape
+    if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
+        raise FaultError(
+            f"shape {array.shape}, expected the annotators first, ({n}, {rows}, {cols})",
+            fix="np.moveaxis(array, -1, 0)",
+        )

@@ -1,7 +1,8 @@
-"""Readings: the meaning of the values in one side's files, for a whole set at once.
+"""The meaning of the values in the files of a set: a `Reading` of each side, and masks to bool.
 
-Each side of a run, its ground truth and its predictions, has one `Reading`. Options set the
-reading; without an option it is inferred if only one meaning is in use for such files. For masks:
+Each side of a run, its ground truth and its predictions, has one `Reading`: the options by which
+its files are interpreted. Without an option the meaning is inferred, if only one is in use for such
+files. For masks:
 
 | values of a mask | meaning |
 |---|---|
@@ -10,7 +11,7 @@ reading; without an option it is inferred if only one meaning is in use for such
 | three, or more with uniform areas of a middle value | two meanings, void or gray: refused, unless an option chooses, or other files of the side are gray |
 
 Each image is read by itself: the options are applied, and the properties of its values are kept as
-`Evidence` in its record. `verdict` joins the evidence of all images once the whole set is known: at
+`Evidence` in its record. `verdict` joins the evidence of all images when the whole set is known: at
 the end of a run that is no shard, when shards are merged, and when a stream is computed.
 """  # noqa: E501
 
@@ -29,16 +30,9 @@ from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, one_map
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
-from bsdsbench.loaders.masks import (
-    binarise,
-    distinct_values,
-    is_any_of,
-    mask_evidence,
-    third_values,
-    void_levels,
-)
 from bsdsbench.loaders.pairing import Layout
-from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, ImageRecord, Values
+from bsdsbench.protocol.fields import tidy
+from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that do not keep exact values
@@ -52,6 +46,9 @@ FORM_WORDS = {  # form of a prediction -> words
 }
 SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
+
+Cut = float | tuple[float, float, float] | None
+_WHITE = {"u1": 255, "u2": 65535}
 
 
 class Kind(Enum):
@@ -69,57 +66,31 @@ class Kind(Enum):
 
 
 class MaskRead(NamedTuple):
-    """A binarised map.
+    """A binarised map."""
 
-    - mask: bool (H, W), True at the object or boundary, False at void pixels
-    - valid: bool (H, W), False at void pixels; None if no pixel is void
-    - evidence: the properties of the map's values before it was binarised
-    """
-
-    mask: Bool
-    valid: Bool | None
-    evidence: Evidence
+    mask: Bool  # (H, W), True at the object or boundary, False at void pixels
+    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
+    evidence: Evidence  # the properties of the map's values before it was binarised
 
 
 @frozen
 class Reading:
-    """The meaning of one side's files, as the options set it.
-
-    Parameters
-    ----------
-    kind : Kind
-        The content of the files.
-    cut : float or None
-        The fraction of white from which gray is object. None: gray above one half.
-    void : tuple of float
-        Ground-truth values that are counted nowhere. In a prediction with a third value the pixels
-        of these values are no object.
-    inverted : bool
-        The object is dark. Maps are inverted last.
-    normalised : bool
-        Each map is divided by its largest value.
-    truth : bool
-        True for the ground truth, False for the predictions.
-    void_option : str
-        The option that sets `void`, such as "saliency.ignore"; "" if the metric has none.
-    metric : str
-        The name of the metric whose options errors suggest.
-    layout : Layout
-        How the files became images.
-    """
+    """The meaning of the values in one side's files, as the options set it."""
 
     kind: Kind
-    cut: float | None = None
+    cut: float | None = None  # the fraction of white from which gray is object; None: above 1/2
+    # Ground-truth values that are counted nowhere. In a prediction with a third value the pixels of
+    # these values are no object.
     void: tuple[float, ...] = ()
-    inverted: bool = False
-    normalised: bool = False
-    truth: bool = True
-    void_option: str = ""
-    metric: str = ""
+    inverted: bool = False  # the object is dark; maps are inverted last
+    normalised: bool = False  # each map is divided by its largest value
+    truth: bool = True  # True for the ground truth, False for the predictions
+    void_option: str = ""  # sets `void`, such as "saliency.ignore"; "" if the metric has none
+    metric: str = ""  # the metric whose options errors suggest
     layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise a map with the options of this side, in the order of the steps below.
+        """Binarise a map (H, W) of any numbers with these options, in the order of the steps below.
 
         1. Void values become 0; in a prediction only if the map has a third value.
         2. With `normalised` the map is divided by its largest value.
@@ -127,31 +98,17 @@ class Reading:
         4. With `inverted` the mask is inverted.
         5. Void pixels are set to False.
 
-        Parameters
-        ----------
-        values : array
-            (H, W) of any numbers.
-        what : str
-            Name of the map in errors.
-        file : str
-            Name of its file. In lossy formats such as JPEG a third value has no meaning.
+        The valid pixels are None for predictions, and if the map cannot have void pixels. `what`
+        names the map in errors. `file` is the name of its file: in lossy formats such as JPEG a
+        third value has no meaning.
 
-        Returns
-        -------
-        MaskRead
-            Its valid pixels are None for predictions, and if the map cannot have void pixels.
-
-        Raises
-        ------
-        ShapeError
-            If the map does not have two axes.
-        DataError
-            If the values are out of range or their scale is not known; the error suggests options.
+        Raises ShapeError unless the map has two axes, and DataError, which suggests options, if the
+        values are out of range or their scale is not known.
         """
         values = one_map(values, what)
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
-            valid = ~is_any_of(values, self.void)
+            valid = ~_is_any_of(values, self.void)
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and (top := values.max(initial=0)) > 0:
             values = values / top
@@ -171,15 +128,14 @@ class Reading:
     def _evidence_of(self, values: Map, file: str) -> Evidence:
         """Return the properties of a mask's values before it is binarised.
 
-        `values` (H, W) are already divided if the reading says so, and 0 at void pixels. A third
-        value is a property only if values are as drawn: not divided, and not of a lossy file
-        format.
+        `values` (H, W) are 0 at void pixels, and divided with `normalised`. A third value is a
+        property only if values are as drawn: not divided, and not of a lossy file format.
         """
         exact = not self.normalised and not file.lower().endswith(LOSSY)
-        evidence = evolve(mask_evidence(values, self.cut, exact), file=file)
+        evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
         # A preset's threshold just above 0 cannot tell what a third gray level means, so keep it
         is_tiny = self.cut is not None and self.cut < 1 / 255
-        if exact and is_tiny and not is_binary(values) and (levels := third_values(values)):
+        if exact and is_tiny and not is_binary(values) and (levels := _third_values(values)):
             evidence = evolve(evidence, values=evidence.values | Values.FEW, levels=levels)
         return evidence
 
@@ -190,15 +146,13 @@ class Reading:
         DataError for other values, with the options that give them a meaning.
         """
         values = one_map(values, what)
-        not_void = values[~is_any_of(values, self.void)] if self.void else values
+        not_void = values[~_is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
             levels = distinct_values(not_void)
             has = f"values {_listed(levels)}" if levels else "gray values"
-            raise DataError(
-                f"{what}: {has}, {describe_values(values)}, expected boundaries of 0 and 1 or 0 "
-                "and 255",
-                fix=tuple(self.suggest_fixes(levels, values)),
-            )
+            expected = "expected boundaries of 0 and 1 or 0 and 255"
+            fixes = tuple(self.suggest_fixes(levels, values))
+            raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}", fix=fixes)
         return self.mask(values, what, file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
@@ -209,7 +163,7 @@ class Reading:
           at least one half of white, so that an object is left
         - region labels or classes, for boundaries of integers
 
-        `levels` are the distinct values of the map, or () if there are many. `values` is the map.
+        `levels` are the distinct values of the map `values`, or () if there are many.
         """
         top = float(values.max(initial=0))
         white = next((white for white in (1, 255, 65535) if top <= white), 0)
@@ -275,11 +229,9 @@ class Reading:
             example = _first_file_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"
-            fixes = (
-                Setting(option, 8, "numbers them"),
-                Setting(option, 0, "takes them as one object"),
-            )
-            yield Problem(example.file, has, "a number for each instance", fixes)
+            number = Setting(option, 8, "numbers them")
+            join = Setting(option, 0, "takes them as one object")
+            yield Problem(example.file, has, "a number for each instance", (number, join))
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
             file = _first_file_with(Values.TRAIN_IDS, images).file
             fix = train_id_options(self.metric)
@@ -294,8 +246,7 @@ class Reading:
         `images` is the evidence of each image, at least one. `forms` are the forms of the
         predictions (keys of FORM_WORDS), which are used for soft maps only.
         """
-        all_values = reduce(or_, images, NO_EVIDENCE).values
-        phrases = [self._describe_kind(all_values, forms)]
+        phrases = [self._describe_kind(_join(images).values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
         if self.void and self.truth:
@@ -313,12 +264,9 @@ class Reading:
         return ", ".join(phrases) + (f" ({layout})" if layout else "")
 
     def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
-        """Describe the content of the files.
+        """Describe the content of the files: soft maps by their forms, other kinds by their name.
 
-        - soft maps: their forms, joined by "and"
-        - masks: the values that are the object, which depends on `values`, the properties of all
-          files together
-        - other kinds: their name
+        For masks this says which values are the object, by the properties of all files together.
         """
         if self.kind is Kind.SOFT:
             return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
@@ -327,26 +275,26 @@ class Reading:
         verb = "is no object" if self.inverted else "is the object"
         if self.cut is not None:
             return f"masks (from {self.cut:g} of white on {verb})"
-        if values & Values.GRAY:
-            return f"masks (gray above one half {verb})"
-        if values & Values.WHITE:
-            return f"masks (white {verb})"
-        return f"masks (1 {verb})" if values & Values.UNIT else f"masks (not 0 {verb})"
+        words = {Values.GRAY: "gray above one half", Values.WHITE: "white", Values.UNIT: "1"}
+        levels = next((word for flag, word in words.items() if values & flag), "not 0")
+        return f"masks ({levels} {verb})"
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return the evidence of the first file, by name, that has any of the properties.
-
-    At least one image must have one of them.
-    """
+    """Return the evidence of the first file, by name, that has any of the properties."""
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 
 
-def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the distinct levels of the images: (number,) of the only object of an image.
+def _join(images: Sequence[Evidence]) -> Evidence:
+    """Join the evidence of all images."""
+    return reduce(or_, images, NO_EVIDENCE)
 
-    Images without levels are left out. Returns an empty set if any image has several numbers.
+
+def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
+    """Return (number,) of the only object of each image that has one, without repetition.
+
+    Returns an empty set if any image has several numbers.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
@@ -377,28 +325,26 @@ class Readings(NamedTuple):
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds = [side.pred for side in sides]
         gts = [side.gt for side in sides]
-        pred_values = reduce(or_, preds, NO_EVIDENCE).values
-        gt_values = reduce(or_, gts, NO_EVIDENCE).values
+        joined, gt_values = _join(preds), _join(gts).values
         problems = [
             *self.number_problems(preds, gts),
-            *self.pred.value_problems(preds, pred_values),
-            *self.pred.label_problems(preds, pred_values),
+            *self.pred.value_problems(preds, joined.values),
+            *self.pred.label_problems(preds, joined.values),
             *self.gt.value_problems(gts, gt_values),
             *self.gt.label_problems(gts, gt_values),
         ]
         warnings = list[InputWarning]()
-        if pred_values & Values.FAINT and not pred_values & Values.STRONG:
-            top = reduce(or_, preds).strongest
-            if top:
+        if joined.values & Values.FAINT and not joined.values & Values.STRONG:
+            if joined.strongest:
                 strongest = max(records, key=lambda record: record.pred.strongest)
-                problems.append(_faint_problem(strongest.form, top))
+                problems.append(_faint_problem(strongest.form, joined.strongest))
             else:
                 warnings.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
             raise DataError("", problems)
         dark = [r.image_id for r in records if r.pred.values & Values.DARK]
         n_light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
-        if pred_values & Values.DARK and len(dark) > n_light:
+        if joined.values & Values.DARK and len(dark) > n_light:
             has = f"{len(dark)} of {len(dark) + n_light} maps {DARKER} [{listed(dark, 3)}]"
             warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
         return warnings
@@ -431,21 +377,16 @@ class Readings(NamedTuple):
         Predictions are left out if no image has any, as in a run of annotators. Returns "" without
         images, and if the evidence of an image is not known, as in runs of earlier versions.
         """
-        preds = list[Evidence]()
-        gts = list[Evidence]()
-        forms = list[str]()
-        for record in records:
-            sides = record.evidence_for(self.gt.metric)
-            gts.append(sides.gt)
-            if record.form not in ("none", "humans"):
-                preds.append(sides.pred)
-                forms.append(record.form)
+        gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):
             return ""
-        phrases = [f"truth {self.gt.describe(gts)}"]
-        if preds:
-            phrases.insert(0, f"predictions {self.pred.describe(preds, forms)}")
-        return f"Read as: {'; '.join(phrases)}"
+        line = f"truth {self.gt.describe(gts)}"
+        predicted = [record for record in records if record.form not in ("none", "humans")]
+        if predicted:
+            preds = [record.evidence_for(self.gt.metric).pred for record in predicted]
+            forms = [record.form for record in predicted]
+            line = f"predictions {self.pred.describe(preds, forms)}; {line}"
+        return f"Read as: {line}"
 
 
 def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:
@@ -481,14 +422,11 @@ def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str
     for metric_readings in readings:
         line = metric_readings.describe(records)
         metrics_by_line.setdefault(line, []).append(metric_readings.gt.metric)
-    if not metrics_by_line:
-        return ""
-    first_line, *other_lines = metrics_by_line
-    further = [
-        f"by {', '.join(metrics_by_line[line])} {line.removeprefix('Read as: ')}"
-        for line in other_lines
+    phrases = [
+        f"by {', '.join(metrics)} {line.removeprefix('Read as: ')}"
+        for line, metrics in metrics_by_line.items()
     ]
-    return "; ".join([first_line, *further])
+    return "; ".join([*metrics_by_line][:1] + phrases[1:])
 
 
 def _listed(levels: Sequence[float]) -> str:
@@ -499,8 +437,8 @@ def _listed(levels: Sequence[float]) -> str:
 def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem of a set of predictions none of whose values is large enough to count.
 
-    `form` is the form of the strongest map ("soft8" ...), and `top` the largest value of the set in
-    its unit: 0 .. 255, 0 .. 65535 or 0 .. 1.
+    `form` is the form of the strongest map ("soft8" ...), and `top` the largest value of the set:
+    of 0 .. 255, 0 .. 65535 or 0 .. 1, by the form.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
@@ -514,3 +452,148 @@ def _faint_problem(form: str, top: float) -> Problem:
         expected=f"strengths from 0 to {full_scale}",
         fix=tuple(fixes),
     )
+
+
+def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
+    """Convert a mask (H, W) of any numbers, which may be gray, to bool.
+
+    - bool: unchanged
+    - two values, 0 and one of 1, 255, 65535: True where not 0, whatever the cut. With `inclusive` a
+      map of 0 and 1 in uint8 or uint16 is gray instead.
+    - gray from 0 to white: True above the cut, or from the cut on if `inclusive`. White is 255 in
+      uint8, 65535 in uint16 and 1 in floats, whatever the values of one image.
+
+    `cut` is a fraction of white, or three values for uint8, uint16 and floats. None is 128 of 255
+    (masks are often resized or saved as JPEG), the same in 16 bits, or half of 1 for floats.
+
+    Raises DataError, in which `what` names the mask, for values below 0 or beyond white, a type
+    without white and, without `inclusive`, an integer map with no value above the cut: its scale is
+    not known.
+    """
+    if values.dtype == bool:
+        return values
+    if cut is None:
+        cuts = 128.0, 128.0 * 257, 0.5
+    else:
+        cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
+    white = _white_of(values)
+    top = values.max(initial=0)
+    if is_binary(values) and not (inclusive and top == 1 and white > 1):
+        return np.asarray(values != 0)
+    level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
+    in_range = values.min(initial=0) >= 0 and top <= white
+    if not in_range or (not inclusive and white > 1 and top <= level):
+        raise DataError(
+            f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
+            "uint16 or floats from 0 to 1"
+        )
+    return np.asarray(values >= level if inclusive else values > level)
+
+
+def _white_of(values: Map) -> int:
+    """Return the value of white in a map's dtype: 1 for floats, or 0 if the type has no white."""
+    return 1 if values.dtype.kind == "f" else _WHITE.get(values.dtype.str[1:], 0)
+
+
+def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
+    """Return the evidence of the values of a mask (H, W).
+
+    - bool, or all values 0: no property
+    - with a cut: STRONG if a value reaches the cut (a fraction of white) or the map is 0 and white,
+      else FAINT; no property in integers wider than 16 bits, which have no white
+    - two values: UNIT for 0 and 1, else WHITE; but STRONG in floats and wide integers, where 0 and
+      1 cannot be the noise of a gray map
+    - more values: FEW, with the values as levels, if a third value has a meaning, else GRAY; floats
+      are also STRONG or FAINT by one half. Two values such as 0 and 200 are neither.
+
+    `exact` is False if the values were changed after drawing, as by JPEG; no third value has a
+    meaning then.
+    """
+    if values.dtype == bool or not (top := values.max(initial=0)):
+        return Evidence(maps=1)
+    white = _white_of(values)
+    binary = is_binary(values)
+    if cut is not None:
+        is_strong = (binary and top > 1) or top >= cut * white
+        strength = Values.STRONG if is_strong else Values.FAINT
+        return Evidence(strength if white else Values.NOTHING, maps=1)
+    if binary:
+        properties = Values.UNIT if top == 1 else Values.WHITE
+        return Evidence(properties if white > 1 else Values.STRONG, maps=1)
+    levels = _third_values(values) if exact else ()
+    properties = Values.FEW if levels else Values.GRAY
+    if white == 1:
+        properties |= Values.STRONG if top > 0.5 else Values.FAINT
+    if len(distinct_values(values)) == 2:
+        properties &= ~Values.GRAY
+    return Evidence(properties, levels, maps=1)
+
+
+def _third_values(values: Map) -> tuple[float, ...]:
+    """Return the distinct values of a mask with a third meaning beside object and background.
+
+    Resizing and JPEG make many middle values, but only in seams. So the rule is, by the number of
+    distinct values:
+
+    - two: no third meaning
+    - three: a third meaning
+    - more: a third meaning if a middle value fills an area of 3 x 3 pixels; but if there are more
+      than LEVELS values, and some lie between one half and white, the mask is gray, as an average
+      of several people's masks is
+
+    Returns the values in ascending order, or () without a third meaning. Of more than LEVELS values
+    the smallest ones and the largest one are returned, LEVELS in all.
+    """
+    levels = distinct_values(values)
+    if len(levels) == 2:
+        return ()
+    if len(levels) != 3:
+        low, top = values.min(), values.max()
+        if not levels and ((values > top / 2) & (values < top)).any():
+            return ()
+        inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
+        fills_area = (inner > low) & (inner < top)
+        for row, col in np.ndindex(3, 3):
+            fills_area &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
+        if not fills_area.any():
+            return ()
+    if not levels:
+        distinct = np.unique(values)
+        return tuple(map(float, (*distinct[: LEVELS - 1], distinct[-1])))
+    return levels
+
+
+def distinct_values(values: Map) -> tuple[float, ...]:
+    """Return the distinct values of a map in ascending order, or () if there are more than LEVELS.
+
+    >>> distinct_values(np.array([[0, 255, 1]]))
+    (0.0, 1.0, 255.0)
+    """
+    levels = list[float]()
+    rest = values.ravel()
+    # Stops after LEVELS + 1 passes, while np.unique would sort all pixels
+    while rest.size and len(levels) <= LEVELS:
+        levels.append(float(rest[0]))
+        rest = rest[rest != rest[0]]
+    return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
+
+
+def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
+    """Mark the pixels of a map that have one of the levels, in the precision of a float map."""
+    dtype = values.dtype if values.dtype.kind == "f" else None
+    return np.isin(values, np.array(levels, dtype))
+
+
+def void_levels(levels: Sequence[float]) -> tuple[float, ...]:
+    """Return the levels that must be void so that only 0 and white remain.
+
+    White is 1 if that is a level, else the largest level, which must then be 255 or 65535. Returns
+    () if 0 or white is absent. Whole numbers are returned as int.
+
+    >>> void_levels((0, 1, 255)), void_levels((0, 127, 255)), void_levels((0, 0.5, 1))
+    ((255,), (127,), (0.5,))
+    """
+    white = 1 if 1 in levels else max(levels, default=0)
+    if 0 not in levels or white not in (1, 255, 65535):
+        return ()
+    return tuple(tidy(level) for level in levels if level not in (0, white))

@@ -11,7 +11,7 @@ from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, same_shape
 from bsdsbench.loaders.formats.depth_files import binarise_matte
-from bsdsbench.loaders.masks import binarise
+from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 
 _MEASURES = ("si", "matte", "dbe", "edges")

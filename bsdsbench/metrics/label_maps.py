@@ -23,8 +23,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_v
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.labels import label_evidence, number_evidence, refuse_white, train_id_options
-from bsdsbench.loaders.masks import binarise
-from bsdsbench.loaders.reading import Kind
+from bsdsbench.loaders.reading import Kind, binarise
 from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,

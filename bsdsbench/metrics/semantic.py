@@ -25,12 +25,8 @@ import numpy as np
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.loaders.labels import (
-    id_evidence,
-    label_evidence,
-    refuse_channels,
-    refuse_white,
-)
+from bsdsbench.loaders.formats.pictures import refuse_channels
+from bsdsbench.loaders.labels import id_evidence, label_evidence, refuse_white
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.label_maps import (

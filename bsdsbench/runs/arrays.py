@@ -15,8 +15,12 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import ReadBytes
-from bsdsbench.loaders.annotators import join_annotations, parse_annotation, refuse_last_axis
-from bsdsbench.loaders.readers import binarise_mask_parts
+from bsdsbench.loaders.readers import (
+    binarise_mask_parts,
+    join_annotations,
+    parse_annotation,
+    refuse_last_axis,
+)
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol

@@ -33,7 +33,7 @@ import numpy as np
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, describe_unexpected, warn
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.io import HeldFiles
-from bsdsbench.loaders.annotators import empty_truth_error
+from bsdsbench.loaders.readers import empty_truth_error
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter, Metric

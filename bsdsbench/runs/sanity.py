@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, sample_lines, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values
@@ -147,6 +147,15 @@ def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
     return {f: ids for f, ids in ids_by_finding.items() if 2 * len(ids) > len(soft_looks)}
 
 
+def _sample_lines(values: Map) -> Map:
+    """Return about 16 evenly spaced lines of a map (H, W), as (lines, pixels of a line).
+
+    Lines are rows, or columns if the map is stored column by column, because that is faster.
+    """
+    lines = values.T if values.strides[0] < values.strides[1] else values
+    return lines[:: 1 + len(lines) // 16]
+
+
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
     """Return True if a soft map was probably saved on a wrong scale. All values decide.
 
@@ -159,7 +168,7 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
         return False
     max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
     lowest = min(filter(None, protocol.thresholds)) if has_thresholds else 0
-    for lines in (sample_lines(soft), soft):  # a sample of the rows decides for most maps
+    for lines in (_sample_lines(soft), soft):  # a sample of the rows decides for most maps
         largest = lines.max(initial=0)
         is_on = float(unit(np.asarray(largest))) >= lowest  # scaled to [0, 1]
         if largest > max_faint and is_on:
@@ -204,7 +213,7 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     # (values, mean up to which the map is dark): a sample must be clearly dark
-    for lines, limit in ((sample_lines(soft), 0.25), (soft, 0.5)):
+    for lines, limit in ((_sample_lines(soft), 0.25), (soft, 0.5)):
         mean = float(lines.mean()) / white
         if (1 - mean if protocol.invert else mean) < limit:
             return Values.LIGHT

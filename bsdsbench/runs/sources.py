@@ -19,11 +19,19 @@ from numpy.typing import NDArray
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
-from bsdsbench.loaders.formats.photos import find_photo_folder, find_photos, read_photo
-from bsdsbench.loaders.pairing import Layout, Pair, Split, ground_truths, pair
+from bsdsbench.loaders.formats.class_files import find_instances_file
+from bsdsbench.loaders.formats.photos import read_photo
+from bsdsbench.loaders.pairing import (
+    Layout,
+    Pair,
+    Split,
+    find_photo_folder,
+    find_photos,
+    ground_truths,
+    pair,
+)
 from bsdsbench.loaders.readers import (
     count_placeholder_maps,
-    find_instances_file,
     read_field_of_view,
     read_prediction,
     read_truth,

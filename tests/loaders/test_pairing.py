@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from bsdsbench.errors import DataError, PairingError
-from bsdsbench.loaders.formats.photos import find_photos
-from bsdsbench.loaders.pairing import Pair, find_files, ground_truths, pair, read_split
+from bsdsbench.loaders.pairing import (
+    Pair,
+    find_files,
+    find_photos,
+    ground_truths,
+    pair,
+    read_split,
+)
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused

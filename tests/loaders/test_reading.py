@@ -18,8 +18,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning
-from bsdsbench.loaders.masks import distinct_values, void_levels
-from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.loaders.reading import Kind, Reading, Readings, distinct_values, void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders.formats.segtext import read_seg
+from bsdsbench.loaders.formats.pictures import read_seg
 from tests.helpers.runs import refused
 
 TOP = 2**31 - 2  # its label, one more, is the largest of 32 bits

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import Bool
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import to_plane
-from bsdsbench.loaders.masks import binarise
+from bsdsbench.loaders.reading import binarise
 from bsdsbench.text import listed
 
 _DEPTH_NAMES = (

@@ -11,8 +11,9 @@ import io
 import logging
 import math
 import os
+import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
@@ -20,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from bsdsbench import io as bounded
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.images import Map, one_channel, suggest_one_map, whole_labels
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
@@ -52,7 +53,7 @@ FORMATS = {
     ".h5": "hdf5:read_h5",
     ".hdf5": "hdf5:read_h5",
     ".dpt": "depth_files:read_dpt",
-    ".seg": "segtext:read_seg",
+    ".seg": "pictures:read_seg",
 }
 
 
@@ -97,6 +98,7 @@ def read_arrays(
 
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_MEMBERS = 10_000
+MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 DEFLATE_RATIO = 1032  # the largest number of bytes to which a byte of deflate can expand
 
 
@@ -174,6 +176,41 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
     if dtype.kind == "b":
         return np.asarray(array.view(np.uint8) != 0)
     return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> Map:
+    """Read the label map of an annotator, int32 (H, W). Labels are the segment numbers plus one.
+
+    The file has `key value` lines (width, height, segments ...), the line `data`, and then lines of
+    four integers, all counted from 0: segment, row, first column, last column. Every pixel must lie
+    in exactly one of these runs. `read` returns the bytes of the file.
+
+    Raises FileFormatError for any other file.
+    """
+    data = read(path, MAX_SEG_BYTES)
+    with reading(path, "a BSDS300 .seg file"):
+        head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
+        if not mark:
+            raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
+        size = [re.search(rb"^%s (\d{1,9})$" % key, head, re.M) for key in (b"height", b"width")]
+        rows, columns = (int(match[1]) if match else 0 for match in size)
+        if min(rows, columns) < 1:
+            raise FaultError("has no width and height, expected a BSDS300 .seg file")
+        check_size((rows, columns), 4)
+        numbers = np.array([int(n) for n in body.split()], np.int64)
+        if numbers.size % 4 or not numbers.size:
+            raise FaultError("a run is not four numbers (truncated?), expected them")
+        runs = numbers.reshape(-1, 4)  # segment, row, first column, last column
+        is_outside = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
+        if is_outside.any() or (runs[:, 2] > runs[:, 3]).any():
+            raise FaultError(f"a run lies outside the {rows} x {columns} picture")
+        labels = np.zeros((rows, columns), np.int32)
+        for segment, row, first, last in runs.tolist():
+            labels[row, first : last + 1] = segment + 1
+        # Runs of as many pixels as the image, which leave none at 0, do not overlap
+        if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
+            raise FaultError("the runs do not cover the picture exactly once (truncated?)")
+        return labels
 
 
 # ---- images, as one gray or label array; photos.py reads colours
@@ -334,6 +371,23 @@ def to_labels(array: object) -> Map:
     return whole_labels(to_plane(array, "a label map"), "label map")
 
 
+def to_ucm2(array: object) -> F8:
+    """Return a contour map of double size as float64 (2H+1, 2W+1).
+
+    Raises FaultError for an even or too small size, and for values that are not floats.
+    """
+    array = to_plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
+    if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
+        raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
+    check_size(array.shape, 8)
+    if array.dtype.kind != "f":  # bytes merge contours that differ: VOI moves by .2
+        raise FaultError(
+            f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
+            "other regions (to score them all the same save ucm2 / 255 as double)"
+        )
+    return array.astype(np.float64, copy=False)
+
+
 def require_one_array(arrays: dict[str, object], path: Path) -> Map:
     """Return the one array among the variables of a file; (H, W, 1) becomes (H, W).
 
@@ -378,3 +432,39 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
         if not has_outline or outline[~mask].any():
             return None
     return np.ascontiguousarray(mask)
+
+
+def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
+    """Raise DataError if maps look like the channels of classes rather than independent maps.
+
+    Probabilities and one-hot channels add up to white (1, 255 or 65535) in every pixel, and n
+    inverted channels to n - 1 times white. The lines of two annotators do not: most pixels are 0.
+
+    Accepted are a single map, maps of different shapes, and maps that each have only one value.
+
+    - maps: (H, W) each, of any dtype
+    - what: the beginning of the error's line, up to the number of maps
+    - expected: the end of the line, which says what the maps should be
+    """
+    n = len(maps)
+    if n < 2 or len(set(map(np.shape, maps))) > 1:
+        return
+    white: float = 1
+    slack = 0.02
+    if all(channel.dtype.kind in "iub" for channel in maps):
+        top = max(1 if channel.dtype == bool else np.max(channel, initial=0) for channel in maps)
+        white = next((level for level in (1, 255, 65535) if top <= level), 0)
+        slack = n if white > 1 else 0  # each map is rounded
+    # The first pixel, then the first row, settle most maps without adding up all pixels
+    for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
+        total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
+        if not any((np.abs(total - full) <= slack).all() for full in (white, (n - 1) * white)):
+            return
+    if any(channel.min() < channel.max() for channel in maps):
+        raise DataError(
+            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
+            fix=(
+                "of classes: numpy.argmax(maps, axis=0) is their label map",
+                "save the map of one class, (H, W)",
+            ),
+        )

@@ -1,7 +1,7 @@
 """Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 It is the first 16 hex digits of sha256 over the lines "ID FINGERPRINT\\n", sorted by id as strings,
-with version 1 of each image's fingerprint (`bsdsbench.fingerprints`). The package lists the
+with version 1 of each image's fingerprint (`GroundTruth.fingerprints`). The package lists the
 splits of BSDS500 and the editions of UDED.
 """
 
