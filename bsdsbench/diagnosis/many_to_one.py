@@ -35,7 +35,7 @@ def many_to_one_counts(
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
-    thresholds, (start, pixel, added), _ = threshold_events(
+    thresholds, events, _ = threshold_events(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
     marked = gt_maps.any(axis=0)
@@ -47,14 +47,7 @@ def many_to_one_counts(
     inside = np.hypot(dy, dx) <= with_tolerance(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
     matched_gt, matched_pred, total_pred = count_steps(
-        start,
-        pixel,
-        added,
-        annotators.ravel(),
-        close.ravel(),
-        (rows, cols),
-        dy[inside],
-        dx[inside],
+        events, annotators, close, dy[inside], dx[inside]
     )
     total_gt = np.full(thresholds.size, annotators.sum())
     # Events begin at the highest threshold, counts at the lowest

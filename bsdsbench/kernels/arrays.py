@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
 I4 = NDArray[np.int32]
 I8 = NDArray[np.int64]
+U4 = NDArray[np.uint32]
 U8 = NDArray[np.uint64]
 Bool = NDArray[np.bool_]
+
+
+class Events(NamedTuple):
+    """The changes of a bool map (H, W) over n steps, starting from an empty map.
+
+    The events of step k are start[k] : start[k + 1]: first the pixels that leave the map, then
+    those that enter it, each by ascending flat index (row-major).
+    """
+
+    start: I8  # (n + 1,)
+    pixel: I4  # flat index of the pixel that changes
+    added: Bool  # the pixel enters the map; otherwise it leaves

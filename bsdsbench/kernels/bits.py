@@ -1,8 +1,4 @@
-"""Boolean maps as bits: 64 pixels of a row in one uint64 word.
-
-Pixel (row, col) is bit `col & 63` of word `[row, col >> 6]`; bits beyond the last column are 0.
-One logical operation then treats 64 pixels at once.
-"""
+"""Boolean maps as bits: 64 pixels of a row in one uint64 word, for one logical operation."""
 
 from __future__ import annotations
 
@@ -45,14 +41,13 @@ def unpack(words: U8, cols: int) -> Bool:
 
 
 @kernel(_nrt=False)
-def count_set_bits(bits, kind, change, n_set):
-    """Count the rows of each kind in which a bit is set, bit by bit.
+def count_set_bits(bits, kind, n_set):
+    """Count the rows of each of K kinds in which a bit is set, bit by bit.
 
     bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
     kind int64 (rows,): kind of each row, 0 .. K - 1.
-    change int64 (K, 64 words): work space, 0 on entry. The difference of the counts of neighbouring
-        bits. Bits are set in long runs, so only the ends of runs are visited.
-    n_set int64 (K, n): receives the number of rows of kind k in which bit j is set.
+    n_set int64 (K, 64 words): 0 on entry; receives the number of rows of kind k in which bit j is
+        set. Bits are set in long runs, so only the ends of runs are visited.
     """
     for row in range(bits.shape[0]):
         last_bit = np.uint64(0)  # of the word before
@@ -62,10 +57,8 @@ def count_set_bits(bits, kind, change, n_set):
             last_bit = x >> np.uint64(63)
             while run_ends:  # one set bit after another, the lowest first
                 lowest = run_ends & (~run_ends + ONE)
-                change[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
+                n_set[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
                 run_ends ^= lowest
-    for k in range(len(n_set)):
-        n_open = 0
-        for j in range(n_set.shape[1]):
-            n_open += change[k, j]
-            n_set[k, j] = n_open
+    for k in range(len(n_set)):  # from the differences of neighbouring bits to the counts
+        for j in range(1, n_set.shape[1]):
+            n_set[k, j] += n_set[k, j - 1]

@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool
+from bsdsbench.kernels.arrays import I8, U8, Bool, Events
 from bsdsbench.kernels.bits import ONE, ones, pack
 from bsdsbench.kernels.jit import inner, kernel
 
@@ -59,18 +59,6 @@ _Box = tuple[int, int, int, int]  # top, left, and one beyond the last row and c
 # row_changed    bool (rows of tiles,): True if a pixel in the row of tiles changed at this step
 Room = namedtuple("Room", "full now before deleted near due occupied active changed row_changed")
 EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
-
-
-class Events(NamedTuple):
-    """The changes of a bool map over n steps, starting from an empty map.
-
-    The events of step k are start[k] : start[k + 1]: first the pixels that leave the map, then
-    those that enter it, each by increasing flat index (row-major in the (H, W) image).
-    """
-
-    start: I8  # (n + 1,)
-    pixel: I4  # flat index of the pixel that changes
-    added: Bool  # it enters the map; otherwise it leaves
 
 
 class SizedEvents(NamedTuple):

@@ -5,19 +5,12 @@ from __future__ import annotations
 import gc
 import signal
 from multiprocessing import get_all_start_methods, get_context
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.matching.matching import Steps, Truth
-
-
-class _Problem(NamedTuple):
-    """The arguments of a matching."""
-
-    steps: Steps
-    truth: Truth
 
 
 def compile_once() -> None:
@@ -47,7 +40,7 @@ def compile_once() -> None:
         gc.enable()
 
 
-def _empty_problem() -> _Problem:
+def _empty_problem() -> tuple[Steps, Truth]:
     """Return one step and one annotator's map without pixels, in an image of 1 x 1.
 
     They have the types of a real problem, and are made without calling a kernel.
@@ -58,7 +51,7 @@ def _empty_problem() -> _Problem:
     shape, start, no_pixel = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
     tiles, near = empty_tiles(shape, 1), np.zeros((1, 1), np.uint64)
     steps = Steps(start, no_pixel, np.empty(0, np.bool_), False, no_pixel, tiles[0])
-    return _Problem(steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near, near))
+    return steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near, near)
 
 
 def _compile_matching() -> None:
@@ -69,22 +62,18 @@ def _compile_matching() -> None:
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels that the parent process does not compile, by calling them.
+    """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them.
 
-    These are the kernels of thresholds, thinning, the ground truth and the sums of matched pixels.
+    The parent process compiles the others.
     """
     from bsdsbench.kernels.bits import count_set_bits
-    from bsdsbench.kernels.matching.matching import (
-        prepare_truth,
-        steps_within_reach,
-    )
+    from bsdsbench.kernels.matching.matching import prepare_truth, steps_within_reach
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
     _, truth = _empty_problem()
-    no_row, change = np.zeros(1, np.int64), np.zeros((1, 64), np.int64)
-    count_set_bits(truth.near, no_row, change, np.zeros((1, 1), np.int64))
+    count_set_bits(truth.near, np.zeros(1, np.int64), np.zeros((1, 64), np.int64))
     soft = np.eye(4)
     events = thinning_events(levels(soft, np.array([0.5])), 1)
-    steps_within_reach(*events, prepare_truth(soft[None] > 0, 1.0), gt_enters=False)
+    steps_within_reach(events, prepare_truth(soft[None] > 0, 1.0), gt_enters=False)

@@ -66,8 +66,7 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.transforms.maps import clean, prepare
 
 if TYPE_CHECKING:
-    from bsdsbench.kernels.arrays import U8
-    from bsdsbench.kernels.thinning import Events
+    from bsdsbench.kernels.arrays import U8, Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
 CURVE_COLUMNS = (
@@ -384,7 +383,7 @@ def boundary_counts(
     tables = []  # (T, 4) at each tolerance; steps are from the highest threshold to the lowest
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(*events, target)
+        matched_gt, matched_pred = match_steps(events, target)
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
         if has_whole_image:
             table = np.vstack([whole_image_counts(gt_maps, valid), table])  # at threshold 0

@@ -62,7 +62,7 @@ def pixel_classes(
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     n_steps = thresholds.size
-    steps = match_by_pixel(*events, target, around)
+    steps = match_by_pixel(events, target, around)
     # One row for each pixel that is annotated, or predicted at any step
     pred_pixel = np.flatnonzero(steps.row_of >= 0)
     pixel = np.union1d(pred_pixel, target.pixel)
@@ -164,7 +164,7 @@ def boundary_errors(
     target = prepare_truth(gt_maps, protocol.radius(shape))
     around = prepare_surroundings(target, protocol.radius(shape))
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
-    errors = classify_steps(*events, size, target, around)
+    errors = classify_steps(events, size, target, around)
     total_gt = np.full(thresholds.size, target.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1

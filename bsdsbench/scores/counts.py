@@ -79,12 +79,11 @@ class Counts(_Named[NDArray[Any]]):
         for name, value in arrays.items():
             numbers = given_array(value, name)
             kind = np.float64 if numbers.dtype.kind == "f" else np.int64
-            array = np.array(numbers, kind, order="C")
+            counts[name] = array = np.array(numbers, kind, order="C")
             array.setflags(write=False)
             # Read as unsigned integers, negative counts exceed MAX_WHOLE too
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {numbers.min()} to {numbers.max()}, expected counts")
-            counts[name] = array
         super().__init__(counts)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -96,15 +95,10 @@ class Counts(_Named[NDArray[Any]]):
 
     def equals(self, other: object) -> bool:
         """Return True if `other` holds the same arrays bit for bit. NaN equals NaN."""
-        return (
-            isinstance(other, Counts)
-            and self.keys() == other.keys()
-            and all(
-                array.dtype == other[name].dtype
-                and np.array_equal(array, other[name], equal_nan=True)
-                for name, array in self.items()
-            )
-        )
+        if not isinstance(other, Counts) or self.keys() != other.keys():
+            return False
+        pairs = [(array, other[name]) for name, array in self.items()]
+        return all(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
 class MatchCounts(Counts):
@@ -149,7 +143,7 @@ class MatchCounts(Counts):
         rows = self["matches"]
         if rows.shape[-2:] != (*grid.shape, len(MATCH_COLUMNS)):
             raise ShapeError(f"matches: shape {rows.shape}, expected (..., {grid.size}, 4)")
-        # Columns 0 and 2 are matched pixels, columns 1 and 3 all pixels of the same side
+        # Columns 0 and 2 are matched pixels, columns 1 and 3 all pixels of the same map
         if (rows[..., ::2] > rows[..., 1::2]).any():
             raise DataError("more matched than there are, expected at most the total")
 
@@ -173,14 +167,9 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Check an image's counts and return them as `Counts` or `MatchCounts`.
 
-    The cases, in order:
-    - `thresholds` and all four MATCH_COLUMNS as separate arrays (..., T), the form of earlier
-      versions: the columns are joined to `matches` (..., T, 4), and returned as `MatchCounts`
-    - `arrays` is a `Counts` already: returned unchanged
-    - `thresholds` (T,) and `matches` (..., T, 4): returned as `MatchCounts`
-    - any other arrays: returned as `Counts`
-
-    Raises DataError or ShapeError if the numbers are no counts, see the two classes.
+    `Counts` are returned unchanged. Arrays with `thresholds` (T,) and `matches` (..., T, 4) become
+    `MatchCounts`. Earlier versions stored the four MATCH_COLUMNS as separate arrays (..., T), which
+    are joined to `matches`. Raises DataError or ShapeError if the numbers are no counts.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
@@ -193,8 +182,7 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
     """Build `Counts` or `MatchCounts` without checks from arrays that were checked before.
 
-    `arrays` maps names to int64 or float64 arrays, for example of a pickle. The arrays are made
-    read-only in place.
+    The int64 or float64 arrays, for example of a pickle, are made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
@@ -209,14 +197,13 @@ def stack_counts(
 ) -> dict[str, NDArray[Any]]:
     """Stack the counts of N >= 1 images into one array per name, with the images along axis 0.
 
-    images: the counts of each image, name -> array. All images have the same names.
     shared: names of arrays that are equal in all images, such as "thresholds". They are returned
         once, without the image axis.
     ragged: names of arrays (length, ...) whose length differs between images. They become float64
         (N, longest length, ...), padded with NaN at the end.
 
-    Returns name -> array. Raises ShapeError if the names differ between images, if the shapes of an
-    array differ that is not ragged, or if a shared array differs.
+    Raises ShapeError if the names differ between images, if the shapes of an array differ that is
+    not ragged, or if a shared array differs.
     """
     stack = {}
     for image in images:
@@ -224,10 +211,9 @@ def stack_counts(
             raise ShapeError(f"only some images have the counts {', '.join(sorted(unshared))}")
     for name in images[0]:
         arrays = [np.asarray(image[name]) for image in images]
-        first_array = arrays[0]
         if name in ragged:
             longest = max(map(len, arrays))
-            stack[name] = np.full((len(arrays), longest, *first_array.shape[1:]), np.nan)
+            stack[name] = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
             for row, array in zip(stack[name], arrays, strict=True):
                 row[: len(array)] = array
             continue
@@ -236,9 +222,9 @@ def stack_counts(
         except ValueError:
             raise ShapeError(f"images have different {name}, expected the same shape") from None
         if name in shared:
-            if (stack[name] != first_array).any():
+            if (stack[name] != arrays[0]).any():
                 raise ShapeError(f"images have different {name}, expected the same")
-            stack[name] = first_array
+            stack[name] = arrays[0]
     return stack
 
 
@@ -272,20 +258,6 @@ class Values(Flag):
 class Evidence:
     """The properties of the maps of one side of an image; `|` joins several maps.
 
-    Parameters
-    ----------
-    values : Values
-        The properties that any of the maps has.
-    levels : tuple of float
-        The distinct values of a map with FEW values, for the error message; or the number of the
-        instances for PIECES.
-    strongest : float
-        The largest value of a faint map.
-    maps : int
-        The number of maps, such as annotators; 0 if nothing is known.
-    file : str
-        The name of the first file, or the image's id if there is none.
-
     Examples
     --------
     >>> both = Evidence(Values.UNIT, maps=1) | Evidence(Values.FEW, (0.0, 1.0, 255.0), maps=1)
@@ -293,17 +265,18 @@ class Evidence:
     (True, (0.0, 1.0, 255.0), 2)
     """
 
-    values: Values = Values.NOTHING
+    values: Values = Values.NOTHING  # the properties that any of the maps has
+    # The distinct values of a map with FEW values, for the error message; or the number of the
+    # instances for PIECES
     levels: tuple[float, ...] = ()
-    strongest: float = 0.0
-    maps: int = 0
-    file: str = ""
+    strongest: float = 0.0  # the largest value of a faint map
+    maps: int = 0  # number of maps, such as annotators; 0 if nothing is known
+    file: str = ""  # name of the first file, or the image's id if there is none
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Join the evidence of two sets of maps.
+        """Unite the properties and add the numbers of maps.
 
-        Properties are united and numbers of maps added. Of `levels` and `strongest` the larger is
-        kept, of the file names the alphabetically first.
+        Of `levels` and `strongest` the larger is kept, of file names the alphabetically first.
         """
         return Evidence(
             self.values | other.values,
@@ -411,13 +384,13 @@ class ImageRecord:
 
         Counts are compared bit for bit. All other fields are ignored.
         """
-        return (
-            isinstance(other, ImageRecord)
-            and (self.image_id, self.size, self.fingerprint)
-            == (other.image_id, other.size, other.fingerprint)
-            and self.counts.keys() == other.counts.keys()
-            and all(counts.equals(other.counts[k]) for k, counts in self.counts.items())
-        )
+        if not isinstance(other, ImageRecord) or self.counts.keys() != other.counts.keys():
+            return False
+        return (self.image_id, self.size, self.fingerprint) == (
+            other.image_id,
+            other.size,
+            other.fingerprint,
+        ) and all(counts.equals(other.counts[name]) for name, counts in self.counts.items())
 
 
 class Score(TabularResult, _Named[Any]):
@@ -456,10 +429,7 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return every number by the path of its names, such as "ods.f" for a nested score.
-
-        NaN is included. Text, None, arrays and curves are left out.
-        """
+        """Return every number, even NaN, by the path of its names, such as "ods.f"."""
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -469,10 +439,9 @@ class Score(TabularResult, _Named[Any]):
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON: name -> number, text, list or nested mapping.
+        """Return numbers, texts, lists and nested mappings by name, for JSON.
 
-        NaN and infinity become None. A tuple of numbers or text becomes a list. Arrays, curves and
-        None are left out.
+        NaN and infinity become None. Arrays, curves and None are left out.
         """
         plain: dict[str, Any] = {}
         for name, value in self.items():
@@ -526,10 +495,9 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Return the scores of one sample from the scores of S samples.
+    """Return the scores of sample `k` from the scores of S samples.
 
     tree: name -> array (S,) or (S, ...), stack of S curves, None, or a tree of the same form.
-    k: index of the sample, 0 .. S - 1.
 
     Returns the same names. An array (S,) gives a Python number, a stack its k-th curve, None None.
 

@@ -101,7 +101,7 @@ class PRCurve(TabularCurve):
 
         - thresholds (T,): in ascending order.
         - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: ">=" or ">", which a pixel's value fulfils to be on. With ">=" a first threshold
+        - operator: a pixel is on if its value is >= or > a threshold. With ">=" a first threshold
           of 0 turns every pixel on.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
@@ -115,20 +115,24 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a new first row, threshold 0, at which every pixel is on.
+        """Return the curve with a new first row: threshold 0, with every pixel on and recall 1.
 
-        The recall of the new row is 1. `precision` is its precision, a number, or (S,) for a stack.
-        A curve that has such a row already is returned unchanged.
+        `precision` is that of the row, a number, or (S,) for a stack. A curve that has such a row
+        already is returned unchanged.
         """
         if self.whole_image:
             return self
-        new_row = {"precision": precision, "recall": 1.0, "blank": False}
-        rows = {}
-        for name, value in new_row.items():
-            if (old := getattr(self, name)) is not None:
-                column = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
-                rows[name] = np.concatenate([column, old], axis=-1)
-        return replace(self, thresholds=np.r_[0.0, self.thresholds], whole_image=True, **rows)
+        first = [(0, 0)] * (self.recall.ndim - 1) + [(1, 0)]  # a new row along the last axis
+        padded = np.pad(self.precision, first)
+        padded[..., 0] = precision
+        return replace(
+            self,
+            thresholds=np.r_[0.0, self.thresholds],
+            precision=padded,
+            recall=np.pad(self.recall, first, constant_values=1.0),
+            blank=None if self.blank is None else np.pad(self.blank, first),
+            whole_image=True,
+        )
 
     @property
     def f(self) -> F8:
@@ -141,10 +145,10 @@ class PRCurve(TabularCurve):
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """Return the point of the curve at a threshold, of a stack with arrays (S,) as fields.
+        """Return the point at a threshold, interpolated linearly between those of the curve.
 
-        Between two thresholds of the curve, precision and recall are interpolated linearly, as for
-        ODS. Raises DataError for a threshold below the first or above the last.
+        For a stack its fields are arrays (S,). Raises DataError for a threshold below the first or
+        above the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
@@ -158,12 +162,12 @@ class PRCurve(TabularCurve):
         return _operating_point(point)
 
     def points(self) -> dict[str, F8]:
-        """Return thresholds, precision, recall and f by name.
+        """Return thresholds, precision, recall and f by name, (T,) each.
 
-        Each is float64 (T,). In a stack all but the thresholds are (S, T).
+        In a stack all but the thresholds are (S, T).
         """
-        points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
-        return {**points, "f": self.f}
+        points = {"thresholds": self.thresholds, "precision": self.precision}
+        return points | {"recall": self.recall, "f": self.f}
 
     def numbers(self) -> dict[str, float]:
         """Return the largest F as {"best_f": F}, or {} for a curve without thresholds."""
@@ -203,33 +207,27 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     t = curve.thresholds
     f, p, r = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
     if rule == "maximum" or t.size == 1:
-        winners = _SegmentPoints(np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f)))
+        position = _Positions(f.argmax(axis=1), np.zeros(len(f)))
     else:
-        winners = _best_in_segments(f, p, r)
-    segment_end = np.minimum(winners.segment + 1, t.size - 1)
-    point = np.empty((4, len(f)))  # threshold, recall, precision, F
-    for k, values in enumerate((np.broadcast_to(t, f.shape), r, p)):
-        start_value = values[winners.curve, winners.segment]
-        end_value = values[winners.curve, segment_end]
-        point[k] = end_value * winners.weight + start_value * (1 - winners.weight)
-    point[3] = f_measure(point[2], point[1])
+        position = _best_in_segments(f, p, r)
+    curves, start, weight = np.arange(len(f)), position.segment, position.weight
+    end = np.minimum(start + 1, t.size - 1)
+    threshold, recall, precision = (
+        values[curves, end] * weight + values[curves, start] * (1 - weight)
+        for values in (np.broadcast_to(t, f.shape), r, p)
+    )
+    point = np.stack([threshold, recall, precision, f_measure(precision, recall)])
     return _operating_point(point.reshape(4, *curve.recall.shape[:-1]))
 
 
-class _SegmentPoints(NamedTuple):
-    """One point on each of S curves, between two neighbouring thresholds.
+class _Positions(NamedTuple):
+    """One position on each of S curves, between two neighbouring thresholds."""
 
-    curve (S,): index of the curve.
-    segment (S,): index of the threshold at which the segment starts; it ends at the next one.
-    weight (S,): position in the segment, from 0 at its start to 1 at its end.
-    """
-
-    curve: NDArray[np.intp]
-    segment: NDArray[np.intp]
-    weight: F8
+    segment: NDArray[np.intp]  # (S,): index of the threshold at which the segment starts
+    weight: F8  # (S,): position in the segment, from 0 at its start to 1 at the next threshold
 
 
-def _best_in_segments(f: F8, p: F8, r: F8) -> _SegmentPoints:
+def _best_in_segments(f: F8, p: F8, r: F8) -> _Positions:
     """Find the point with the largest F on each curve, in 100 linear steps per segment.
 
     f, p, r (S, T): F, precision and recall of S curves at T >= 2 thresholds. A segment lies between
@@ -257,14 +255,11 @@ def _best_in_segments(f: F8, p: F8, r: F8) -> _SegmentPoints:
     # Sort by curve, then by falling F. The sort is stable: of equal segments the first comes first.
     order = np.lexsort((-top_f, curve))
     winners = order[np.unique(curve, return_index=True)[1]]
-    return _SegmentPoints(curve[winners], segment[winners], _STEPS[top_step[winners]])
+    return _Positions(segment[winners], _STEPS[top_step[winners]])
 
 
 def _operating_point(point: F8) -> OperatingPoint:
-    """Build a point from the array (4,) of threshold, recall, precision and F.
-
-    An array (4, S) gives a point with arrays (S,) as fields.
-    """
+    """Build a point from threshold, recall, precision and F, (4,), or (4, S) for a stack."""
     threshold, recall, precision, f = point if point.ndim > 1 else point.tolist()
     return OperatingPoint(threshold=threshold, recall=recall, precision=precision, f=f)
 
@@ -285,16 +280,9 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Return the area under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
-    The cases, in order:
-
-    - ProtocolError if `rule` is not a key of AP_RULES
-    - NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or the knowledge
-      which thresholds have no detection (seism)
-    - step: the sum of each precision times the rise of recall up to it
-    - 101-point: the mean over RECALL_LEVELS of the largest precision at that recall or a higher
-      one; 0 without points
-    - other rules: the mean of the precision interpolated at RECALL_LEVELS; 0 if the curve has fewer
-      than two distinct recalls
+    It is NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or the
+    knowledge which thresholds have no detection (seism). Without points, or with fewer than two
+    distinct recalls under a rule that interpolates, it is 0. Raises ProtocolError for another rule.
 
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
@@ -308,13 +296,12 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     recall, precision = _points_by_recall(curve, rule)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
-    if rule == "101-point":
-        levels = [
-            np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
-        ]
-        return np.mean(np.stack(levels, axis=1), axis=1).reshape(shape)
-    is_first = np.diff(recall, prepend=-1) != 0  # of the points with the same recall
     at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision of each curve
+    if rule == "101-point":
+        for k, level in enumerate(RECALL_LEVELS):
+            at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
+        return np.mean(at_levels, axis=1).reshape(shape)
+    is_first = np.diff(recall, prepend=-1) != 0  # of the points with the same recall
     for row, r, p, distinct in zip(at_levels, recall, precision, is_first, strict=True):
         if np.count_nonzero(distinct) > 1:
             row[:] = np.interp(RECALL_LEVELS, r[distinct], p[distinct], left=0.0, right=0.0)
@@ -356,9 +343,9 @@ def _points_by_recall(curve: PRCurve, rule: str) -> _CurvePoints:
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     """Return a note on curves that do not reach down to recall 0, or "" if there are none.
 
-    `rule` counts precision below the smallest recall of a curve as 0. The note names the smallest
-    recall of each curve where it is above LATE_START, and its AP by the rule `endpoints`. There is
-    no note under other rules than NOTHING_BELOW, which reach recall 0, nor for a curve without AP.
+    The rules NOTHING_BELOW count precision below the smallest recall of a curve as 0. The note
+    names this recall of each curve where it is above LATE_START, and its AP by the rule
+    `endpoints`. Curves without AP are left out.
 
     `curves` maps names to curves; the name "" is left out of the note.
     """
@@ -384,8 +371,6 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
 
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     """Return R50, the recall at precision 0.5, by two rules: float64 (), or (S,) for a stack.
-
-    The points of a curve are in ascending order of threshold.
 
     "r50": as the threshold is lowered, the recall at which precision last drops through 0.5,
         interpolated linearly between the two neighbouring thresholds. NaN if precision stays above
@@ -413,7 +398,7 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
-    """Interpolate the recall of S curves at a precision between two points of each, float64 (S,).
+    """Interpolate the recall of S curves at a precision between two points of each, (S,).
 
     p, r (S, T): precision and recall at T thresholds.
     low, high (S,): indices of the points with the lower and the higher precision.

@@ -1,10 +1,6 @@
 """The cost of classes of errors: scores from the counts of `boundary_errors`.
 
-All scores are taken at the counts' threshold nearest to the ODS threshold. Each class of missed
-(false) pixels is given as a fraction of all annotated (predicted) pixels, and of all missed (false)
-pixels. `agreement` is the recall of pixels that one, some or all annotators drew. `delta_ods` is
-the rise of ODS if only one class is repaired: its missed pixels count as matched, or its false
-pixels are removed.
+All scores are taken at the counts' threshold nearest to the ODS threshold.
 """
 
 from __future__ import annotations
@@ -45,9 +41,8 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     at_ods, rises = [], []  # of each curve
     for curve in range(tables["matches"].shape[1]):
         table = {name: counts[:, curve] for name, counts in tables.items()}  # (S, T, columns)
-        ods = best(
-            PRCurve.of_counts(thresholds, table["matches"], protocol.operator), protocol.ods_rule
-        )
+        summed = PRCurve.of_counts(thresholds, table["matches"], protocol.operator)
+        ods = best(summed, protocol.ods_rule)
         nearest = np.abs(thresholds - np.asarray(ods.threshold)[:, None]).argmin(axis=1)  # (S,)
         at_ods.append({name: t[np.arange(len(nearest)), nearest] for name, t in table.items()})
         rises.append(_ods_rises(table, thresholds, np.asarray(ods.f), protocol))
@@ -60,9 +55,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
         "error_share": _by_class(MISSED, defined_ratio(missed, all_missed))
         | _by_class(FALSE, defined_ratio(false, all_false)),
         "agreement": _by_class(AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),
-        "delta_ods": _by_class(
-            (*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(rises), axis=0)
-        ),
+        "delta_ods": _by_class(MISSED + FALSE + AGREEMENT, defined_mean(np.array(rises), axis=0)),
     }
 
 
@@ -72,14 +65,14 @@ def _by_class(classes: tuple[str, ...], columns: F8) -> dict[str, F8]:
 
 
 def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
-    """Return how much ODS rises if one class of errors is repaired, float64 (S, 9).
-
-    table: the summed counts of one curve, name -> (S, T, columns).
-    ods_f (S,): the ODS without a repair.
+    """Return how much ODS rises if one class of errors is repaired, (S, 9).
 
     The columns are the MISSED classes, whose pixels then count as matched, the FALSE classes, whose
     pixels are removed, and the AGREEMENT classes, whose unmatched pixels count as matched. Samples
     without ground truth are NaN.
+
+    table: the summed counts of one curve, name -> (S, T, columns).
+    ods_f (S,): the ODS without a repair.
     """
     matches = table["matches"]
     unmatched = table[COUNTED] - table["agreement_matched"]

@@ -46,10 +46,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return numerator / denominator as float64, but NaN where the denominator is 0.
-
-    Both are numbers or arrays of broadcastable shapes; the denominator is not negative.
-    """
+    """Return numerator / denominator as float64, but NaN where the denominator is 0."""
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
@@ -118,25 +115,15 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         np.multiply(weights, flat, out=sums, where=weights != 0)
         sums += 0.0  # without -0
     elif are_integers and (weights[:1] != 1).sum() < 2:  # rows of a jackknife: all images but one
-        sums = _correct_total(weights, flat)
+        # Correct the plain sum, which is fast if nearly all weights are 1
+        rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
+        sums = np.zeros((len(weights), 1)) + flat.sum(axis=0)
+        np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
     elif are_integers:
         sums = _sum_integers(weights, flat)
     else:
         sums = _sum_floats(weights, flat)
     return sums.reshape(len(weights), *values.shape[1:])
-
-
-def _correct_total(weights: Weights, flat: NDArray[Any]) -> F8:
-    """Return the weighted sums of integers (N, K) as corrections of the plain sum, float64 (S, K).
-
-    This is fast if nearly all of the weights (S, N) are 1.
-    """
-    n = len(flat)
-    sums = np.zeros((len(weights), flat.shape[1]))
-    rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
-    sums += flat.sum(axis=0)
-    np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
-    return sums
 
 
 def _sum_integers(weights: Weights, flat: NDArray[Any]) -> F8:

@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from bsdsbench.kernels.regions.assignment import largest_total
+from bsdsbench.kernels.regions.contingency import Cells
 
 
 def tables():
@@ -23,18 +24,18 @@ def tables():
 
 def cells(counts):
     sparse = csr_array(counts)
-    return sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data
+    return Cells(sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data)
 
 
 def test_the_largest_total_is_scipys():
     for seed, counts, starts in tables():
         parts = [counts[:, a:b] for a, b in pairwise(starts)]
         best = sum(part[linear_sum_assignment(part, maximize=True)].sum() for part in parts)
-        assert largest_total(*cells(counts), starts.astype(np.int64)) == best, seed
+        assert largest_total(cells(counts), starts.astype(np.int64)) == best, seed
 
 
 def test_regions_without_a_cell_stay_alone():
-    assert largest_total(*cells(np.zeros((3, 2), np.int64)), np.array([0, 1, 2])) == 0
+    assert largest_total(cells(np.zeros((3, 2), np.int64)), np.array([0, 1, 2])) == 0
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -45,4 +46,4 @@ def test_a_long_row_of_exchanges(turned):
     counts[-1, 0] = 400
     counts = counts[:, ::-1] if turned else counts
     best = counts[linear_sum_assignment(counts, maximize=True)].sum()
-    assert largest_total(*cells(counts), np.array([0, n])) == best
+    assert largest_total(cells(counts), np.array([0, n])) == best

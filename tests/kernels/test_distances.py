@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from bsdsbench.kernels.distances import distances
+from bsdsbench.kernels.distances.outlines import Outlines
 
 STEPS = ((1.0, 1.0), (0.5, 2.25))
 
@@ -18,7 +19,7 @@ def sites(rng, density, shape=(13, 17), labels=3):
         y, x = np.nonzero(on)
         rows.append(y), cols.append(x)
         start.append(start[-1] + y.size)
-    return np.array(start), *(np.concatenate(x).astype(np.int32) for x in (rows, cols))
+    return Outlines(np.array(start), *(np.concatenate(x).astype(np.int32) for x in (rows, cols)))
 
 
 @pytest.mark.parametrize("steps", STEPS)
@@ -27,8 +28,9 @@ def sites(rng, density, shape=(13, 17), labels=3):
 def test_nearest_sites(density, steps, patience):
     rng = np.random.default_rng(round(100 * density))
     a, b = sites(rng, density), sites(rng, 0.02)
-    far = a if patience else (a[0], a[1] + np.int32(40), a[2])  # beyond the patience of the search
-    found = distances.nearest(*far, *b, *steps)
+    # Beyond the patience of the search
+    far = a if patience else a._replace(rows=a.rows + np.int32(40))
+    found = distances.nearest(far, b, *steps)
     for k in range(3):
         mine, other = (
             np.stack([s[1][s[0][k] : s[0][k + 1]], s[2][s[0][k] : s[0][k + 1]]], 1) * steps
@@ -41,7 +43,8 @@ def test_nearest_sites(density, steps, patience):
 def test_nearest_where_one_side_has_no_site():
     one, none = np.array([0, 1]), np.array([0, 0])
     here, nothing = np.array([4], np.int32), np.zeros(0, np.int32)
-    assert distances.nearest(one, here, here, none, nothing, nothing, 1.0, 1.0).tolist() == [np.inf]
+    a, b = Outlines(one, here, here), Outlines(none, nothing, nothing)
+    assert distances.nearest(a, b, 1.0, 1.0).tolist() == [np.inf]
 
 
 @pytest.mark.parametrize("steps", STEPS)

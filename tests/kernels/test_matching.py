@@ -24,7 +24,7 @@ def random_map(rng, shape, share):
 def cold(bmaps, gts, max_dist_px):
     """Counts of each map alone, from nothing."""
     found = [
-        match_steps(*stack_events(bmap[None]), prepare_truth(gts, max_dist_px)) for bmap in bmaps
+        match_steps(stack_events(bmap[None]), prepare_truth(gts, max_dist_px)) for bmap in bmaps
     ]
     return np.array([(g[0], p[0]) for g, p in found]).T
 
@@ -58,13 +58,13 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
     smooth = np.add.outer(np.arange(40) % 13, np.arange(53) % 7).astype(np.int16) % 13
     for level in (noise, smooth, np.full((40, 53), 12, np.int16)):
         for do_thin in (True, False):
-            start, pixel, added = thinning_events(level, 12, do_thin)
+            events = thinning_events(level, 12, do_thin)
             bmap, bmaps = np.zeros(level.shape, bool), []
             for k in range(12):
-                step = slice(start[k], start[k + 1])
-                bmap.flat[pixel[step]] = added[step]
+                step = slice(events.start[k], events.start[k + 1])
+                bmap.flat[events.pixel[step]] = events.added[step]
                 bmaps.append(bmap.copy())
-            warm = match_steps(start, pixel, added, prepare_truth(gts, 3.3))
+            warm = match_steps(events, prepare_truth(gts, 3.3))
             np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
 
 
@@ -74,7 +74,7 @@ def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
     gts = rng.random((2, 31, 44)) < 0.15
     shares = (0.3, 0.05, 0, 0.9, 0.2, 0.2, *rng.random(20))  # edges are kept for some steps only
     bmaps = np.stack([rng.random((31, 44)) < share for share in shares])
-    warm = np.array(match_steps(*stack_events(bmaps), prepare_truth(gts, 2.5)))
+    warm = np.array(match_steps(stack_events(bmaps), prepare_truth(gts, 2.5)))
     np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
 
 
@@ -84,10 +84,10 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
     gts = rng.random((2, 25, 33)) < 0.2
     events = thinning_events(level, 200)
-    every = np.array(match_steps(*events, prepare_truth(gts, 2)))
+    every = np.array(match_steps(events, prepare_truth(gts, 2)))
     for kept in (10, 64, 65, 128, 200):
         few = thinning_events(np.maximum(level - (200 - kept), 0).astype(np.int16), kept)
-        np.testing.assert_array_equal(match_steps(*few, prepare_truth(gts, 2)), every[:, :kept])
+        np.testing.assert_array_equal(match_steps(few, prepare_truth(gts, 2)), every[:, :kept])
 
 
 @pytest.mark.usefixtures("direction")
@@ -96,9 +96,9 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
     gts = rng.random((2, 40, 50)) < 0.3
     events = thinning_events(level, 8)
-    expected = match_steps(*events, prepare_truth(gts, 4))
+    expected = match_steps(events, prepare_truth(gts, 4))
     monkeypatch.setattr(graph, "_ARENA_EDGES", 1)
-    np.testing.assert_array_equal(match_steps(*events, prepare_truth(gts, 4)), expected)
+    np.testing.assert_array_equal(match_steps(events, prepare_truth(gts, 4)), expected)
 
 
 def test_a_reach_whose_table_would_not_fit_is_refused() -> None:

@@ -22,7 +22,7 @@ def by_label(start, *lists):
 
 
 def test_rims_are_what_an_erosion_by_a_cross_takes_away(labels):
-    found = by_label(*rims(np.pad(labels, 1, constant_values=-1), 4))
+    found = by_label(*rims(np.pad(labels, 1, constant_values=-1), 4)[:3])
     assert found == [[at.tolist() for at in np.nonzero(rim(labels == k))] for k in range(4)]
 
 

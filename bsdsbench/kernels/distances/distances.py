@@ -1,5 +1,4 @@
-"""Exact Euclidean distances between the outlines of labels, and from pixels to the nearest other
-label.
+"""Exact Euclidean distances between outlines, and from pixels to the nearest other label.
 
 Distances are squared and float64. With spacing 1 they are whole numbers, and so exact. `row_step`
 and `col_step` are the spacing of rows and columns.
@@ -9,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import F8, I4, I8
+from bsdsbench.kernels.arrays import F8, I4
+from bsdsbench.kernels.distances.outlines import Outlines
 from bsdsbench.kernels.jit import inner, kernel
 
 # Row offsets that searches may visit, per pixel of the bounding box, before the box is transformed.
@@ -17,70 +17,46 @@ from bsdsbench.kernels.jit import inner, kernel
 _PATIENCE = np.int64(2)
 
 
-def nearest(
-    a_start: I8,
-    a_rows: I4,
-    a_cols: I4,
-    b_start: I8,
-    b_rows: I4,
-    b_cols: I4,
-    row_step: float,
-    col_step: float,
-) -> F8:
+def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    a_start int64 (n + 1,), a_rows and a_cols int32 (sites,): the sites of label k in a are
-        a_start[k] : a_start[k + 1], in raster order. b is described in the same way.
-    row_step, col_step: spacing of rows and columns.
-
-    Returns float64 (sites of a,), infinite if b has no site of the label.
+    Returns (sites of a,), infinite if b has no site of the label. `row_step` and `col_step` are the
+    spacing of rows and columns.
 
     The rows around a site are searched outwards, which is fast if outlines are near each other.
     Once the searches of a label have visited too many rows, its other sites read their distances
     from an exact distance transform of the bounding box of the label's sites in a and b.
     """
-    distance = np.full(a_rows.size, np.inf)
-    searched = a_start[1:].copy()
-    row_start = np.empty(b_rows.max(initial=0) + 2, np.int64)
-    sites = a_start, a_rows, a_cols, b_start, b_rows, b_cols
-    _search(*sites, float(row_step), float(col_step), row_start, distance, searched)
-    for k in np.flatnonzero(searched < a_start[1:]):
-        a, b = slice(a_start[k], a_start[k + 1]), slice(b_start[k], b_start[k + 1])
-        top, left = min(a_rows[a][0], b_rows[b][0]), min(a_cols[a].min(), b_cols[b].min())
-        bottom, right = max(a_rows[a][-1], b_rows[b][-1]), max(a_cols[a].max(), b_cols[b].max())
+    distance = np.full(a.rows.size, np.inf)
+    searched = a.start[1:].copy()
+    row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)
+    _search(a, b, float(row_step), float(col_step), row_start, distance, searched)
+    for k in np.flatnonzero(searched < a.start[1:]):
+        a_rows, b_rows = (s.rows[s.start[k] : s.start[k + 1]] for s in (a, b))
+        a_cols, b_cols = (s.cols[s.start[k] : s.start[k + 1]] for s in (a, b))
+        top, left = min(a_rows[0], b_rows[0]), min(a_cols.min(), b_cols.min())
+        bottom, right = max(a_rows[-1], b_rows[-1]), max(a_cols.max(), b_cols.max())
         is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
-        is_background[b_rows[b] - top, b_cols[b] - left] = 0
+        is_background[b_rows - top, b_cols - left] = 0
         transform = to_other_label(is_background, row_step, col_step)  # to the sites of b
-        rest = slice(searched[k], a.stop)
-        place = a_rows[rest] - top, a_cols[rest] - left
+        rest = slice(searched[k], a.start[k + 1])
+        place = a.rows[rest] - top, a.cols[rest] - left
         distance[rest] = np.where(is_background[place], transform[place], 0.0)
     return distance
 
 
 @kernel(_nrt=False)
-def _search(
-    a_start,
-    a_rows,
-    a_cols,
-    b_start,
-    b_rows,
-    b_cols,
-    row_step,
-    col_step,
-    row_start,
-    distance,
-    searched,
-):
+def _search(a, b, row_step, col_step, row_start, distance, searched):
     """Write the squared distances of sites, label by label, until too many rows were visited.
 
-    a_start int64 (n + 1,), a_rows and a_cols int32: the sites of label k in a are
-        a_start[k] : a_start[k + 1], in raster order. b is described in the same way.
-    row_step, col_step: spacing of rows and columns.
+    a, b: Outlines of n labels. row_step, col_step: spacing of rows and columns.
     row_start int64 (largest row of b + 2,): work space. The first site of each row of a label in b.
     distance float64 (sites of a,): receives the squared distances; infinite on entry.
     searched int64 (n,): receives the first site of each label without a distance, or the end of the
         label. On entry the end of each label; not changed for labels that a or b lacks.
     """
+    a_start, a_rows, a_cols, _ = a
+    b_start, b_rows, b_cols, _ = b
     for k in range(searched.size):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
         if b_first == b_end or site == a_start[k + 1]:
@@ -120,13 +96,11 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 
     The second number counts the row offsets 0, 1, ... that were visited, above and below together.
 
-    cols int32: columns of the sites, row by row, ascending in each row.
-    row_start int64: the sites of row i, from `low` to `high`, are row_start[i - low] to
-        row_start[i - low + 1] - 1.
+    cols int32: columns of the sites, row by row, ascending in each row. The sites of row i, from
+        `low` to `high`, are row_start[i - low] to row_start[i - low + 1] - 1.
     row_step, col_step: spacing of rows and columns.
 
-    Rows are searched outwards from r. In a row a binary search finds the two sites next to column
-    c.
+    Rows are searched outwards from r, and in a row the two sites next to column c.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)
@@ -157,12 +131,10 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 
 
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
-    """Return the squared distance of each pixel to the nearest pixel with another label.
+    """Return the squared distance of each pixel of a map (H, W) to the nearest with another label.
 
-    labels int32 (H, W). row_step, col_step: spacing of rows and columns.
-
-    Returns float64 (H, W), infinite if there is only one label. The outside of the map does not
-    count as a label.
+    The distance is infinite if there is only one label; the outside of the map does not count as
+    one. `row_step` and `col_step` are the spacing of rows and columns.
 
     The distances along columns are computed first. Then, in each run of pixels of a row with the
     same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,

@@ -16,12 +16,12 @@ from bsdsbench.kernels.jit import kernel
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
-    """Count the pixels of the inner boundaries of two masks, bool (H, W).
+    """Count the pixels of the inner boundaries of two masks (H, W).
 
     The inner boundary is what `width` erosions with a 3 x 3 square remove. Pixels outside the image
     are off.
 
-    Returns int64 (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
+    Returns (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
     """
     width = min(width, max(gt.shape))
     bits = pack(np.concatenate((pred, gt)))
@@ -31,13 +31,12 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
 
 
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
-    """Count the pixels of the inner boundary of each label in two label maps.
+    """Count the pixels of the inner boundary of each label in two label maps (H, W).
 
-    pred, gt int32 (H, W): labels below n. Labels below 0 are ignored.
-    width: the boundary of a label is what this many erosions with a 3 x 3 square remove.
+    The labels are below n; labels below 0 are ignored. The boundary of a label is what `width`
+    erosions with a 3 x 3 square remove.
 
-    Returns int64 (n, 3): pixels of the label in both boundaries, in that of pred, and in that of
-        gt.
+    Returns (n, 3): pixels of the label in both boundaries, in that of pred, and in that of gt.
 
     The pixels of one label in a square of side 2 width + 1 are found by erosion as well: pixels
     that begin a 2 x 2 window of one label are eroded with a square of side 2 width.
@@ -55,11 +54,8 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 def _erode_maps(bits: U8, side: int, back: int) -> U8:
     """Erode two maps by a square, and return the pixels around which the whole square is on.
 
-    bits uint64 (2 H, words): two maps one below the other, packed as by `bits.pack`: bit 0 of a
-        word is its westernmost pixel.
-    side: side of the square, which begins `back` rows and columns before the pixel.
-
-    Returns words of the same shape.
+    `bits` (2 H, words) are two maps one below the other, packed by `bits.pack`. The square has the
+    side `side`, and begins `back` rows and columns before the pixel.
     """
     eroded = np.empty_like(bits)
     # A row between empty words, so that shifts by the width of the square read no other row
@@ -72,8 +68,8 @@ def _erode_maps(bits: U8, side: int, back: int) -> U8:
 def _find_uniform(labels, uniform):
     """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
-    labels int32 (H, W).
-    uniform bool (H, W): receives the marks. The last row and column, False on entry, are unchanged.
+    labels int32 (H, W). uniform bool (H, W): receives the marks. The last row and column, False on
+        entry, are unchanged.
 
     A square has one label if all its pixels but those of its last row and column are marked.
     """
@@ -86,10 +82,10 @@ def _find_uniform(labels, uniform):
 
 @kernel(_nrt=False)
 def _write_eroded(bits, side, back, row, eroded):
-    """Write the result of `_erode_maps` into `eroded`, uint64 (2 H, words).
+    """Write the pixels of two maps around which a whole square is on into `eroded`.
 
-    bits uint64 (2 H, words): two maps one below the other. Bit 0 of a word is its westernmost
-        pixel.
+    bits, eroded uint64 (2 H, words): two maps one below the other. Bit 0 of a word is its
+        westernmost pixel.
     side: side of the square, which begins `back` rows and columns before the pixel.
     row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
 
@@ -127,10 +123,10 @@ def _write_eroded(bits, side, back, row, eroded):
 
 @kernel(_nrt=False)
 def _count_masks(bits, inside, counts):
-    """Count the pixels that erosion removed from both maps, from the first and from the second.
+    """Add the pixels that erosion removed from both maps, from the first and from the second.
 
     bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion.
-    counts int64 (1, 3): the three numbers are added to counts[0].
+    counts int64 (1, 3): changed in place.
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
@@ -143,12 +139,12 @@ def _count_masks(bits, inside, counts):
 
 @kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Count the boundary pixels of each label in both maps, in pred and in gt.
+    """Add the boundary pixels of each label in both maps, in pred and in gt, to `counts`.
 
     pred, gt int32 (H, W): labels; those below 0 are ignored.
     inside uint64 (2 H, words): the pixels of pred, and below them those of gt, that are not at the
         boundary of their label.
-    counts int64 (n, 3): the three numbers of each label are added.
+    counts int64 (n, 3): changed in place.
     """
     rows = gt.shape[0]
     for r in range(rows):

@@ -1,12 +1,8 @@
-"""Outlines of all labels of a map at once: lists of sites by label, in raster order.
-
-A label map is int32 (H, W) with labels below n; labels below 0 are ignored. A list of sites is
-`start` (n + 1,), `rows` and `cols`: the sites of label k are start[k] : start[k + 1].
-"""
+"""Outlines of all labels of a map at once. Labels are below n; labels below 0 are ignored."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,28 +10,34 @@ from bsdsbench.kernels.arrays import I4, I8
 from bsdsbench.kernels.jit import kernel
 
 
-def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
-    """List the pixels of each label that have one of their four neighbours outside the label.
+class Outlines(NamedTuple):
+    """The outline sites of n labels: label k has start[k] : start[k + 1], in raster order."""
 
-    padded int32 (H + 2, W + 2): the label map in a frame of -1. Labels below 0 are ignored.
-    n: number of labels; all labels are below n.
+    start: I8  # (n + 1,)
+    rows: I4
+    cols: I4
+    codes: I4 = np.zeros(0, np.int32)  # of each site, if the sites are `corners`
 
-    Returns start int64 (n + 1,), rows and cols int32 (sites,). The pixels of label k are start[k]
-    to start[k + 1] - 1, in raster order, with rows and columns of the map without the frame.
+
+def rims(padded: I4, n: int) -> Outlines:
+    """List the pixels of each of n labels that have one of their four neighbours outside the label.
+
+    `padded` (H + 2, W + 2) is the label map in a frame of -1. Rows and columns are those of the map
+    without the frame.
     """
-    label, *site = np.empty((3, padded.size), np.int32)
-    count = _find_rims(padded, label, *site)
-    return _by_label(label[:count], n, *(column[:count] for column in site))
+    sites = np.empty((3, padded.size), np.int32)
+    count = _find_rims(padded, *sites)
+    start, (rows, cols) = _sort_by_label(sites[:, :count], n)
+    return Outlines(start, rows, cols)
 
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """Write the label, row and column of each pixel at the rim of its label, in raster order.
+    """Write label, row and column of each pixel at the rim of its label, and return their number.
 
     padded int32 (H + 2, W + 2): the label map in a frame of -1.
-    label, rows, cols int32: long enough for all pixels. The first elements receive the pixels.
-
-    Returns the number of pixels. Rows and columns are those of the map without the frame.
+    label, rows, cols int32: long enough for all pixels. Written in raster order, with rows and
+        columns of the map without the frame.
     """
     count = 0
     for r in range(1, padded.shape[0] - 1):
@@ -54,21 +56,17 @@ def _find_rims(padded, label, rows, cols):
     return count
 
 
-def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
-    """List, for each label, the windows of 2 x 2 pixels in which some but not all pixels have it.
+def corners(padded: I4, n: int) -> Outlines:
+    """List, for each of n labels, the windows of 2 x 2 pixels in which some but not all have it.
 
-    padded int32 (H + 1, W + 1): a label map, with windows at (H, W) places. Labels below 0 are
-        ignored.
-    n: number of labels; all labels are below n.
-
-    Returns start int64 (n + 1,), and rows, cols and codes int32 (windows,). The windows of label k
-    are start[k] to start[k + 1] - 1, in raster order. Row and column are those of the upper left
-    pixel. The code is the sum of 8, 4, 2 and 1 for the upper left, upper right, lower left and
-    lower right pixel if it has the label.
+    `padded` (H + 1, W + 1) is a label map, with windows at (H, W) places. The row and column of a
+    window are those of its upper left pixel. Its code is the sum of 8, 4, 2 and 1 for the upper
+    left, upper right, lower left and lower right pixel if it has the label.
     """
-    label, *site = np.empty((4, 4 * padded.size), np.int32)
-    count = _find_corners(padded, np.empty(4, np.int32), label, *site)
-    return _by_label(label[:count], n, *(column[:count] for column in site))
+    sites = np.empty((4, 4 * padded.size), np.int32)
+    count = _find_corners(padded, np.empty(4, np.int32), *sites)
+    start, (rows, cols, codes) = _sort_by_label(sites[:, :count], n)
+    return Outlines(start, rows, cols, codes)
 
 
 @kernel(_nrt=False)
@@ -78,10 +76,9 @@ def _find_corners(padded, window, label, rows, cols, code):
     padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places.
     window int32 (4,): work space. The labels of a window: upper left, upper right, lower left,
         lower right.
-    label, rows, cols, code int32: long enough for all entries. The first elements receive an entry
-        for each label in each window, in raster order of the windows: the label, row and column of
-        the upper left pixel, and the code. The code is the sum of 8, 4, 2, 1 for the upper left,
-        upper right, lower left and lower right pixel if it has the label.
+    label, rows, cols, code int32: long enough for all entries. Receive an entry for each label in
+        each window, in raster order: the label, row and column of the upper left pixel, and the sum
+        of 8, 4, 2, 1 for the pixels with the label, in the order of `window`.
     """
     count = 0
     for r in range(padded.shape[0] - 1):
@@ -107,32 +104,30 @@ def _find_corners(padded, window, label, rows, cols, code):
     return count
 
 
-def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
+def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
     """Sort sites by label, keeping the order of sites with the same label.
 
-    label int32 (sites,): 0 to n - 1.
-    site: further arrays (sites,), such as rows and columns.
+    sites (k, number of sites): row 0 has the labels, 0 to n - 1, other rows what belongs to them.
 
-    Returns the index of each label's first site and the number of sites, int64 (n + 1,), then the
-    further arrays in the new order.
+    Returns the start of each label after sorting, (n + 1,), and the other rows in the new order.
     """
+    label = sites[0]
     if n == 1:
-        return np.array([0, label.size]), *(column.copy() for column in site)
+        return np.array([0, label.size]), sites[1:].copy()
     start = np.zeros(n + 1, np.int64)
     order = np.empty(label.size, np.int64)
     np.cumsum(np.bincount(label, minlength=n), out=start[1:])
     _sort(label, start[:-1].copy(), order)
-    return start, *(column[order] for column in site)
+    return start, sites[1:].take(order, axis=1)
 
 
 @kernel(_nrt=False)
 def _sort(label, fill, order):
     """Write the indices that sort `label` into `order`. Sites of one label keep their order.
 
-    label int32 (sites,): 0 to n - 1.
+    label int32 (sites,): 0 to n - 1. order int64 (sites,): receives the indices.
     fill int64 (n,): the place of each label's next site in `order`, changed in place. On entry the
         label's start.
-    order int64 (sites,): receives the indices.
     """
     for i in range(label.size):
         order[fill[label[i]]] = i

@@ -13,27 +13,24 @@ the sums would exceed 2^60.
 
 Words of this module, search.py, matching.py and unmatched.py:
 
-side      One of the two maps, the prediction or the ground truth of an annotator, with all that a
-          search needs of it. Both directions of a search work the same way, so a function takes
-          `side`, whose vertices it treats, and `opposite`, the other map.
-vertex    A pixel of a side that is on, or that is on at any step. Vertices are numbered tile by
-          tile, and row by row in a tile.
+side      One of the two vertex sets: the prediction, or the ground truth of an annotator. Both
+          directions of a search work the same way, so a function takes `side`, whose vertices it
+          treats, and `opposite`, the other vertex set.
+vertex    A pixel of a side that is on, or that is on at any step.
 partner   A vertex of the other side within the radius, to which an edge leads.
-mate      The partner that a vertex is matched with.
-tile      8 x 8 pixels in one uint64: bit 8 (row & 7) + (col & 7) stands for a pixel. The edges of a
-          vertex are found by laying the disk of the radius over the tiles around it.
+mate      The partner that a vertex is matched with. A free vertex has none.
+tile      8 x 8 pixels in one uint64. The edges of a vertex are found by laying the disk of the
+          radius over the tiles around it.
 arena     The edges of a side, in one array of bounded size. A full arena is cleared, and its edges
           are found again when needed.
 step      A change of the predicted map from one threshold to the next, the highest first unless a
           function says otherwise. Sets of steps are bits: step s is bit s & 63 of word s >> 6.
 band      A run of 2^18 pixels in raster order, whose vertices fit a cache of the processor.
-free      Without a mate.
 """
 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -41,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
-from bsdsbench.kernels.arrays import F8, I4, I8, U8, Bool
+from bsdsbench.kernels.arrays import F8, I4, I8, U4, U8, Bool
 from bsdsbench.kernels.bits import ONE, ones, pack, unpack
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.jit import inner, kernel
@@ -67,17 +64,6 @@ def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(fields, align=align)))
 
 
-# One side of the problem: n vertices, tile by tile, and in a tile row by row.
-# pixel   i4 (n,)         flat index in the (H, W) image
-# tile    TILE_DTYPE      the tiles, row by row, and one more whose `before` counts all vertices
-# factor  u8              PRED or GT: the hash multiplies this side's pixels by it
-# node    NODE_DTYPE (n,) the fields of a vertex that a search uses, together in memory
-# edge    EDGE_DTYPE      the arena
-# used    i8 (1,)         length of the filled part of the arena
-# bits    u8 (n, words)   the steps at which a vertex was matched
-# nearest i4 (n,)         the least cost of a vertex's edges, once found; -1 without edges
-# value   i8 (n,)         added to the weights of a vertex's edges; (0,): nothing is added
-Side = namedtuple("Side", "pixel tile factor node edge used bits nearest value")
 NODE_DTYPE = _record(
     [
         ("dual", "i8"),  # see search.py
@@ -95,26 +81,53 @@ TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
 # Packed, because searches are bound by memory.
 EDGE_DTYPE = _record([("weight", "i8"), ("to", "u4")], align=False)
 
-# The constants of both sides.
-# cols      columns of the image
-# tile_rows, tile_cols  rows and columns of tiles
-# reach     of the disk, in whole pixels
-# mask      u8 (8, 8, T, T), see Disk
-# gain      i8 ((2R+1)^2,): (C - c) * 2^shift by offset, row by row
-# top_gain  C * 2^shift
-# salt      u8: the part of the hash that depends on the annotator
-# drop      u8: 64 - bits, the number of low bits of the hash that are dropped
-Geometry = namedtuple(
-    "Geometry", "cols tile_rows tile_cols reach mask gain top_gain shift salt drop"
-)
+
+class Side(NamedTuple):
+    """One vertex set of the graph: n vertices, tile by tile, and row by row in a tile."""
+
+    pixel: I4  # (n,): flat index in the (H, W) image
+    tile: NDArray[np.void]  # TILE_DTYPE: row by row, and one more tile, whose `before` is n
+    factor: np.uint64  # PRED or GT: the hash multiplies the pixels of this side by it
+    node: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
+    edge: NDArray[np.void]  # EDGE_DTYPE: the arena
+    used: I8  # (1,): length of the filled part of the arena
+    bits: U8  # (n, words): the steps at which a vertex was matched
+    nearest: I4  # (n,): least cost of a vertex's edges, -1 without edges; set when they are found
+    value: I8  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
+
+
+class Geometry(NamedTuple):
+    """The constants by which edges are found and weighted, for both sides."""
+
+    rows: int  # of the image, as `cols`
+    cols: int
+    reach: int  # R of the disk
+    mask: U8  # (8, 8, T, T): see Disk
+    gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift by offset, row by row
+    top_gain: int  # C * 2^shift
+    shift: int
+    salt: np.uint64  # the part of the hash that depends on the annotator
+    drop: np.uint64  # 64 - bits: the number of low bits of the hash that are dropped
+
+
+class Work(NamedTuple):
+    """The arrays of one search, each with room for all vertices. Their contents are not kept."""
+
+    tight: U4  # queue of vertices as near to the root as the last vertex taken
+    front: U4  # the other vertices of the queue, in no order
+    front_dist: I8  # their distances
+    front_place: U4  # index of each vertex in `front`
+    reached: U4  # opposite vertices with a distance
+    waiting: U4  # entering vertices that need a search
+    freed: I4  # opposite vertices that lost their mate when pixels left, see matching.py
 
 
 class Disk(NamedTuple):
     """The pixels within reach of a pixel. R is the reach in whole pixels."""
 
-    half: I4  # (2R+1,) half the width of each row
+    half: I4  # (2R + 1,): half the width of each row
     mask: U8  # (8, 8, T, T): the disk's bits in the T x T tiles around a pixel (row & 7, col & 7)
-    cost: I8  # (2R+1, 2R+1): round(100 d), outside the disk too
+    cost: I8  # (2R + 1, 2R + 1): round(100 d), outside the disk too
     lost: int  # C, the cost of a missing pair
 
 
@@ -129,12 +142,10 @@ def outlier_cost(max_dist_px: float) -> int:
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """Build the disk of the pixels within a distance, and the costs of pairs.
+    """Build the disk of the pixels within `max_dist_px` pixels, and the costs of pairs.
 
-    max_dist_px: the largest distance of a pair, in pixels.
-    shape: rows and columns of the image. The disk is no larger than its diagonal.
-
-    Raises DataError if the table of costs would take more than about 100 MB.
+    The disk is no larger than the diagonal of an image of `shape`. Raises DataError if the table of
+    costs would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
     return Disk(
@@ -147,16 +158,17 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 @lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return half the width of each row of the disk of `disk`, int32 (2 R + 1,).
+    """Return half the width h of each row of a disk, (2 R + 1,): a row has 2 h + 1 pixels.
 
-    Row R, the middle row, has 2 half[R] + 1 pixels. Raises DataError as `disk` does.
+    The disk has the pixels within `max_dist_px` pixels, but is no larger than the diagonal of an
+    image of `shape`. Raises DataError if it is too large for memory.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return the distance of each pixel of a square to its middle, float64 (2 R + 1, 2 R + 1).
+    """Return the distance of each pixel of a square to its middle, (2 R + 1, 2 R + 1).
 
     R is `max_dist_px`, or the diagonal of an image of `shape` if that is shorter, rounded down.
     Raises DataError if R is above _MAX_REACH.
@@ -169,12 +181,12 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """Build the tiles of a disk, or another set of offsets, around each pixel of a tile.
+    """Build the tiles of a set of offsets, such as a disk, around each pixel of a tile.
 
-    allowed bool (2 R + 1, 2 R + 1): True for the offsets in the set, offset 0 is in the middle.
+    `allowed` (2 R + 1, 2 R + 1) is True for the offsets in the set; offset 0 is in the middle.
 
-    Returns uint64 (8, 8, T, T). Element [r, c] is the set around the pixel (r, c) of the middle one
-    of T x T tiles: bit 8 i + j of each tile stands for its pixel (i, j).
+    Returns (8, 8, T, T). Element [r, c] is the set around the pixel (r, c) of the middle one of
+    T x T tiles: bit 8 i + j of each tile stands for its pixel (i, j).
     """
     reach = len(allowed) // 2
     tiles_aside = -(-reach // 8)
@@ -201,21 +213,16 @@ def check_exact(lost: int, n_gt: int) -> None:
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Return the constants by which edges are found and weighted.
+    """Return the constants by which edges are found and weighted in an image of `shape`.
 
-    shape: rows and columns of the image.
-    reach: the disk of the pixels within the radius.
-    n_gt: number of ground-truth pixels; the more, the fewer bits a tie has.
-    annotator: number of the annotator, which the hash of ties depends on.
+    The more ground-truth pixels, `n_gt`, the fewer bits a tie has. The hash of ties depends on the
+    number `annotator`.
     """
     count_bits = n_gt.bit_length()
-    tile_rows, tile_cols = tile_shape(shape)
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     shift = tie_bits + count_bits
     return Geometry(
-        cols=shape[1],
-        tile_rows=tile_rows,
-        tile_cols=tile_cols,
+        *shape,
         reach=len(reach.cost) // 2,
         mask=reach.mask,
         gain=(reach.lost - reach.cost.ravel()) << shift,
@@ -226,17 +233,14 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
     )
 
 
-def tile_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the numbers of rows and columns of 8 x 8 tiles that cover an image of `shape`."""
-    return tuple(-(-size // 8) for size in shape)
+def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
+    """Allocate the arena of `n_vertices` vertices, EDGE_DTYPE.
 
-
-def new_arena(n_vertices: int, max_edges: int) -> NDArray[np.void]:
-    """Allocate an arena, EDGE_DTYPE, for `n_vertices` vertices with at most `max_edges` edges each.
-
-    It has at most _ARENA_EDGES elements, but room for the edges of one vertex.
+    A vertex has an edge to each of `n_opposite` vertices of the other side at most, and no more
+    than the disk has pixels, `n_offsets`. The arena has at most _ARENA_EDGES elements, but room for
+    the edges of one vertex.
     """
-    list_size = max_edges + 1  # with its header
+    list_size = min(n_offsets, n_opposite) + 1  # with its header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
 
 
@@ -248,16 +252,10 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a side of a matching, without a vertex matched or an edge found.
+    """Allocate a side of a matching, with `words` words for the steps of each vertex.
 
-    pixel int32 (n,): flat index of each vertex in the image.
-    tile TILE_DTYPE: the tiles of the map, row by row.
-    factor: PRED or GT, by which the hash of ties multiplies the pixels of this side.
-    edge EDGE_DTYPE: the arena.
-    words: number of 64-bit words for the steps at which a vertex is matched.
-    value int64 (n,): added to the weights of a vertex's edges; empty if nothing is added.
-
-    The fields of vertices are not initialised; `clear_matching` does that.
+    The other parameters are fields of `Side`. The fields of vertices are not initialised;
+    `clear_matching` does that.
     """
     n = pixel.size
     return Side(
@@ -273,12 +271,19 @@ def new_side(
     )
 
 
+def new_work(n_vertices: int) -> Work:
+    """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
+    tight, front, front_place, reached, waiting = np.empty((5, n_vertices + 1), np.uint32)
+    front_dist, freed = np.empty(n_vertices + 1, np.int64), np.empty(n_vertices, np.int32)
+    return Work(tight, front, front_dist, front_place, reached, waiting, freed)
+
+
 @inner
 def clear_matching(side, dual):
     """Make all vertices of a side free, set their duals, and empty the arena.
 
-    dual: the dual of all vertices: 0, or UNREACHED for vertices that are not in the map yet, so
-        that no path leads to them.
+    `dual` is 0, or UNREACHED for vertices that are not in the map yet, so that no path leads to
+    them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -287,27 +292,23 @@ def clear_matching(side, dual):
 
 
 @inner
-def forget_edges(nodes, edges, used):
-    """Empty the arena of a side. Edges are found again when a search needs them.
-
-    nodes NODE_DTYPE (n,): the vertices; `first_edge` of those with edges becomes EDGES_UNKNOWN.
-    edges EDGE_DTYPE: the arena. The list of a vertex's edges begins with a header, whose `weight`
-        is the vertex and whose `to` is the end of the list.
-    used int64 (1,): length of the filled part of the arena; becomes 0.
-    """
+def forget_edges(side):
+    """Empty the arena of a side. Edges are found again when a search needs them."""
+    edges, used = side.edge, side.used
     header = np.int64(0)
     while header < used[0]:
-        nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
+        side.node[edges[header].weight].first_edge = EDGES_UNKNOWN
         header = np.int64(edges[header].to)
     used[0] = 0
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Return the tiles of maps (H, W) without pixels, TILE_DTYPE (n_maps, tiles + 1).
+    """Return the tiles of maps of `shape` (H, W) without pixels, TILE_DTYPE (n_maps, tiles + 1).
 
-    `shape` is (H, W). The additional last tile counts all vertices in its field `before`.
+    The additional last tile counts all vertices in its field `before`.
     """
-    return np.zeros((n_maps, math.prod(tile_shape(shape)) + 1), TILE_DTYPE)
+    rows, cols = shape
+    return np.zeros((n_maps, ((rows + 7) // 8) * ((cols + 7) // 8) + 1), TILE_DTYPE)
 
 
 @kernel(_nrt=False)
@@ -358,7 +359,7 @@ def number_pixels(tile, cols, pixel):
 
 @inner
 def row_col(pixel, cols):
-    """Return row and column of a flat index as uint64, so that numba need not test their signs."""
+    """Return row and column of a flat index, uint64, so that numba need not test their signs."""
     width = np.uint32(cols)
     row = np.uint32(pixel) // width
     return np.uint64(row), np.uint64(np.uint32(pixel) - row * width)
@@ -375,30 +376,19 @@ def tile_and_bit(row, col, cols):
     return (row >> _THREE) * tile_cols + (col >> _THREE), bit
 
 
-@inner
-def vertex_at(pixel, cols, tile):
-    """Return the vertex at a flat index, whose pixel must be on.
-
-    tile TILE_DTYPE (tiles + 1,): the vertices by tile. cols: number of columns of the image.
-    """
-    row, col = row_col(pixel, cols)
-    k, bit = tile_and_bit(row, col, cols)
-    return tile[k].before + ones(tile[k].bits & (bit - ONE))
-
-
 def within_reach(bmap: Bool, half: I4) -> Bool:
-    """Return the pixels that have a pixel of a map in the disk around them, bool (H, W).
+    """Return the pixels that have a pixel of a map (H, W) in the disk around them.
 
-    bmap bool (H, W). half int32 (2 R + 1,): half the width of each row of the disk.
+    `half` (2 R + 1,) is half the width of each row of the disk.
     """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
 def bits_within_reach(bits: U8, half: I4) -> U8:
-    """Return the pixels that have a pixel of a map in the disk around them, as words.
+    """Return the pixels that have a pixel of a map in the disk around them, (H, words).
 
-    bits uint64 (H, words): the map, from `bits.pack`.
-    half int32 (2 R + 1,): half the width of each row of the disk.
+    `bits` (H, words) is the map, from `bits.pack`, and `half` (2 R + 1,) half the width of each row
+    of the disk.
 
     The map is widened step by step to the widths of the disk's rows, from the narrow ones R rows
     away to the middle row. Bit 0 of a word is its westernmost pixel. A kernel would be faster, but
@@ -424,7 +414,7 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
 
 @inner
-def mix(x):
+def _mix(x):
     """Return a hash of a uint64 whose high bits depend on all bits (SplitMix64's finaliser)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -433,14 +423,10 @@ def mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of both ends to the weights of a vertex's edges, and return the largest.
+    """Add the values of both ends to the weights of edges, and return the largest weight.
 
-    edges EDGE_DTYPE: the arena; the vertex has the edges begin .. end - 1. `to` is the partner, and
-        `weight` is changed in place.
-    value: the value of the vertex.
-    opposite_values int64: the values of the vertices of the other side.
-
-    Returns -1 without an edge.
+    The edges begin .. end - 1 of the arena are those of a vertex with the value `value`. Their `to`
+    is an index into `opposite_values` (vertices,). Returns -1 without an edge.
     """
     best = np.int64(-1)
     for e in range(begin, end):
@@ -453,24 +439,23 @@ def _add_values(edges, begin, end, value, opposite_values):
 def find_edges(start, stop, side, opposite, geometry):
     """Write the edges of the vertices start .. stop - 1 of `side` into its arena.
 
-    Edges lead to the `live` vertices of `opposite` in the disk around a vertex. If the arena has no
+    Edges lead to the `live` vertices of `opposite` in the disk around a vertex. Of each vertex,
+    `first_edge` and `nearest` are set, the cost of its cheapest edge or -1. If the arena has no
     room for the edges of a vertex, all edges in it are forgotten before.
-
-    Sets, for each vertex, `first_edge`, and `nearest`: the cost of its cheapest edge, or -1. A list
-    of edges begins with a header, whose `weight` is the vertex and `to` the end of the list.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     # Unsigned, because every access by a signed index would test whether it counts from the end
     gains, reach, factor = geometry.gain, np.uint64(geometry.reach), opposite.factor
     tiles_aside, width = np.uint64(geometry.mask.shape[2] // 2), ONE + reach + reach
-    cols, tile_cols = np.uint64(geometry.cols), np.uint64(geometry.tile_cols)
-    last_y, last_x = np.uint64(geometry.tile_rows) - ONE, tile_cols - ONE
+    cols = np.uint64(geometry.cols)
+    tile_cols = (cols + _SEVEN) >> _THREE
+    last_y, last_x = (np.uint64(geometry.rows) - ONE) >> _THREE, tile_cols - ONE
     max_edges = min(gains.size, opposite.pixel.size)
     end = np.uint64(side.used[0])
     for i in range(start, stop):
         if np.int64(end) + max_edges >= edges.size:
             side.used[0] = end
-            forget_edges(nodes, edges, side.used)
+            forget_edges(side)
             end = np.uint64(0)
         header = end
         end += ONE
@@ -494,7 +479,7 @@ def find_edges(start, stop, side, opposite, geometry):
                     rest &= rest - ONE
                     bit = np.uint64(ones(below))
                     r, c = bit >> _THREE, bit & _SEVEN
-                    tie = mix(tile_key + (r * cols + c) * factor) >> geometry.drop
+                    tie = _mix(tile_key + (r * cols + c) * factor) >> geometry.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
                     edges[end].to = square.before + ones(square.bits & below)
                     edges[end].weight = weight

@@ -21,48 +21,18 @@ No path longer than the cheapest known end is followed. Then the dual of each re
 by the difference between the cost of the end and its own distance, and the path is flipped.
 
 In all kernels `side` holds the entering vertices and `opposite` the vertices that they may be
-matched with; either may be the prediction. Both are `graph.Side`.
+matched with; either may be the prediction. Both are `graph.Side`, and are changed in place.
 """
 
 from __future__ import annotations
-
-from collections import namedtuple
 
 import numpy as np
 
 from bsdsbench.kernels.bits import ONE
 from bsdsbench.kernels.jit import inner, kernel
-from bsdsbench.kernels.matching.graph import (
-    EDGES_UNKNOWN,
-    NO_VERTEX,
-    UNREACHED,
-    find_edges,
-)
+from bsdsbench.kernels.matching.graph import EDGES_UNKNOWN, NO_VERTEX, UNREACHED, find_edges
 
-# Preallocated arrays for one search, each with room for all vertices.
-# tight        u4  queue of vertices as near to the root as the last vertex taken
-# front        u4  the other vertices of the queue, in no order
-# front_dist   i8  their distances
-# front_place  u4  the place of each vertex in `front`
-# reached      u4  opposite vertices with a distance
-# waiting      u4  entering vertices that need a search
-# freed        i4  opposite vertices that lost their mate when pixels left (see matching.py)
-Work = namedtuple("Work", "tight front front_dist front_place reached waiting freed")
 _CONTESTED = -1  # the best partner has a mate already
-
-
-def new_work(n_vertices: int) -> Work:
-    """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
-    tight, front, front_place, reached, waiting = np.empty((5, n_vertices + 1), np.uint32)
-    return Work(
-        tight=tight,
-        front=front,
-        front_dist=np.empty(n_vertices + 1, np.int64),
-        front_place=front_place,
-        reached=reached,
-        waiting=waiting,
-        freed=np.empty(n_vertices, np.int32),
-    )
 
 
 @inner
@@ -70,14 +40,14 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     """Insert vertices into an optimal matching one after another, so that it stays optimal.
 
     entering: the vertices entering[begin:end] of `side`; those that have a mate are skipped.
-    side, opposite: the sides, changed in place: mates, duals and the arena.
-    geometry: how edges are found and weighted. work: work space of `new_work`.
+    side, opposite: both vertex sets. Mates, duals and the arena of edges are changed in place.
+    geometry: how edges are found and weighted. work: work space.
     step: the step at which the vertices enter, from which new pairs are recorded.
 
     Returns the number of additional pairs. A vertex is matched, or stays free if no path is worth
     it. Vertices whose best partner has a mate are searched for after all others.
     """
-    nodes, opposite_nodes, waiting = side.node, opposite.node, work.waiting
+    nodes, waiting = side.node, work.waiting
     new_pairs, n_waiting = 0, 0
     for place in range(begin, end):
         vertex = entering[place]
@@ -85,7 +55,7 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
             continue
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
             find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
-        outcome = _match_directly(vertex, nodes, opposite_nodes, side.edge, step)
+        outcome = _match_directly(vertex, side, opposite, step)
         if outcome == _CONTESTED:
             waiting[n_waiting] = vertex
             n_waiting += 1
@@ -94,22 +64,16 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     for place in range(n_waiting):
         root = waiting[place]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
-        _move_duals(root, cost, work.reached, n_reached, nodes, opposite_nodes)
+        _move_duals(root, cost, work.reached, n_reached, nodes, opposite.node)
         if last != NO_VERTEX:
             nodes[root].since = step
-            new_pairs += _flip(last, nodes, opposite_nodes, side.bits, step)
+            new_pairs += _flip(last, side, opposite, step)
     return new_pairs
 
 
 @inner
-def _match_directly(vertex, nodes, opposite_nodes, edges, step):
-    """Match a free vertex with its best partner if that partner is free too.
-
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. Their `dual`, `mate` and `since`,
-        the step of the match, are changed in place.
-    edges EDGE_DTYPE: the arena. The vertex's list begins at `first_edge` with a header, whose `to`
-        is the end of the list. An edge has the partner as `to`, and a `weight`.
-    step: the present step.
+def _match_directly(vertex, side, opposite, step):
+    """Match a free vertex of `side` at a step with its best partner, if that is free too.
 
     The best partner has the largest weight minus dual. Three outcomes:
     - no partner has a weight above its dual: the vertex stays free, returns 0
@@ -117,7 +81,7 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
     - otherwise the two are matched, returns 1. The partner's dual rises as far as the second best
       partner allows, which shortens later searches.
     """
-    node = nodes[vertex]
+    opposite_nodes, edges, node = opposite.node, side.edge, side.node[vertex]
     best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
     for e in range(node.first_edge + 1, edges[node.first_edge].to):
         gain = edges[e].weight - opposite_nodes[edges[e].to].dual
@@ -140,8 +104,8 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    side, opposite: the sides of the root and of its partners. Distances and parents of the opposite
-        vertices are written; edges are found if the arena lacks them.
+    side, opposite: the vertex sets of the root and of its partners. Distances and parents of the
+        opposite vertices are written; edges are found if the arena lacks them.
     work: the arrays of the search; `reached` lists the opposite vertices that got a distance.
 
     Returns three numbers: the cost of the path, the last opposite vertex on the path, and the
@@ -156,10 +120,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
     access by a signed index would test whether it counts from the end.
     """
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
-    tight, front, front_dist = work.tight, work.front, work.front_dist
-    front_place, reached = work.front_place, work.reached
-    zero = np.uint64(0)
-    vertex = root
+    tight, front = work.tight, work.front
+    front_dist, front_place = work.front_dist, work.front_place
+    zero, vertex = np.uint64(0), root
     best, last, length = nodes[root].dual, np.uint32(NO_VERTEX), np.int64(0)
     n_front = n_tight = n_reached = zero
     while True:
@@ -179,19 +142,14 @@ def _cheapest_end(root, side, opposite, geometry, work):
                 continue
             is_new = np.uint64(neighbour.dist == UNREACHED)
             neighbour.dist = dist
-            reached[n_reached] = j
+            work.reached[n_reached] = j
             n_reached += is_new
             if dist == length:
                 tight[n_tight] = mate
                 n_tight += ONE
                 if not is_new:
-                    n_front = _remove_from_front(
-                        np.uint64(front_place[mate]),
-                        front,
-                        front_dist,
-                        front_place,
-                        n_front,
-                    )
+                    place = np.uint64(front_place[mate])
+                    n_front = _remove_from_front(place, n_front, front, front_dist, front_place)
             else:
                 place = n_front if is_new else np.uint64(front_place[mate])
                 front[place], front_dist[place] = mate, dist
@@ -210,20 +168,17 @@ def _cheapest_end(root, side, opposite, geometry, work):
             if length == best:
                 return best, last, n_reached
             vertex = front[nearest]
-            n_front = _remove_from_front(nearest, front, front_dist, front_place, n_front)
+            n_front = _remove_from_front(nearest, n_front, front, front_dist, front_place)
         if length + nodes[vertex].dual < best:  # oust this vertex
             best, last = length + nodes[vertex].dual, nodes[vertex].mate
 
 
 @inner
-def _remove_from_front(place, front, front_dist, front_place, n_front):
-    """Remove the entry `place` of the front by moving the last entry there.
+def _remove_from_front(place, n_front, front, front_dist, front_place):
+    """Remove entry `place` of the queue by moving its last entry there, and return its length.
 
-    front: vertices, in no order; front_dist: their distances; front_place: the place of each vertex
-        in the front. All are changed in place.
-    n_front: number of entries.
-
-    Returns the new number of entries.
+    front, front_dist: the vertices of the queue and their distances, n_front of each.
+    front_place: index of each vertex in `front`.
     """
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
@@ -233,15 +188,13 @@ def _remove_from_front(place, front, front_dist, front_place, n_front):
 
 @inner
 def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
-    """Update the duals after a search, so that the edges of the cheapest path become tight.
+    """Update the duals after the search of `root`, so that the edges of its path become tight.
 
-    root: the vertex of the search; its dual falls by `cost`.
-    cost: cost of the path.
-    reached: opposite vertices that have a distance from the root, n_reached of them. If the
-        distance is less than `cost`, the dual rises by the difference, and that of the mate falls.
-        All distances become UNREACHED again.
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. `dual` and `dist`, the distance
-        from the root, are changed in place.
+    The dual of the root falls by `cost`, the cost of the path. Of the opposite vertices
+    reached[:n_reached] that are nearer to the root than `cost`, the dual rises by the difference,
+    and that of the mate falls. All distances become UNREACHED again.
+
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides.
     """
     nodes[root].dual -= cost
     for place in range(n_reached):
@@ -253,23 +206,20 @@ def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
 
 
 @inner
-def _flip(last, nodes, opposite_nodes, bits, step):
+def _flip(last, side, opposite, step):
     """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
 
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed. From
-        `last`, `parent` and `mate` lead back to the vertex that enters.
-    bits uint64 (n, words): steps at which each vertex of the entering side was matched. Those of a
-        vertex that loses its mate are recorded.
-    step: the present step.
-
-    Returns the number of additional pairs: 1 if `last` was free, or 0 if its mate loses it.
+    From `last`, `parent` and `mate` lead back to the vertex that enters at this step. Returns the
+    number of additional pairs: 1 if `last` was free, or 0 if its mate loses it, whose steps with a
+    mate are then recorded.
     """
+    nodes, opposite_nodes = side.node, opposite.node
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
         opposite_nodes[last].since = step
     else:
         nodes[ousted].mate = NO_VERTEX
-        record_matched_steps(np.int64(ousted), nodes, bits, step)
+        record_matched_steps(np.int64(ousted), side, step)
         new_pairs = 0
     while last != NO_VERTEX:
         vertex = opposite_nodes[last].parent
@@ -279,16 +229,15 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 
 
 @inner
-def record_matched_steps(vertex, nodes, bits, step):
-    """Record the steps at which a vertex was matched, from its `since` to step - 1.
+def record_matched_steps(vertex, side, step):
+    """Record in `side.bits` the steps at which a vertex was matched: from its `since` to step - 1.
 
-    nodes NODE_DTYPE (n,): the vertices of the side; only `since` is read.
-    bits uint64 (n, words): the bits of these steps are set; step s is bit s & 63 of word s >> 6.
+    Step s is bit s & 63 of word s >> 6 of the vertex's row.
     """
-    first = nodes[vertex].since
+    first = side.node[vertex].since
     if first < step:
         for word in range(first >> 6, (step + 63) >> 6):
             low = max(first - (word << 6), 0)
             high = min(step - (word << 6), 64)
             run = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (high - low))
-            bits[vertex, word] |= run << np.uint64(low)
+            side.bits[vertex, word] |= run << np.uint64(low)

@@ -32,12 +32,12 @@ from bsdsbench.kernels.matching.graph import (
     find_edges,
     new_arena,
     new_side,
+    new_work,
     tile_mask,
-    tile_shape,
     write_vertices,
 )
 from bsdsbench.kernels.matching.matching import BAND_BITS, matched_pairs
-from bsdsbench.kernels.matching.search import enter_vertices, new_work
+from bsdsbench.kernels.matching.search import enter_vertices
 
 _TIE_BITS = 16
 _WEIGHT_BITS = 60
@@ -56,10 +56,9 @@ class _WholeCosts(NamedTuple):
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Round the parts of the costs to whole units, for a matching of at most n pairs.
 
-    parts: float64 arrays, of which a cost is a sum of one element of each. An empty part costs
-        nothing. The minimum of each part is subtracted.
-
-    The unit is the smallest power of two, from 2^-40 on, with which all weights fit 60 bits.
+    A cost is a sum of one element of each part; an empty part costs nothing. The minimum of each
+    part is subtracted. The unit is the smallest power of two, from 2^-40 on, with which all weights
+    fit 60 bits.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest = sum(float(part.max(initial=0)) for part in shifted)
@@ -71,16 +70,13 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
-    """Pair the pixels of two maps one to one: as many pairs as possible, then the cheapest.
+    """Pair the pixels of two maps (H, W) one to one: as many pairs as possible, then the cheapest.
 
-    first, second bool (H, W): the two maps.
-    cost float64 (2 R + 1, 2 R + 1): cost of a pair by the offset (rows, columns) from its pixel of
-        `first` to its pixel of `second`. Offset 0 is in the middle. Infinite if a pair is not
-        allowed.
-    values: two arrays float64 (H, W), the further costs of pixels of `first` and of `second`, or
-        () without further costs.
+    cost (2 R + 1, 2 R + 1): cost of a pair by the offset (rows, columns) from its pixel of `first`
+        to its pixel of `second`. Offset 0 is in the middle. Infinite if a pair is not allowed.
+    values: the further costs (H, W) of pixels of `first`, and of `second`; () without such costs.
 
-    Returns the flat indices of the pairs, int64 (2, K), ascending in row 0, the pixels of `first`.
+    Returns the flat indices of the K pairs, (2, K), ascending in row 0, the pixels of `first`.
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters
@@ -98,11 +94,10 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     top_gain = n * whole.span + 1
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = top_gain - offset_cost
-    tile_rows, tile_cols = tile_shape(first.shape)
+    rows, cols = first.shape
     geometry = Geometry(
-        cols=first.shape[1],
-        tile_rows=tile_rows,
-        tile_cols=tile_cols,
+        rows=rows,
+        cols=cols,
         reach=len(cost) // 2,
         mask=tile_mask(allowed),
         gain=gain.ravel(),
@@ -111,7 +106,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
         salt=np.uint64(0),  # ties do not depend on an annotator
         drop=np.uint64(64 - _TIE_BITS),
     )
-    arena = new_arena(n, min(gain.size, pixels[1].size))
+    arena = new_arena(n, pixels[1].size, gain.size)
     side = new_side(pixels[0], tile[0], PRED, arena, 0, -first_cost)
     opposite = new_side(pixels[1], tile[1], GT, arena[:0], 0, -second_cost)
     _find_all_edges(side, opposite, geometry)

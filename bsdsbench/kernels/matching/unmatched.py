@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool
+from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
 from bsdsbench.kernels.bits import count_set_bits
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
@@ -66,58 +66,41 @@ class PixelSteps(NamedTuple):
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     """Compute what `classify_steps` needs of the pixels around the ground truth.
 
-    truth: the annotators' maps. max_dist_px: the tolerance, in pixels.
-
-    Raises DataError if twice the tolerance is too large for memory.
+    A vertex is ALONE if no other annotator's map has a mate of it, ALL if all other maps have one,
+    and SOME otherwise. With a single annotator it is NO_CLASS. Raises DataError if twice the
+    tolerance `max_dist_px` is too large for memory.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
-    return Surroundings(half, bits_within_reach(truth.drawn, half), _classify_agreement(truth))
-
-
-def _classify_agreement(truth: Truth) -> I8:
-    """Classify the ground-truth vertices by the agreement of annotators, int64 (vertices,).
-
-    ALONE if no other annotator's map has a mate of the vertex, ALL if all other maps have one, and
-    SOME otherwise. NO_CLASS if there is a single annotator.
-    """
     n_others = len(truth.tiles) - 1
-    if n_others < 1:
-        return np.full(truth.pixel.size, NO_CLASS)
-    n_partners = count_partners(truth)
-    return np.where(n_partners == 0, ALONE, np.where(n_partners == n_others, ALL, SOME))
+    agreement = np.full(truth.pixel.size, NO_CLASS)
+    if n_others:
+        n_partners = count_partners(truth)
+        agreement = np.where(n_partners == 0, ALONE, np.where(n_partners == n_others, ALL, SOME))
+    return Surroundings(half, bits_within_reach(truth.drawn, half), agreement)
 
 
-def _has_step(bits: U8, step: int) -> Bool:
-    """Return True for the rows of `bits`, uint64 (rows, words), that have the bit of a step."""
-    return bits[:, step >> 6] >> np.uint64(step & 63) & np.uint64(1) == 1
-
-
-def match_by_pixel(
-    start: I8, pixel: I4, added: Bool, truth: Truth, surroundings: Surroundings
-) -> PixelSteps:
+def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match at each of n steps, and record the steps at which each pixel is on, matched or near.
 
-    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
-        index pixel[e] to the predicted map, or removes it, e from start[k] to start[k + 1] - 1.
-        Changes of pixels beyond 2 r may be missing.
-    truth: the annotators' maps. surroundings: the pixels around them, by `prepare_surroundings`.
+    `events` are the changes of the predicted map; those of pixels beyond 2 r may be missing.
     """
-    n_steps = start.size - 1
-    backwards = should_start_at_lowest_threshold(added, truth)
-    steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
+    n_steps = events.start.size - 1
+    backwards = should_start_at_lowest_threshold(events.added, truth)
+    steps = steps_within_reach(events, truth, gt_enters=backwards)
     gt_bits = np.zeros((truth.pixel.size, (n_steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
     pred = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt, gt_bits)
 
     row_of = np.full(truth.shape, -1, np.int32)
-    false_bits = np.zeros((np.count_nonzero(added), gt_bits.shape[1]), np.uint64)
+    false_bits = np.zeros((np.count_nonzero(events.added), gt_bits.shape[1]), np.uint64)
     n_on = np.zeros((2, n_steps), np.int64)
     near = np.stack([truth.near, surroundings.near])
-    _record_active_steps(start, pixel, added, near, backwards, row_of, false_bits, n_on)
+    _record_active_steps(events, near, backwards, row_of, false_bits, n_on)
     last = 0 if backwards else n_steps - 1
     near_bits = np.zeros_like(gt_bits)
-    around = row_of, false_bits, surroundings.half
-    _record_near_steps(truth.pixel, gt_bits, last, pred.pixel, pred.bits, *around, near_bits)
+    _record_near_steps(
+        truth.pixel, gt_bits, last, pred, row_of, false_bits, surroundings.half, near_bits
+    )
     return PixelSteps(
         row_of=row_of,
         false=false_bits,
@@ -125,7 +108,7 @@ def match_by_pixel(
         matched_pixel=pred.pixel,
         gt_matched=gt_bits,
         near_false=near_bits,
-        is_reached=_has_step(gt_bits, last),
+        is_reached=gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1) == 1,
         matched_gt=matched_gt,
         n_on=n_on,
         backwards=backwards,
@@ -133,25 +116,22 @@ def match_by_pixel(
 
 
 def classify_steps(
-    start: I8, pixel: I4, added: Bool, size: I8, truth: Truth, surroundings: Surroundings
+    events: Events, size: I8, truth: Truth, surroundings: Surroundings
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class after each of n steps.
 
-    start int64 (n + 1,), pixel int32, added bool (changes,): step k adds the pixel with the flat
-        index pixel[e] to the predicted map, or removes it, e from start[k] to start[k + 1] - 1.
-        Changes of pixels beyond 2 r may be missing.
-    size int64 (n,): number of pixels of the whole predicted map after each step.
-    truth: the annotators' maps. surroundings: the pixels around them, by `prepare_surroundings`.
+    events: the changes of the predicted map; those of pixels beyond 2 r may be missing.
+    size (n,): number of pixels of the whole predicted map after each step.
     """
-    steps = match_by_pixel(start, pixel, added, truth, surroundings)
-    n_steps = start.size - 1
+    steps = match_by_pixel(events, truth, surroundings)
+    n_steps = size.size
     is_reached = steps.is_reached
     # Kinds of vertices: not reached or reached, times the four values of agreement
     kind = 4 * is_reached + (surroundings.agreement - NO_CLASS)
-    matched_pred = _rows_with_bits(steps.matched, None, 1, n_steps)[0]
-    near_false = _rows_with_bits(steps.near_false, None, 1, n_steps)[0]
+    matched_pred = _rows_with_bits(steps.matched, n_steps)[0]
+    near_false = _rows_with_bits(steps.near_false, n_steps)[0]
     # Matched vertices: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
-    by_kind = _rows_with_bits(steps.gt_matched, kind, 8, n_steps).reshape(2, 4, n_steps)
+    by_kind = _rows_with_bits(steps.gt_matched, n_steps, kind, 8).reshape(2, 4, n_steps)
     matched_gt = steps.matched_gt
     if steps.backwards:
         matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
@@ -168,25 +148,24 @@ def classify_steps(
     )
 
 
-def _rows_with_bits(bits: U8, kind: I8 | None, n_kinds: int, n_steps: int) -> I8:
-    """Count the rows of each kind in which the bit of a step is set, int64 (n_kinds, n_steps).
+def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int = 1) -> I8:
+    """Count the rows of each kind in which the bit of a step is set, (n_kinds, n_steps).
 
-    bits uint64 (rows, words): step s is bit s & 63 of word s >> 6.
-    kind int64 (rows,): kind of each row, 0 .. n_kinds - 1; None if there is one kind.
+    bits (rows, words): step s is bit s & 63 of word s >> 6.
+    kind (rows,): kind of each row, 0 .. n_kinds - 1; None if there is one kind.
     """
     kind = np.zeros(len(bits), np.int64) if kind is None else kind
-    n_set = np.zeros((n_kinds, n_steps), np.int64)
-    count_set_bits(bits, kind, np.zeros((n_kinds, 64 * bits.shape[1]), np.int64), n_set)
-    return n_set
+    n_set = np.zeros((n_kinds, 64 * bits.shape[1]), np.int64)
+    count_set_bits(bits, kind, n_set)
+    return n_set[:, :n_steps]
 
 
 @kernel(_nrt=False)
-def _record_active_steps(start, pixel, added, near, backwards, row_of, bits, n_on):
+def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
 
     Inputs
-    start int64 (n + 1,), pixel int32, added bool (changes,): step s switches the pixel with the
-        flat index pixel[e] on, or off, e from start[s] to start[s + 1] - 1.
+    events: the changes of the predicted map at n steps.
     near uint64 (2, H, words): two sets of pixels.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
 
@@ -196,6 +175,7 @@ def _record_active_steps(start, pixel, added, near, backwards, row_of, bits, n_o
     n_on int64 (2, n): 0 on entry; the pixels of each set that are on after each step, which are
         always in the order of the changes.
     """
+    start, pixel, added = events
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
     n_rows = 0
     for step in range(n_steps):
@@ -218,15 +198,13 @@ def _record_active_steps(start, pixel, added, near, backwards, row_of, bits, n_o
 
 
 @kernel(_nrt=False)
-def _record_near_steps(
-    gt_pixel, gt_bits, last, pred_pixel, pred_bits, row_of, bits, half, near_bits
-):
+def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_bits):
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
     gt_pixel int32 (ground-truth vertices,), gt_bits uint64 (vertices, words): flat indices, and the
         steps at which a vertex is matched.
     last: vertices that are matched at this step are skipped.
-    pred_pixel int32 (K,), pred_bits uint64 (K, words): the same of the predicted vertices.
+    pred: the predicted side.
     row_of int32 (H, W): the row of `bits` of each pixel, or -1.
     bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which it
         is matched are removed in place, so those at which it is false remain.
@@ -235,10 +213,10 @@ def _record_near_steps(
     """
     rows, cols = row_of.shape
     reach, words = half.size // 2, bits.shape[1]
-    for i in range(pred_pixel.size):
-        row, col = row_col(pred_pixel[i], cols)
+    for i in range(pred.pixel.size):
+        row, col = row_col(pred.pixel[i], cols)
         for word in range(words):
-            bits[row_of[row, col], word] ^= pred_bits[i, word]
+            bits[row_of[row, col], word] ^= pred.bits[i, word]
     for i in range(gt_pixel.size):
         if gt_bits[i, last >> 6] >> np.uint64(last & 63) & np.uint64(1):
             continue

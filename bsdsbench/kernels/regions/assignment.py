@@ -7,138 +7,123 @@ stored cells are visited.
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import I4, I8
+from bsdsbench.kernels.arrays import I8
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.regions.contingency import tabulate
+from bsdsbench.kernels.regions.contingency import Cells, tabulate
 
 _UNREACHED = np.int64(2**62)
 
 
-def largest_total(indptr: I8, cols: I4, counts: I8, col_start: I8) -> int:
+class _Rows(NamedTuple):
+    """The state of the rows in a search, int64 (rows,) each."""
+
+    col: I8  # the column of each row's pair, or -1
+    potential: I8  # dual variable, never positive
+    dist: I8  # cost of the cheapest path from the new column, or _UNREACHED
+    parent_col: I8  # the column before the row on this path
+    is_done: I8  # 1 if the distance is final
+    reached: I8  # list of the rows with a distance
+
+
+class _Columns(NamedTuple):
+    """The state of an annotator's columns in a search, int64 (columns,) each."""
+
+    row: I8  # the row of each column's pair, or -1
+    potential: I8  # dual variable
+    scanned: I8  # list of the columns on paths
+
+
+def largest_total(table: Cells, col_start: I8) -> int:
     """Return the largest total intersection, in pixels, of one-to-one pairs of regions.
 
-    The regions of the segmentation are paired with those of each annotator in turn, and the totals
-    are summed over annotators.
-
-    indptr int64, cols int32, counts int64: the table of overlaps in CSR form. Row r, a region of
-        the segmentation, meets the annotated region cols[e] in counts[e] pixels, e from indptr[r]
-        to indptr[r + 1] - 1.
-    col_start int64 (A + 1,): the columns of annotator k are col_start[k] : col_start[k + 1].
+    The regions of the segmentation, rows of the table, are paired with those of each annotator in
+    turn, and the totals are summed over annotators. The columns of annotator k are
+    col_start[k] : col_start[k + 1].
     """
-    n_rows = indptr.size - 1
-    n_cols = int(col_start[-1])
-    row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(indptr))
-    table = tabulate(cols, row_of_cell, counts, n_cols, n_rows)  # transposed: column by column
-    work_space = *np.empty((6, n_rows), np.int64), *np.empty((3, n_cols), np.int64)
-    return sum(_assign_columns(*table, *ends, *work_space) for ends in pairwise(col_start))
+    n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
+    row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))
+    by_column = tabulate(table.cols, row_of_cell, table.counts, n_cols, n_rows)  # transposed
+    rows = _Rows(*np.empty((6, n_rows), np.int64))
+    columns = _Columns(*np.empty((3, n_cols), np.int64))
+    return sum(_assign_columns(by_column, *ends, rows, columns) for ends in pairwise(col_start))
 
 
 @kernel(_nrt=False)
-def _assign_columns(
-    start,
-    rows,
-    n,
-    first,
-    last,
-    col_of_row,
-    row_potential,
-    dist,
-    parent_col,
-    done,
-    seen,
-    row_of_col,
-    col_potential,
-    scanned,
-):
+def _assign_columns(table, first, last, rows, columns):
     """Pair the columns first .. last - 1 with rows, and return the largest total intersection.
 
-    start int64 (columns + 1,), rows int32, n int64 (cells,): column c meets row rows[e] in n[e]
-        pixels, e from start[c] to start[c + 1] - 1.
-
-    The rest is work space with any content, int64. Columns are counted from `first` on.
-    col_of_row, row_of_col: the partner of each row and column, or -1.
-    row_potential, col_potential: the dual variables; those of rows are never positive.
-    dist, parent_col (rows,): cost of the cheapest path from the new column to a row, and the column
-        before the row on this path.
-    done (rows,): 1 if the distance of a row is final.
-    seen, scanned: lists of the rows with a distance, and of the columns on paths.
+    table: Cells, column by column: column c meets row table.cols[e] in table.counts[e] pixels, e
+        from table.indptr[c] to table.indptr[c + 1] - 1.
+    rows, columns: work space with any content. Columns are counted from `first` on.
 
     Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
     reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
     Then the potentials are updated, and pairs along the path are exchanged.
     """
+    start, row_of_cell, overlap = table
+    dist, is_done, reached, scanned = rows.dist, rows.is_done, rows.reached, columns.scanned
     for r in range(dist.size):
-        col_of_row[r], row_potential[r], dist[r], done[r] = -1, 0, _UNREACHED, 0
+        rows.col[r], rows.potential[r], dist[r], is_done[r] = -1, 0, _UNREACHED, 0
     for c in range(last - first):
-        row_of_col[c], col_potential[c] = -1, 0
-    for new in range(last - first):
-        n_seen = n_scanned = 0
-        length = np.int64(0)
+        columns.row[c], columns.potential[c] = -1, 0
+    for new_col in range(last - first):
+        n_reached = n_scanned = 0
+        path_cost = np.int64(0)
         # A path may also end at a column that gives its row away and stays unmatched.
-        unmatched, unmatched_dist = -1, _UNREACHED
-        c, end = new, -1  # the column to scan, and the free row at the end of the path
+        unmatched, unmatched_cost = -1, _UNREACHED
+        c, free_row = new_col, -1  # the column to scan, and the free row at the end of the path
         while True:
             scanned[n_scanned] = c
             n_scanned += 1
-            if length - col_potential[c] < unmatched_dist:
-                unmatched, unmatched_dist = c, length - col_potential[c]
+            if path_cost - columns.potential[c] < unmatched_cost:
+                unmatched, unmatched_cost = c, path_cost - columns.potential[c]
             for cell in range(start[first + c], start[first + c + 1]):
-                r = rows[cell]
-                d = length - n[cell] - col_potential[c] - row_potential[r]
-                if not done[r] and d < dist[r]:
+                r = row_of_cell[cell]
+                cost = path_cost - overlap[cell] - columns.potential[c] - rows.potential[r]
+                if not is_done[r] and cost < dist[r]:
                     if dist[r] == _UNREACHED:
-                        seen[n_seen] = r
-                        n_seen += 1
-                    dist[r] = d
-                    parent_col[r] = c
-            nearest = _nearest_row(seen[:n_seen], done, dist)
-            if nearest < 0 or unmatched_dist <= dist[nearest]:
-                length = unmatched_dist
+                        reached[n_reached] = r
+                        n_reached += 1
+                    dist[r] = cost
+                    rows.parent_col[r] = c
+            nearest = -1  # of equal distances the first row
+            for r in reached[:n_reached]:
+                if not is_done[r] and (nearest < 0 or dist[r] < dist[nearest]):
+                    nearest = r
+            if nearest < 0 or unmatched_cost <= dist[nearest]:
+                path_cost = unmatched_cost
                 break
-            length = dist[nearest]
-            if col_of_row[nearest] < 0:
-                end = nearest
+            path_cost = dist[nearest]
+            if rows.col[nearest] < 0:
+                free_row = nearest
                 break
-            done[nearest] = 1
-            c = col_of_row[nearest]
-        for s in range(n_scanned):
-            c = scanned[s]
-            col_potential[c] += length if c == new else length - dist[row_of_col[c]]
-        for s in range(n_seen):
-            r = seen[s]
-            if done[r]:
-                row_potential[r] -= length - dist[r]
-        if end < 0:
-            end = row_of_col[unmatched]
-            row_of_col[unmatched] = -1
-        while end >= 0:  # flip the path, from its end back to the new column
-            c = parent_col[end]
-            col_of_row[end] = c
-            row_of_col[c], end = end, row_of_col[c]
-            if c == new:
+            is_done[nearest] = 1
+            c = rows.col[nearest]
+        for c in scanned[:n_scanned]:
+            before = np.int64(0) if c == new_col else dist[columns.row[c]]
+            columns.potential[c] += path_cost - before
+        for r in reached[:n_reached]:
+            if is_done[r]:
+                rows.potential[r] -= path_cost - dist[r]
+        if free_row < 0:
+            free_row = columns.row[unmatched]
+            columns.row[unmatched] = -1
+        while free_row >= 0:  # flip the path, from its end back to the new column
+            c = rows.parent_col[free_row]
+            rows.col[free_row] = c
+            columns.row[c], free_row = free_row, columns.row[c]
+            if c == new_col:
                 break
-        for s in range(n_seen):
-            dist[seen[s]] = _UNREACHED
-            done[seen[s]] = 0
+        for r in reached[:n_reached]:
+            dist[r] = _UNREACHED
+            is_done[r] = 0
     total = np.int64(0)
     for c in range(last - first):
         for cell in range(start[first + c], start[first + c + 1]):
-            if rows[cell] == row_of_col[c]:
-                total += n[cell]
+            if row_of_cell[cell] == columns.row[c]:
+                total += overlap[cell]
     return total
-
-
-@kernel(inline="always")
-def _nearest_row(seen, done, dist):
-    """Return the row with the least distance in the list `seen`, or -1 if all rows are done.
-
-    done, dist (rows,): as in `_assign_columns`. Of equal distances the first row is returned.
-    """
-    nearest = -1
-    for r in seen:
-        if not done[r] and (nearest < 0 or dist[r] < dist[nearest]):
-            nearest = r
-    return nearest

@@ -2,9 +2,7 @@
 
 A table has one row per region of the segmentation and one column per region of any annotator; the
 columns of annotator k are `col_start[k] : col_start[k+1]`. It is sparse, so its size depends on the
-overlapping regions, not on rows times columns: in all functions here `indptr`, `cols`, `counts` are
-its arrays as in scipy's CSR format. The cells of row r are indptr[r] : indptr[r+1], with ascending
-columns `cols` and their numbers of pixels `counts`, none 0.
+overlapping regions, not on rows times columns.
 
 Regions are numbered in raster order of their first pixel, so the same partition gives the same
 table for any labels and any way of building it.
@@ -12,7 +10,7 @@ table for any labels and any way of building it.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,15 +21,21 @@ from bsdsbench.kernels.jit import kernel
 # Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
-Cells: TypeAlias = tuple[I8, I4, I8]  # indptr, cols, counts
+
+
+class Cells(NamedTuple):
+    """A table of overlaps in CSR form. Row r has the cells indptr[r] to indptr[r + 1] - 1."""
+
+    indptr: I8  # (rows + 1,)
+    cols: I4  # (cells,): the column of each cell, ascending in a row
+    counts: I8  # (cells,): its number of pixels, above 0
 
 
 def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
-    """Number the regions of a flat label map 0, 1, ... in the order of their first pixels.
+    """Number the regions of a flat label map (N,) 0, 1, ... in the order of their first pixels.
 
-    labels int32 (N,): with values from low to low + span - 1.
-
-    Returns the map of numbers, int32 (N,), and the area of each region in pixels, int64 (regions,).
+    The labels are from `low` to low + span - 1. Returns the map of numbers, (N,), and the area of
+    each region in pixels, (regions,).
     """
     numbered = np.empty(labels.size, np.int32)
     area = np.zeros(min(span, labels.size), np.int64)
@@ -41,12 +45,12 @@ def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
 
 @kernel(_nrt=False)
 def _renumber(labels, low, number_of_label, numbered, area):
-    """Number the labels in the order of their first pixels, and return how many there are.
+    """Write the number of each pixel's label into `numbered`, and return how many labels there are.
 
-    labels int32 (N,): values from `low` to low + span - 1.
+    labels, numbered int32 (N,): labels from `low` on are numbered in the order of their first
+        pixels.
     number_of_label int32 (span,): work space, -1 on entry. The number of label low + i, or -1.
-    numbered int32 (N,): receives the number of each pixel's label.
-    area int64 (regions or more,): 0 on entry, receives the pixels of each number.
+    area int64 (labels or more,): 0 on entry, receives the pixels of each number.
     """
     n_regions = 0
     for p in range(labels.size):
@@ -60,11 +64,10 @@ def _renumber(labels, low, number_of_label, numbered, area):
 
 
 def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
-    """Count the pixels of each pair of values that two flat int64 maps (N,) have at a place.
+    """Count the pixels of each pair of values that two flat maps (N,) have at a pixel.
 
-    Returns the pairs, int64 (3, n), and the index of each pixel's pair, int32 (N,). The rows are
-    the value in pred, the value in gt and the number of pixels. Pairs are in the order of their
-    first pixels.
+    Returns the n pairs, (3, n), and the index of each pixel's pair, (N,). The rows are the value in
+    pred, the value in gt and the number of pixels. Pairs are in the order of their first pixels.
 
     The pairs are found in a hash table with open addressing, which is at most half full, and is
     searched once per run of pixels with the same pair. If there is no room for another pair, the
@@ -131,13 +134,13 @@ def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
     """List the runs of pixels with the same pair of regions in a segmentation and an annotator's.
 
-    labels int32 (N,): region 0, 1, ... of each pixel in the segmentation, a row of the table.
-    gts int32 (A, N): region 0, 1, ... of each pixel in each annotator's segmentation.
-    col_start int64 (A + 1,): column of the table for region 0 of each annotator, and the number of
+    labels (N,): region 0, 1, ... of each pixel in the segmentation, a row of the table.
+    gts (A, N): region 0, 1, ... of each pixel in each annotator's segmentation.
+    col_start (A + 1,): column of the table for region 0 of each annotator, and the number of
         columns at the end.
 
-    Returns row int32, column int32 and number of pixels int64 of each run, (n,) each. A cell of the
-    table may have many runs; `tabulate` adds them up.
+    Returns row, column and number of pixels of each run. A cell of the table may have many runs;
+    `tabulate` adds them up.
     """
     begins = np.ones(gts.shape, np.bool_)
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
@@ -150,13 +153,9 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
-    """Build a sparse table in CSR form from triples of row, column and number of pixels.
+    """Build a sparse table from triples of row, column and number of pixels, in any order.
 
-    rows int32, cols int32, counts int64 (n,): the triples, in any order. Triples of the same cell
-        are added.
-
-    Returns indptr int64 (n_rows + 1,), cols int32 and counts int64 (cells,). The cells of row r are
-    indptr[r] : indptr[r + 1], with ascending columns.
+    Triples of the same cell are added.
     """
     cell_col = np.empty(rows.size, np.int32)
     cell_count = np.zeros(rows.size, np.int64)
@@ -166,16 +165,16 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     n = _tabulate(
         rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count
     )
-    return indptr, cell_col[:n].copy(), cell_count[:n].copy()
+    return Cells(indptr, cell_col[:n].copy(), cell_count[:n].copy())
 
 
 @kernel(_nrt=False)
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
-    """Write the table of `tabulate`, and return the number of its cells.
+    """Add up triples of row, column and number of pixels to a table, and return its cells' number.
 
-    rows int32, cols int32, counts int64 (n,): the triples.
-    indptr int64 (n_rows + 1,), cell_col int32 and cell_count int64 (n,): receive the table. indptr
-        and cell_count are 0 on entry.
+    rows int32, cols int32, counts int64 (n,): the triples, in any order.
+    indptr int64 (n_rows + 1,), cell_col int32 and cell_count int64 (n,): receive the table in CSR
+        form. indptr and cell_count are 0 on entry.
     col_fill int64 (n_cols + 1,), by_col int64 (n,), start and row_end int64 (n_rows + 1,): work
         space. All but by_col are 0 on entry.
 
@@ -237,33 +236,28 @@ def overlap_sums(
 ) -> OverlapSums:
     """Return the sums over the cells of a table that region measures need.
 
-    table: indptr, cols and counts of the table, in CSR form.
-    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
-    ann_of_col int32 (n_cols,): index of each column's annotator, ascending.
-    n_ann: number of annotators.
+    row_area (n_rows,), col_area (n_cols,): pixels of each region.
+    ann_of_col (n_cols,): index of each column's annotator, ascending. There are n_ann.
     """
-    best_gt = np.zeros(col_area.size)
     largest = np.zeros(col_area.size, np.int64)
-    ints = np.zeros((n_ann, 3), np.int64)
-    floats = np.zeros((n_ann, 5))
-    covered = _add_overlaps(*table, row_area, col_area, ann_of_col, best_gt, largest, ints, floats)
-    return OverlapSums(best_gt, covered, ints, floats)
+    sums = OverlapSums(
+        np.zeros(col_area.size), 0.0, np.zeros((n_ann, 3), np.int64), np.zeros((n_ann, 5))
+    )
+    covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums)
+    return sums._replace(covered_pred=covered_pred)
 
 
 @kernel(_nrt=False)
-def _add_overlaps(
-    indptr, cols, counts, row_area, col_area, ann_of_col, best_gt, largest, ints, floats
-):
-    """Add up the fields of `OverlapSums` in one pass over the cells, and return `covered_pred`.
+def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
+    """Add the sums over the cells of a table to `sums`, in one pass, and return `covered_pred`.
 
-    indptr, cols, counts: the table in CSR form; a cell has n = counts[e] pixels.
-    row_area int64 (n_rows,), col_area int64 (n_cols,): the areas a and b of its row and its column.
+    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
     ann_of_col int32 (n_cols,): the annotator of each column, ascending.
-    best_gt float64 (n_cols,): 0 on entry, receives the largest IoU of each column.
-    largest int64 (n_cols,): 0 on entry, receives the largest n of each column.
-    ints int64 (A, 3), floats float64 (A, 5): 0 on entry, receive the sums of each annotator. Their
-        columns are those of `OverlapSums`.
+    largest int64 (n_cols,): 0 on entry, receives the largest number of pixels in each column.
+    sums: an OverlapSums, whose arrays are 0 on entry.
     """
+    indptr, cols, counts = table
+    best_gt, _, ints, floats = sums
     covered_pred = 0.0
     for r in range(row_area.size):
         row_largest = 0
@@ -296,15 +290,36 @@ def _add_overlaps(
 
 @kernel(_nrt=False)
 def squares_and_bits(area):
-    """Return sum a^2, an integer, and sum a log2 a, a float, over the areas a int64 (regions,).
-
-    The areas are added in order.
-    """
+    """Return sum a^2 and sum a log2 a over the areas a, int64 (regions,), added in order."""
     squares, bits = np.int64(0), 0.0
     for a in area:
         squares += a * a
         bits += a * np.log2(a)
     return squares, bits
+
+
+class _Regions(NamedTuple):
+    """The regions of one segmentation, of which candidates count as objects and parts."""
+
+    area: I8  # (regions,) in pixels
+    is_candidate: Bool
+    classes: I8  # _OBJECT, _PART or _NEITHER
+    covered: F8  # share of the area that the region's fragments cover
+
+    @classmethod
+    def unclassified(cls, area: I8, is_candidate: Bool) -> _Regions:
+        """Return regions that are neither objects nor parts, and have no fragments."""
+        return cls(area, is_candidate, np.zeros(area.size, np.int64), np.zeros(area.size))
+
+    def credit(self) -> float:
+        """Sum 1 for each candidate that is an object, BETA for a part, else the covered share.
+
+        The credits are added in order. Returns 0.0 without a candidate.
+        """
+        is_object, is_part = self.classes == _OBJECT, self.classes == _PART
+        credits = np.where(is_object, 1.0, np.where(is_part, BETA, self.covered))
+        summed = np.cumsum(credits[self.is_candidate])
+        return float(summed[-1]) if summed.size else 0.0
 
 
 def fop_sums(
@@ -321,85 +336,46 @@ def fop_sums(
     that its fragments cover: the regions of the other side that lie almost entirely within it
     (Pont-Tuset and Marques, PAMI 2016).
 
-    table: indptr, cols and counts in CSR form. Rows are predicted regions, columns annotated ones.
-    row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
-    row_candidate bool (n_rows,), col_candidate bool (n_cols,): the regions that count.
+    table: its rows are predicted regions, its columns annotated ones.
+    row_area, row_candidate (n_rows,), col_area, col_candidate (n_cols,): pixels of each region, and
+        the regions that count.
     n_ann: number of annotators, over which the covered share of a predicted region is averaged.
     """
-    pred_class, pred_covered = np.zeros(row_area.size, np.int64), np.zeros(row_area.size)
-    gt_class, gt_covered = np.zeros(col_area.size, np.int64), np.zeros(col_area.size)
-    _classify(
-        *table,
-        row_area,
-        col_area,
-        row_candidate,
-        col_candidate,
-        pred_class,
-        gt_class,
-        pred_covered,
-        gt_covered,
-    )
-    pred_covered /= n_ann
-    pred_sum = _sum_credits(pred_class, pred_covered, row_candidate)
-    gt_sum = _sum_credits(gt_class, gt_covered, col_candidate)
-    return pred_sum, gt_sum
-
-
-def _sum_credits(classes: I8, covered: F8, is_candidate: Bool) -> float:
-    """Sum the credits of candidates: 1 for an object, BETA for a part, else the covered share.
-
-    classes int64, covered float64, is_candidate bool (regions,). The credits are added in order.
-    Returns 0.0 without a candidate.
-    """
-    credits = np.where(classes == _OBJECT, 1.0, np.where(classes == _PART, BETA, covered))
-    of_candidates = credits[is_candidate]
-    return float(np.cumsum(of_candidates)[-1]) if of_candidates.size else 0.0
+    pred = _Regions.unclassified(row_area, row_candidate)
+    gt = _Regions.unclassified(col_area, col_candidate)
+    _classify(table, pred, gt)
+    return pred._replace(covered=pred.covered / n_ann).credit(), gt.credit()
 
 
 @kernel(_nrt=False)
-def _classify(
-    indptr,
-    cols,
-    overlaps,
-    pred_area,
-    gt_area,
-    pred_candidate,
-    gt_candidate,
-    pred_class,
-    gt_class,
-    pred_covered,
-    gt_covered,
-):
+def _classify(table, pred, gt):
     """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
 
-    indptr, cols, overlaps: the table in CSR form. Predicted region r, a row, meets annotated region
-        cols[e] in overlaps[e] pixels, e from indptr[r] to indptr[r + 1] - 1.
-    pred_area, gt_area int64: pixels of each region.
-    pred_candidate, gt_candidate bool: only pairs of two candidates give a class.
-    pred_class, gt_class int64: receive _OBJECT, _PART or _NEITHER; _NEITHER on entry.
-    pred_covered, gt_covered float64: receive the share of each region that is covered by regions of
-        the other side that lie almost entirely within it; 0 on entry. A pair of regions that both
-        lie almost entirely in each other is not included.
+    table: its rows are the regions of `pred`, its columns those of `gt`.
+    pred, gt: _Regions, whose `classes` and `covered` are written. Only pairs of two candidates give
+        a class. `covered` receives the share of a region that is covered by regions of the other
+        side that lie almost entirely within it, but not by a region in which it lies itself.
 
     "Almost entirely" means the share GAMMA_OBJECT or more. A region is an object if it has such a
     partner in both directions. It is a part if it lies almost entirely in a region of which it is
     at least the share GAMMA_PART.
     """
-    for r in range(pred_area.size):
+    indptr, cols, overlaps = table
+    pred_class, gt_class = pred.classes, gt.classes
+    for r in range(pred.area.size):
         for e in range(indptr[r], indptr[r + 1]):
             c = cols[e]
-            recall = overlaps[e] / gt_area[c]
-            precision = overlaps[e] / pred_area[r]
+            recall = overlaps[e] / gt.area[c]
+            precision = overlaps[e] / pred.area[r]
             pred_inside, gt_inside = precision >= GAMMA_OBJECT, recall >= GAMMA_OBJECT
             if pred_inside and not gt_inside:
-                gt_covered[c] += recall
+                gt.covered[c] += recall
             elif gt_inside and not pred_inside:
-                pred_covered[r] += precision
-            if not (pred_candidate[r] and gt_candidate[c]):
+                pred.covered[r] += precision
+            if not (pred.is_candidate[r] and gt.is_candidate[c]):
                 continue
             if gt_inside and pred_inside:
-                pred_class[r] = _OBJECT
-                gt_class[c] = _OBJECT
+                pred_class[r] = gt_class[c] = _OBJECT
             elif recall >= GAMMA_PART and pred_inside:
                 pred_class[r] = max(pred_class[r], _PART)
             elif gt_inside and precision >= GAMMA_PART:

@@ -24,14 +24,14 @@ from bsdsbench.kernels.jit import inner, kernel
 
 
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
-    """Return the index of the first threshold at which each pixel joins its neighbours.
+    """Return the index of the first of T thresholds at which each pixel joins its neighbours.
 
-    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size, any real dtype.
-    thresholds float64 (T,): in ascending order.
+    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size.
+    thresholds (T,): in ascending order.
     corners: True for the official rule, which looks at corners too; False for SEISM's.
 
-    Returns int32 (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. T
-    means never; T is also the value of pixels without that neighbour.
+    Returns (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. T means
+    never; T is also the value of pixels without that neighbour.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -41,11 +41,13 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Write the indices of `join_levels` into `levels`, int32 (2, H, W), T on entry.
+    """Write the index of the first threshold at which each pixel joins its neighbours.
 
-    Pixel (i, j) is ucm2[2 i + 1, 2 j + 1]. The contour to its right neighbour is one element to the
-    right, the contour to the neighbour below one element below; corners lie at both ends of a
-    contour.
+    ucm2, thresholds, corners: as in `join_levels`. Pixel (i, j) is ucm2[2 i + 1, 2 j + 1]. The
+        contour to its right neighbour is one element to the right, the contour to the neighbour
+        below one element below; corners lie at both ends of a contour.
+    levels int32 (2, H, W): T on entry. Receives the indices for the neighbour to the right, and for
+        the neighbour below.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -65,10 +67,7 @@ def _find_levels(ucm2, thresholds, corners, levels):
 
 @inner
 def _level(value, thresholds):
-    """Return the index of the first threshold that is not below a value, or T if all are below.
-
-    thresholds float64 (T,): in ascending order, T >= 1.
-    """
+    """Return the index of the first of T ascending thresholds that is not below a value, or T."""
     if value <= thresholds[0]:  # true for nearly all elements
         return 0
     low, high = 1, thresholds.size
@@ -107,12 +106,10 @@ def _union(parent, a, b):
 
 
 def finest_regions(levels: I4) -> tuple[I4, int]:
-    """Label the regions at the first threshold, and return the labels and their number.
+    """Label the regions at the first threshold, and return the labels (H * W,) and their number.
 
-    levels int32 (2, H, W): from `join_levels`; 0 if a pixel joins its right or lower neighbour at
-        the first threshold.
-
-    The labels are int32 (H * W,): 0, 1, ... in the order of the regions' first pixels.
+    `levels` (2, H, W) of `join_levels` is 0 if a pixel joins its right, or its lower, neighbour.
+    The labels are 0, 1, ... in the order of the regions' first pixels.
     """
     labels = np.empty(levels[0].size, np.int32)
     parent = np.arange(levels[0].size, dtype=np.int32)
@@ -121,7 +118,7 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 
 @kernel(_nrt=False)
 def _label_regions(levels, parent, labels):
-    """Write the labels of `finest_regions` into `labels`, and return their number.
+    """Label the regions of pixels that join their neighbours, and return the number of regions.
 
     levels int32 (2, H, W): 0 if a pixel joins its right, or its lower, neighbour.
     parent int32 (H * W,): work space, a disjoint-set forest. On entry each pixel is its own parent.
@@ -149,12 +146,12 @@ def _label_regions(levels, parent, labels):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[np.intp]]:
     """List the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
 
-    levels int32 (2, H, W): from `join_levels`, the threshold at which a pixel joins its right and
-        its lower neighbour.
-    labels int32 (H * W,): from `finest_regions`.
+    levels (2, H, W) of `join_levels`: the threshold at which a pixel joins its right and its lower
+        neighbour.
+    labels (H * W,): from `finest_regions`.
 
-    Returns both labels of each pair, (E,) each, in order of the thresholds, and the index of the
-    first pair of each threshold, (n_levels + 1,). A pair may occur several times.
+    Returns both labels of each pair, in order of the thresholds, and the index of the first pair of
+    each threshold, (n_levels + 1,). A pair may occur several times.
     """
     flat_levels = levels.reshape(2, -1)
     is_below, p = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
@@ -167,14 +164,12 @@ def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[
 
 
 def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
-    """Join pairs of finest regions, and number the regions that remain.
+    """Join pairs a[e], b[e] of finest regions, and number the regions that remain.
 
-    parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
-    roots int32 (R,): the finest region that is the root of each region before the joins, ascending.
-    a, b int32 (E,): the pairs a[e], b[e] of finest regions to join.
+    parent (finest regions,): a disjoint-set forest of the finest regions, changed in place.
+    roots (R,): the finest region that is the root of each region before the joins, ascending.
 
-    Returns the new number of each of the R regions, int32 (R,), and the root of each new region,
-    int32 (new regions,), ascending.
+    Returns the new number of each of the R regions, and the root of each new region, ascending.
     """
     new_row, new_roots = np.empty((2, roots.size), np.int32)
     row_of = np.empty_like(parent)
@@ -184,11 +179,10 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Join pairs of finest regions, number the regions that remain, and return how many they are.
+    """Join pairs a[e], b[e] of finest regions, number the regions that remain, return their number.
 
     parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
     roots int32 (R,): the root of each region before the joins, ascending.
-    a, b int32 (E,): the pairs a[e], b[e] of finest regions to join.
     row_of int32 (finest regions,): work space. The new number of each root.
     new_row, new_roots int32 (R,): receive the new number of each of the R regions, and the root of
         each new region.

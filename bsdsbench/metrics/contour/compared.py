@@ -157,7 +157,7 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
     - "side": 2 x 2 windows with pixels inside and outside; the map is continued by its edge pixels
     - "corner": the same windows, also around the image, where pixels outside it are outside
     """
-    outlines_of = []  # of pred and gt: start, rows, cols and, except for rims, codes of windows
+    outlines_of = []  # of pred and gt
     for labels in np.array(pair[:2], np.int32):
         if outline == "side":
             padded = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
@@ -167,11 +167,10 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
         outlines_of.append(trace(padded, pair.n))
     lengths = _contour_lengths(steps)
     sites = []
-    for outline_sites, other in zip(outlines_of, outlines_of[::-1], strict=True):
-        start, rows, cols, *code = outline_sites
-        squared = distances.nearest(start, rows, cols, *other[:3], *steps)
-        length = lengths[code[0]] if code else np.zeros(rows.size)
-        sites.append(Sites(start, np.sqrt(squared), length))
+    for side, other in zip(outlines_of, outlines_of[::-1], strict=True):
+        distance = np.sqrt(distances.nearest(side, other, *steps))
+        length = np.zeros(distance.size) if outline == "rim" else lengths[side.codes]
+        sites.append(Sites(side.start, distance, length))
     return sites[0], sites[1]
 
 
@@ -198,9 +197,11 @@ def pixel_distances(a: Map, b: Map) -> F8:
     Both masks are (H, W). Returns float64, one value for each pixel that is on in `a`, row by row;
     all are inf if `b` is empty.
     """
-    (a_rows, a_cols), (b_rows, b_cols) = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
-    a_start, b_start = np.array([0, a_rows.size]), np.array([0, b_rows.size])  # one label
-    squared = distances.nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, *PIXELS)
+    a_sites, b_sites = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
+    a_outline, b_outline = (  # one label
+        outlines.Outlines(np.array([0, rows.size]), rows, cols) for rows, cols in (a_sites, b_sites)
+    )
+    squared = distances.nearest(a_outline, b_outline, *PIXELS)
     return np.sqrt(squared)
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.distances import distances, outlines
+from bsdsbench.kernels.distances.outlines import Outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
 from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors, read_maps
 from bsdsbench.metrics.pixel_steps import (
@@ -43,9 +43,6 @@ class PartPixels(NamedTuple):
         """
         kinds = MATCHED_PIXEL * self.right + FALSE_PIXEL * self.false + MISSED_PIXEL * self.missed
         return np.where(self.false & self.missed, OTHER_PIXEL, kinds).astype(np.uint8)
-
-
-_Rims = tuple[I8, I4, I4]  # start, rows and cols of the outline pixels, as of `outlines.rims`
 
 
 class RegionPixels(NamedTuple):
@@ -116,9 +113,9 @@ class RegionPixels(NamedTuple):
             for labels in (self.pred, self.gt)
         ]
         for rim, other in (rims, rims[::-1]):
-            squared = distances.nearest(*rim, *other, *self.spacing)
+            squared = distances.nearest(rim, other, *self.spacing)
             for label in range(n):
-                sites = slice(*rim[0][label : label + 2])
+                sites = slice(*rim.start[label : label + 2])
                 if not np.isfinite(squared[sites]).any():  # one map has no such object
                     continue
                 site = sites.start + int(squared[sites].argmax())
@@ -129,25 +126,23 @@ class RegionPixels(NamedTuple):
         return largest
 
     def _error_at(
-        self, rim: _Rims, other: _Rims, label: int, site: int, distance: float
+        self, rim: Outlines, other: Outlines, label: int, site: int, distance: float
     ) -> LargestError:
         """Return an outline site with the nearest site of the same label in the other map.
 
-        `rim` and `other` are (start, rows, cols) of `outlines.rims`; `site` is an index into rows
-        and cols of `rim`, and `distance` its distance from the outline in `other`.
+        `site` is an index into rows and cols of `rim`, and `distance` its distance from the outline
+        in `other`.
         """
-        _, rows, cols = rim
-        start, other_rows, other_cols = other
-        opposite = slice(*start[label : label + 2])
+        opposite = slice(*other.start[label : label + 2])
         row_step, col_step = self.spacing or (1.0, 1.0)
-        down = (other_rows[opposite] - rows[site]) * row_step
-        right = (other_cols[opposite] - cols[site]) * col_step
+        down = (other.rows[opposite] - rim.rows[site]) * row_step
+        right = (other.cols[opposite] - rim.cols[site]) * col_step
         nearest = opposite.start + int((down**2 + right**2).argmin())
         return LargestError(
-            row=int(rows[site]),
-            col=int(cols[site]),
-            to_row=int(other_rows[nearest]),
-            to_col=int(other_cols[nearest]),
+            row=int(rim.rows[site]),
+            col=int(rim.cols[site]),
+            to_row=int(other.rows[nearest]),
+            to_col=int(other.cols[nearest]),
             distance=distance,
         )
 

@@ -356,7 +356,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
         "gce": _mean(np.minimum(pred_error, gt_error) / n_px),
         "lce": _mean(smaller_error / n_px),
         "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
-        "bgm": all_px - int(largest_total(*table.cells, gts.col_start)),
+        "bgm": all_px - int(largest_total(table.cells, gts.col_start)),
         "fop_pred": fop_pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": fop_gt,
