@@ -17,8 +17,7 @@ from typing import Any
 import click
 
 from bsdsbench import __version__
-from bsdsbench.cli.output import say
-from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, as_flag
+from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, as_flag, say
 from bsdsbench.errors import (
     DataError,
     InputWarning,

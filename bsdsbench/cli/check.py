@@ -3,75 +3,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
-from click import argument
 
-from bsdsbench.cli.output import print_json, progress, say
-from bsdsbench.cli.shared import (
-    Arguments,
-    Command,
-    add_option,
-    bootstrap_options,
-    by_option,
-    command,
-    flag,
-    format_option,
-    grouping_options,
-    path,
-    refuse,
-    run_option,
-    with_arguments,
-    word_list,
-)
+from bsdsbench.cli import options as opt
+from bsdsbench.cli.shared import command, keywords_of, print_json, progress, refuse, say
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.protocol.tasks import Task
     from bsdsbench.results.evaluation import Evaluation
 
 # Fields that the summary of a preset leaves out
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
-@command
-@argument("run", type=click.Path(), metavar="OUT")
-@path("--baseline", "Baseline file (JSON), as written by --update.", required=True)
-@word_list(
-    "--scores",
-    "Scores to check, such as contour.dice,ods; default: all. --update stores the choice in the "
-    "baseline.",
-    metavar="SCORE,...",
-)
-@add_option(
-    "--tolerance",
-    "By how much a score may be worse: 0.01, or 5% of its value in the baseline; default: 0.002. "
-    "May be repeated for single scores. --update stores it in the baseline.",
-    multiple=True,
-    metavar="X|SCORE=X",
-)
-@flag("--statistical", "Fail only if the drop is also significant.")
-@flag("--common", "Compare only the images that the run and the baseline share.")
-@grouping_options
-@by_option
-@add_option(
-    "--level",
-    "Confidence level; a drop is significant at 1 - LEVEL.",
-    type=float,
-    default=0.95,
-)
-@bootstrap_options
-@format_option("table", "json")
-@path("--junit", "Also write JUnit XML to this file.")
-@path("--summary", "Also append a summary in Markdown to this file.")
-@flag("--update", "Write the baseline from OUT, without a check. Stored tolerances are kept.")
-@with_arguments
-def check_command(args: Arguments) -> int:
+@attrs.frozen
+class _CheckArguments:
+    run: str = opt.add_argument("OUT", type=click.Path())
+    baseline: str = opt.path("Baseline file (JSON), as written by --update.", required=True)
+    scores: list[str] | None = opt.word_list(
+        "Scores to check, such as contour.dice,ods; default: all. --update stores the choice in "
+        "the baseline.",
+        metavar="SCORE,...",
+    )
+    tolerance: tuple[str, ...] = opt.add_option(
+        "By how much a score may be worse: 0.01, or 5% of its value in the baseline; default: "
+        "0.002. May be repeated for single scores. --update stores it in the baseline.",
+        multiple=True,
+        metavar="X|SCORE=X",
+    )
+    statistical: bool = opt.flag("Fail only if the drop is also significant.")
+    common: bool = opt.flag("Compare only the images that the run and the baseline share.")
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    by: str | None = opt.by_option
+    level: float = opt.add_option(
+        "Confidence level; a drop is significant at 1 - LEVEL.", type=float, default=0.95
+    )
+    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    form: str = opt.format_option("table", "json")
+    junit: str | None = opt.path("Also write JUnit XML to this file.")
+    summary: str | None = opt.path("Also append a summary in Markdown to this file.")
+    update: bool = opt.flag(
+        "Write the baseline from OUT, without a check. Stored tolerances are kept."
+    )
+
+
+@command(_CheckArguments)
+def check_command(args: _CheckArguments) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
     The exit status is 1 if a score of the run in OUT is worse than in the baseline by more than its
@@ -80,8 +64,8 @@ def check_command(args: Arguments) -> int:
     import bsdsbench as bb
     from bsdsbench.comparison import gate
 
-    evaluation = bb.Evaluation.load(args.run).with_groups(args.groups, args.group_by)
-    options = args.only("statistical", "common", "by", "level", "n_boot", "seed")
+    evaluation = bb.Evaluation.load(args.run).with_groups(**keywords_of(args.grouping))
+    options = keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     if args.update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
         _update_baseline(evaluation, args)
@@ -95,7 +79,7 @@ def check_command(args: Arguments) -> int:
     return 0 if verdict.passed else 1
 
 
-def _update_baseline(evaluation: Evaluation, args: Arguments) -> None:
+def _update_baseline(evaluation: Evaluation, args: _CheckArguments) -> None:
     """Write the scores of a run to the baseline file, with the tolerances stored before."""
     from bsdsbench.comparison import gate
     from bsdsbench.results.score_names import flat_scores
@@ -112,7 +96,7 @@ def _update_baseline(evaluation: Evaluation, args: Arguments) -> None:
         print(args.baseline)
 
 
-def _write_verdict(verdict: GateResult, args: Arguments) -> None:
+def _write_verdict(verdict: GateResult, args: _CheckArguments) -> None:
     """Write a verdict to the files of --junit and --summary, and print it as text or JSON."""
     from bsdsbench.io import write_atomic
 
@@ -141,7 +125,7 @@ def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[s
 
     texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for one score.
 
-    A number becomes a float, any other text stays a text, which the gate refuses unless it is a
+    A number becomes a float. Any other text is kept, and the gate refuses it unless it is a
     percentage. If no text is for all scores, the scores that no text names are left out.
     """
     from bsdsbench.results.score_names import full_name
@@ -165,14 +149,17 @@ def data_command() -> None:
     """Get a public data set, or identify one."""
 
 
-data_command.command_class = Command
+@attrs.frozen
+class _GetArguments:
+    name: str = opt.add_argument()
+    to: str | None = opt.path("Download into this new folder; default: the cache of the user.")
+    url: str | None = opt.add_option(
+        "URL of a mirror's .zip or .tar.gz file, or path of an archive."
+    )
 
 
-@data_command.command("get")
-@argument("name")
-@path("--to", "Download into this new folder; default: the cache of the user.")
-@add_option("--url", "URL of a mirror's .zip or .tar.gz file, or path of an archive.")
-def get_set(name: str, to: str | None, url: str | None) -> int:
+@command(_GetArguments, data_command, "get")
+def get_set(args: _GetArguments) -> int:
     """Download a public data set into the cache.
 
     Only the files that are needed are kept, and they are checked to be the right set. `evaluate`,
@@ -182,8 +169,8 @@ def get_set(name: str, to: str | None, url: str | None) -> int:
     """
     from bsdsbench.loaders.sets import public_sets
 
-    public_set = public_sets.public_set(name)
-    source = url or public_set.url
+    public_set = public_sets.public_set(args.name)
+    source = args.url or public_set.url
     if not source:
         print(public_set.title, f"licence: {public_set.licence}", sep="\n")
         print(public_set.how, public_set.home)
@@ -197,21 +184,24 @@ def get_set(name: str, to: str | None, url: str | None) -> int:
             if report and item == source:
                 report(done >> 20, total >> 20, item)  # bytes to megabytes
 
-        print(public_sets.download(name, to, url, report_megabytes))
+        print(public_sets.download(args.name, args.to, args.url, report_megabytes))
     return 0
 
 
-@data_command.command("check")
-@argument("folder", metavar="[PATH]", required=False, type=click.Path())
-@add_option(
-    "--protocol",
-    "The protocol says how to read ground-truth images (polarity, gray values, labels).",
-    default="bsds500",
-    metavar="NAME|FILE",
-)
-@run_option("split_file")
-@format_option("text", "json")
-def check_set(folder: str | None, protocol: str, split_file: str | None, form: str) -> int:
+@attrs.frozen
+class _CheckSetArguments:
+    folder: str | None = opt.add_argument("[PATH]", required=False, type=click.Path())
+    protocol: str = opt.add_option(
+        "The protocol says how to read ground-truth images (polarity, gray values, labels).",
+        default="bsds500",
+        metavar="NAME|FILE",
+    )
+    split_file: str | None = opt.run_option("split_file")
+    form: str = opt.format_option("text", "json")
+
+
+@command(_CheckSetArguments, data_command, "check")
+def check_set(args: _CheckSetArguments) -> int:
     """Identify a data set; list missing, altered and extra images.
 
     A ground-truth set and its split are recognised by their content, in any format or folder. The
@@ -222,17 +212,18 @@ def check_set(folder: str | None, protocol: str, split_file: str | None, form: s
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.text import listed, show
 
-    if folder is None:
+    if args.folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")
         return _list_cached_sets()
+    protocol = Protocol.load(args.protocol)
     with progress("data check") as report:
-        fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
+        fingerprints = folder_fingerprints(args.folder, protocol, args.split_file, report)
     identity = identify(fingerprints)
     differences = {kind: list(getattr(identity, kind)) for kind in ("missing", "altered", "extra")}
-    if form == "json":
+    if args.form == "json":
         print_json({**identity.to_mapping(), "whole": identity.whole, **differences})
     else:
-        print(f"{show(folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
+        print(f"{show(args.folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
         for kind, ids in differences.items():
             if ids:
                 print(f"{kind} {listed(ids)} ({len(ids)} in all)")
@@ -252,10 +243,14 @@ def _list_cached_sets() -> int:
     return 0 if folders else 1
 
 
-@command
-@argument("name", required=False)
-@format_option("table", "json")
-def protocols_command(name: str | None, form: str) -> None:
+@attrs.frozen
+class _ProtocolsArguments:
+    name: str | None = opt.add_argument(required=False)
+    form: str = opt.format_option("table", "json")
+
+
+@command(_ProtocolsArguments)
+def protocols_command(args: _ProtocolsArguments) -> None:
     """List the presets with their constants, and the tasks.
 
     NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a data set,
@@ -270,19 +265,20 @@ def protocols_command(name: str | None, form: str) -> None:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
+    name = args.name
     protocols: list[Protocol] = []
     listed_tasks: list[Task] = []
     signature = Signature.parse(name) if name and "|" in name else None
     if signature:
         protocols = [signature.protocol]
     elif name is None:
-        protocols = [Protocol.load(preset) for preset in preset_names()]
+        protocols = list(map(Protocol.load, preset_names()))
         listed_tasks = list(tasks().values())
     elif "/" in name and not name.endswith(".toml"):
         listed_tasks = [Task.load(name)]
     else:
         protocols = [Protocol.load(name)]
-    if form == "json":
+    if args.form == "json":
         print_json(
             {
                 "protocols": [protocol.to_mapping() for protocol in protocols],
@@ -294,7 +290,7 @@ def protocols_command(name: str | None, form: str) -> None:
             print(f"{word:20}  {meaning}")
         print(f"\n{signature.sentence()}")
     elif name is None:
-        _print_presets_and_tasks(protocols, listed_tasks)
+        _print_presets_and_tasks()
     elif name in preset_names():
         print(preset_text(name), end="")
     else:
@@ -304,48 +300,36 @@ def protocols_command(name: str | None, form: str) -> None:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
 
 
-def _print_presets_and_tasks(presets: Sequence[Protocol], tasks: Sequence[Task]) -> None:
+def _print_presets_and_tasks() -> None:
     """Print three lists: the presets, the fields of a protocol, and the tasks."""
-    defaults = presets[0].preset("bsds500").leaves()
-    sections = {  # heading -> rows of a name and a description
-        "Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)": [
-            (f"{preset.name} v{preset.version}", _summary_of_preset(preset, defaults))
-            for preset in presets
-        ],
-        "Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500": _field_rows(
-            defaults
-        ),
-        "Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)": [
-            (f"{task.name} v{task.version}", _summary_of_task(task)) for task in tasks
-        ],
-    }
+    from bsdsbench.protocol.fields import abbreviate
+    from bsdsbench.protocol.protocol import Protocol, preset_names
+    from bsdsbench.protocol.tasks import tasks
+
+    defaults = Protocol.preset("bsds500").leaves()
+    presets = []
+    for preset in map(Protocol.load, preset_names()):
+        presets.append((f"{preset.name} v{preset.version}", _summary_of_preset(preset, defaults)))
+    fields = []
+    for field in attrs.fields(Protocol):
+        value = defaults.get(field.name)
+        default_text = "" if value is None else f" ({abbreviate(value).lower()})"
+        fields.append((field.name + default_text, field.metadata["help"]))
+    task_rows = []
+    for task in tasks().values():
+        count = f"{task.images} images" if task.images else "images not counted"
+        fingerprint = "" if task.fingerprint else ", no fingerprint known"
+        summary = f"protocol {task.protocol}, {count}{fingerprint}"
+        task_rows.append((f"{task.name} v{task.version}", summary))
     formatter = click.HelpFormatter(max_width=120)
-    for heading, rows in sections.items():
+    for heading, rows in (
+        ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", presets),
+        ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", fields),
+        ("Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)", task_rows),
+    ):
         with formatter.section(heading):
             formatter.write_dl(rows)
     print(formatter.getvalue(), end="")
-
-
-def _field_rows(defaults: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return a row "NAME (DEFAULT)" and the help text for each field of a protocol."""
-    from attrs import fields
-
-    from bsdsbench.protocol.fields import abbreviate
-    from bsdsbench.protocol.protocol import Protocol
-
-    rows = []
-    for field in fields(Protocol):
-        value = defaults.get(field.name)
-        default_text = "" if value is None else f" ({abbreviate(value).lower()})"
-        rows.append((field.name + default_text, field.metadata["help"]))
-    return rows
-
-
-def _summary_of_task(task: Task) -> str:
-    """Summarise a task by its protocol, number of images, and whether its set can be checked."""
-    count = f"{task.images} images" if task.images else "images not counted"
-    fingerprint = "" if task.fingerprint else ", no fingerprint known"
-    return f"protocol {task.protocol}, {count}{fingerprint}"
 
 
 def _summary_of_preset(preset: Protocol, defaults: Mapping[str, Any]) -> str:

@@ -8,10 +8,12 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bsdsbench.cli.output import say
+import attrs
+
+from bsdsbench.cli.options import flag
+from bsdsbench.cli.shared import say
 
 if TYPE_CHECKING:
-    from bsdsbench.cli.shared import Arguments
     from bsdsbench.curves.points import AxesKind, CurvePoints
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
@@ -38,22 +40,46 @@ _POINT_NUMBERS = {
 }
 
 
+@attrs.frozen
+class CurveTableOptions:
+    """What tables show beside the summary numbers. `hull` and `crossings` also change figures."""
+
+    areas: bool = flag("Print every variant of AP and AUC by its name.")
+    steps: bool = flag(
+        "Print every point: threshold, counts, rates, F; always done for points given."
+    )
+    hull: bool = flag(
+        "Add the convex hull of ROC space, which is the achievable curve in PR space."
+    )
+    crossings: bool = flag(
+        "Print which curve dominates, or where two curves cross, and mark crossings."
+    )
+
+
 class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
-    - name: its name in tables and figures, unique
-    - forms: the curve on each axes of the --kind: a PR, ROC or DET curve of samples, or points
-    - points: all points of the curve; with --between also those between the points of `forms`
-    - sample: the labels and scores, or None if the curve was given as points
+    name: its name in tables and figures, unique.
+    by_axes: the curve on each axes of the --kind: a PR, ROC or DET curve of samples, or points.
+    points: all points of the curve; with --between also those between the points of `by_axes`.
+    is_given: True if the user gave the points (--points, --counts).
+    sample: the labels and scores, or None if the curve was given as points, or is of --quantiles.
     """
 
     name: str
-    forms: dict[AxesKind, Any]
+    by_axes: dict[AxesKind, Any]
     points: CurvePoints
+    is_given: bool
     sample: LabelsAndScores | None = None
 
 
-def curve_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
+def curve_tables(
+    curves: Sequence[NamedCurve],
+    kind: str,
+    shown: CurveTableOptions,
+    reading: LabelReading,
+    has_all_rows: bool,
+) -> list[Table]:
     """Return the tables of the curves, in this order:
 
     - summary numbers
@@ -62,33 +88,37 @@ def curve_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
     - with --crossings, where two curves cross
     - areas under ROC curves with intervals, and their differences: for curves of labels and
       scores, if there are several or with --kind roc, but not with --quantiles
+
+    kind: a key of SPACES_OF_KIND.
+    reading: the meaning of labels.
+    has_all_rows: False if the curves leave rows out or have a point per row, unlike the areas under
+        ROC curves, which a note then says.
     """
-    tables = [_summary_table(curves, args)]
-    with_steps = [curve for curve in curves if args.steps or curve.sample is None]
+    tables = [_summary_table(curves, kind, shown.hull)]
+    with_steps = [curve for curve in curves if shown.steps or curve.is_given]
     if with_steps:
         tables.append(_points_table(with_steps))
-    if args.areas:
-        tables += _areas_tables(curves, args)
-    if args.crossings and len(curves) > 1:
-        tables.append(_crossings_table(curves, args.kind))
+    if shown.areas:
+        tables += _areas_tables(curves, reading)
+    if shown.crossings and len(curves) > 1:
+        tables.append(_crossings_table(curves, kind))
     samples = {curve.name: curve.sample for curve in curves if curve.sample is not None}
-    if samples and not args.quantiles and (args.kind == "roc" or len(samples) > 1):
-        roc_tables = _roc_tables(samples, args.reading)
-        if args.ties == "sample" or args.include_inf is False:
+    if samples and (kind == "roc" or len(samples) > 1):
+        roc_tables = _roc_tables(samples, reading)
+        if not has_all_rows:
+            note = "Of all rows, -inf as the smallest score, equal scores as one point."
             for table in roc_tables:
-                table.notes = [
-                    "Of all rows, -inf as the smallest score, equal scores as one point."
-                ]
+                table.notes = [note]
         tables += roc_tables
     return tables
 
 
-def _summary_table(curves: Sequence[NamedCurve], args: Arguments) -> Table:
+def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of the summary numbers, such as AP and AUC, with a row per curve.
 
     The numbers are those in _NUMBERS, or in _POINT_NUMBERS if the curve has no samples, and with
-    --hull the area under the convex hull. With --kind both, columns are named by their axes. A cell
-    is None if the curve lacks the number.
+    `hull` the area under the convex hull. With the kind "both", columns are named by their axes. A
+    cell is None if the curve lacks the number.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -105,20 +135,18 @@ def _summary_table(curves: Sequence[NamedCurve], args: Arguments) -> Table:
             "negatives": curve.points.negatives,
             "points": curve.points.thresholds.size,
         }
-        numbers = _POINT_NUMBERS if _has_points_only(curve, args) else _NUMBERS
-        for axes, form in curve.forms.items():
+        numbers = _POINT_NUMBERS if curve.sample is None else _NUMBERS
+        for axes, curve_on_axes in curve.by_axes.items():
             for attribute, title in numbers[axes].items():
-                key = attribute
-                heading = title
-                if args.kind == "both":
-                    key = f"{axes}_{attribute}"
-                    heading = f"{axes.upper()} {title}"
-                row[key] = getattr(form, attribute)
+                key, heading = attribute, title
+                if kind == "both":
+                    key, heading = f"{axes}_{attribute}", f"{axes.upper()} {title}"
+                row[key] = getattr(curve_on_axes, attribute)
                 fields[key] = Field(key, heading, "", ".6g")
-            if args.hull and axes == "pr":
+            if hull and axes == "pr":
                 row["achievable"] = curve.points.hull().area
                 fields["achievable"] = Field("achievable", "achievable", "", ".6g")
-            elif args.hull:
+            elif hull:
                 row["hull"] = curve.points.hull().auc
                 fields["hull"] = Field("hull", "hull auc", "", ".6g")
         cells.append(row)
@@ -126,21 +154,16 @@ def _summary_table(curves: Sequence[NamedCurve], args: Arguments) -> Table:
     return Table("curves", "", [Field("name", "name"), *fields.values()], rows)
 
 
-def _has_points_only(curve: NamedCurve, args: Arguments) -> bool:
-    """Return True if a curve has points only: it was given as points, or made with --quantiles."""
-    return curve.sample is None or bool(args.quantiles)
-
-
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
     """Return the table of all points of the curves: threshold, counts and rates.
 
-    The column of thresholds is left out if no curve has samples.
+    The column of thresholds is left out if all curves were given as points.
     """
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
     keys = ["tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f"]
-    if any(curve.sample is not None for curve in curves):
+    if not all(curve.is_given for curve in curves):
         keys.insert(0, "threshold")
     headings = {"tpr": "recall", "f": "F"}
     rows: list[list[Any]] = []
@@ -195,7 +218,7 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
-def _areas_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
+def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
     Curves of labels and scores have one table, curves of points another, because they have other
@@ -204,45 +227,38 @@ def _areas_tables(curves: Sequence[NamedCurve], args: Arguments) -> list[Table]:
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import to_pr_form
 
-    sample_curves = []
-    sample_areas = []
-    point_curves = []
-    areas_of_points = []
-    for curve in curves:
-        if curve.sample is not None and not args.quantiles:
-            sample_curves.append(curve)
-            labels, scores = curve.sample.labels, curve.sample.scores
-            sample_areas.append(area_table(labels, scores, reading=args.reading))
+    areas_of_samples: dict[str, Sequence[Any]] = {}  # name of a curve -> its areas
+    areas_of_points: dict[str, Sequence[Any]] = {}
+    for name, _, points, _, sample in curves:
+        if sample is not None:
+            areas_of_samples[name] = area_table(sample.labels, sample.scores, reading=reading)
         else:
-            point_curves.append(curve)
-            p = curve.points
-            to_pr_form(p)  # raises DataError if the totals are not known
-            areas_of_points.append(point_areas(p.tp, p.fp, p.positives, p.negatives))
+            to_pr_form(points)  # raises DataError if the totals are not known
+            areas_of_points[name] = point_areas(
+                points.tp, points.fp, points.positives, points.negatives
+            )
     tables = []
-    if sample_areas:
-        columns = ("points", "ties", "rule")
-        tables.append(_table_of_areas("areas", sample_curves, sample_areas, columns))
+    if areas_of_samples:
+        tables.append(_table_of_areas("areas", areas_of_samples, ("points", "ties", "rule")))
     if areas_of_points:
-        tables.append(_table_of_areas("point_areas", point_curves, areas_of_points, ("rule",)))
+        tables.append(_table_of_areas("point_areas", areas_of_points, ("rule",)))
     return tables
 
 
-def _table_of_areas(
-    key: str, curves: Sequence[NamedCurve], areas: Sequence[Sequence[Any]], columns: Sequence[str]
-) -> Table:
+def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
     """Return a table with a row per variant of the area, and a column of values per curve.
 
-    areas: for each curve, its area by each variant, in the same order. An area has a `name`, a
+    areas: name of a curve -> its area by each variant, in the same order. An area has a `name`, a
         `value`, and the attributes named in `columns`, which become the last columns.
     """
     from bsdsbench.tables.table import Field, Table
 
-    headings = [curve.name for curve in curves] if len(curves) > 1 else ["value"]
+    headings = list(areas) if len(areas) > 1 else ["value"]
     fields = [Field("number", "number")]
     fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
     fields += [Field(column, column) for column in columns]
     rows = []
-    for same_variant in zip(*areas, strict=True):  # the area of each curve
+    for same_variant in zip(*areas.values(), strict=True):  # the area of each curve
         values = [area.value for area in same_variant]
         attributes = [getattr(same_variant[0], column) for column in columns]
         rows.append([same_variant[0].name, *values, *attributes])

@@ -8,28 +8,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
-from attrs import evolve
-from click import argument
-from click.core import ParameterSource
 
-from bsdsbench.cli.curve_tables import SPACES_OF_KIND, NamedCurve, curve_tables
-from bsdsbench.cli.output import print_json, say, show_tables
+from bsdsbench.cli import options as opt
+from bsdsbench.cli.curve_tables import SPACES_OF_KIND, CurveTableOptions, NamedCurve, curve_tables
 from bsdsbench.cli.shared import (
-    Arguments,
-    add_option,
-    choice,
     command,
-    flag,
-    format_option,
-    path,
+    is_given,
+    keywords_of,
+    print_json,
     refuse,
-    with_arguments,
-    word_list,
+    say,
+    show_tables,
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.curves.points import AnyCurve, AxesKind
+    from bsdsbench.curves.points import AnyCurve, CurvePoints
+    from bsdsbench.curves.ranked import Variant
+    from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
 
 # --convention -> parameter of `curves` -> value, as the program has it
@@ -104,110 +101,111 @@ def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str
     return parse_variant(text)
 
 
-@command
-@argument("files", nargs=-1, type=click.Path(), metavar="[SCORES.csv]...")
-@choice("--kind", "Kind of curve; both: ROC and PR side by side.", choices=tuple(SPACES_OF_KIND))
-@add_option(
-    "--points",
-    "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
-    type=_Tuples("FPR,TPR"),
-    multiple=True,
-    metavar="FPR,TPR;...",
-)
-@add_option(
-    "--counts",
-    "A curve given by the counts of its points, such as '5,5,15,95;10,30,10,70'. May be repeated.",
-    type=_Tuples("TP,FP,FN,TN"),
-    multiple=True,
-    metavar="TP,FP,FN,TN;...",
-)
-@word_list("--names", "Names of the curves; default: the names of the files.", metavar="A,B")
-@path(
-    "-o",
-    "--out",
-    "Write a figure (.png, .svg, .pdf), or the points of a single curve (.csv). May be repeated.",
-    multiple=True,
-    metavar="FILE",
-)
-@choice(
-    "--convention",
-    "Set the options as another program does: vlfeat (vl_pr, vl_roc, vl_det), prec_rec or sklearn. "
-    "They are printed. Options that are also given override them.",
-    choices=("none", *_CONVENTIONS),
-)
-@flag("--areas", "Print every variant of AP and AUC by its name.")
-@flag("--steps", "Print every point: threshold, counts, rates, F; always done for points given.")
-@flag("--hull", "Add the convex hull of ROC space, which is the achievable curve in PR space.")
-@flag("--crossings", "Print which curve dominates, or where two curves cross, and mark crossings.")
-@flag("--between", "Add the points at each whole number of true positives (Davis, Goadrich).")
-@choice(
-    "--labels",
-    "reading",
-    "Meaning of labels. binary: 0 is negative, others are positive. sign: below 0 is negative, 0 "
-    "is left out. larger: the larger of two values is positive. auto: labels of 0 and 1, of -1 and "
-    "1, or of -1, 0 and 1 (0 is left out).",
-    choices=("auto", "binary", "sign", "larger"),
-)
-@flag(
-    "--include-inf/--exclude-inf",
-    "Rank scores of -inf last, or never retrieve them (VLFeat); default: retrieve them unless "
-    "--ties sample is given.",
-    default=None,
-)
-@choice(
-    "--ties",
-    "Points for equal scores: a single one, or one per row of the file (VLFeat).",
-    choices=("merge", "sample"),
-)
-@add_option(
-    "--num-positives",
-    "Total number of positives, in place of that of the file.",
-    type=_Total(),
-    metavar="N",
-)
-@add_option(
-    "--num-negatives",
-    "Total number of negatives. Curves of --points need both totals for PR.",
-    type=_Total(),
-    metavar="N",
-)
-@add_option(
-    "--normalize-prior",
-    "Compute PR as if this share of the samples were positive.",
-    type=float,
-    metavar="SHARE",
-)
-@flag("--interpolate", "PR: take the largest precision at this or a higher recall (VLFeat).")
-@flag("--stable", "Keep the order of the file; points never retrieved are nan (VLFeat).")
-@add_option(
-    "--plot",
-    "Axes of ROC: fptp, tntp, tptn or fpfn, as VLFeat calls them (x, then y), tpfp ..., or in "
-    "words, such as 'TPR over FPR'. The printed area is that under this variant.",
-    default="fptp",
-    callback=_parse_variant,
-    metavar="XY",
-)
-@choice("--scale", "Scale of the axes of DET.", choices=("normal", "log"))
-@flag("--chance/--no-chance", "Draw the line of a random ranking.", default=True)
-@flag("--quantiles", "A point at each quantile of the scores; labels may be shares (prec_rec).")
-@add_option("--num-thresholds", "Number of quantiles; default: at most 100.", type=_Total())
-@add_option(
-    "--instance-count",
-    "Number of instances in each row: a number, or a column of the file. The label of a row is "
-    "then the number of its positives.",
-    metavar="N|COLUMN",
-)
-@add_option(
-    "--cluster",
-    "Column of rows that belong together, such as patient. DeLong's intervals and p-values are "
-    "then those of clusters.",
-    metavar="COLUMN",
-)
-@flag("--strict", "Quantiles: predict if score > threshold, without the smallest score.")
-@choice("--style", "look", "Size of the figure.", choices=("screen", "column", "page"))
-@format_option("table", "csv", "json")
-@with_arguments
-def curves_command(args: Arguments) -> None:
+@attrs.frozen
+class _CurvesArguments:
+    files: tuple[str, ...] = opt.add_argument("[SCORES.csv]...", nargs=-1, type=click.Path())
+    kind: str = opt.choice(
+        "Kind of curve; both: ROC and PR side by side.", choices=tuple(SPACES_OF_KIND)
+    )
+    points: tuple[list[tuple[float, float]], ...] = opt.add_option(
+        "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
+        type=_Tuples("FPR,TPR"),
+        multiple=True,
+        metavar="FPR,TPR;...",
+    )
+    counts: tuple[list[tuple[float, float, float, float]], ...] = opt.add_option(
+        "A curve given by the counts of its points, such as '5,5,15,95;10,30,10,70'. May be "
+        "repeated.",
+        type=_Tuples("TP,FP,FN,TN"),
+        multiple=True,
+        metavar="TP,FP,FN,TN;...",
+    )
+    names: list[str] | None = opt.word_list(
+        "Names of the curves; default: the names of the files.", metavar="A,B"
+    )
+    out: tuple[str, ...] = opt.path(
+        "Write a figure (.png, .svg, .pdf), or the points of a single curve (.csv). May be "
+        "repeated.",
+        "-o",
+        "--out",
+        multiple=True,
+        metavar="FILE",
+    )
+    convention: str = opt.choice(
+        "Set the options as another program does: vlfeat (vl_pr, vl_roc, vl_det), prec_rec or "
+        "sklearn. They are printed. Options that are also given override them.",
+        choices=("none", *_CONVENTIONS),
+    )
+    shown: CurveTableOptions = opt.add_group(CurveTableOptions)
+    between: bool = opt.flag(
+        "Add the points at each whole number of true positives (Davis, Goadrich)."
+    )
+    reading: LabelReading = opt.choice(
+        "Meaning of labels. binary: 0 is negative, others are positive. sign: below 0 is negative, "
+        "0 is left out. larger: the larger of two values is positive. auto: labels of 0 and 1, of "
+        "-1 and 1, or of -1, 0 and 1 (0 is left out).",
+        "--labels",
+        choices=("auto", "binary", "sign", "larger"),
+    )
+    include_inf: bool | None = opt.flag(
+        "Rank scores of -inf last, or never retrieve them (VLFeat); default: retrieve them unless "
+        "--ties sample is given.",
+        "--include-inf/--exclude-inf",
+        default=None,
+    )
+    ties: str = opt.choice(
+        "Points for equal scores: a single one, or one per row of the file (VLFeat).",
+        choices=("merge", "sample"),
+    )
+    num_positives: int | None = opt.add_option(
+        "Total number of positives, in place of that of the file.", type=_Total(), metavar="N"
+    )
+    num_negatives: int | None = opt.add_option(
+        "Total number of negatives. Curves of --points need both totals for PR.",
+        type=_Total(),
+        metavar="N",
+    )
+    normalize_prior: float | None = opt.add_option(
+        "Compute PR as if this share of the samples were positive.", type=float, metavar="SHARE"
+    )
+    interpolate: bool = opt.flag(
+        "PR: take the largest precision at this or a higher recall (VLFeat)."
+    )
+    stable: bool = opt.flag("Keep the order of the file; points never retrieved are nan (VLFeat).")
+    plot: Variant = opt.add_option(
+        "Axes of ROC: fptp, tntp, tptn or fpfn, as VLFeat calls them (x, then y), tpfp ..., or in "
+        "words, such as 'TPR over FPR'. The printed area is that under this variant.",
+        default="fptp",
+        callback=_parse_variant,
+        metavar="XY",
+    )
+    scale: str = opt.choice("Scale of the axes of DET.", choices=("normal", "log"))
+    chance: bool = opt.flag(
+        "Draw the line of a random ranking.", "--chance/--no-chance", default=True
+    )
+    quantiles: bool = opt.flag(
+        "A point at each quantile of the scores; labels may be shares (prec_rec)."
+    )
+    num_thresholds: int | None = opt.add_option(
+        "Number of quantiles; default: at most 100.", type=_Total()
+    )
+    instance_count: str | None = opt.add_option(
+        "Number of instances in each row: a number, or a column of the file. The label of a row is "
+        "then the number of its positives.",
+        metavar="N|COLUMN",
+    )
+    cluster: str | None = opt.add_option(
+        "Column of rows that belong together, such as patient. DeLong's intervals and p-values are "
+        "then those of clusters.",
+        metavar="COLUMN",
+    )
+    strict: bool = opt.flag("Quantiles: predict if score > threshold, without the smallest score.")
+    look: str = opt.choice("Size of the figure.", "--style", choices=("screen", "column", "page"))
+    form: str = opt.format_option("table", "csv", "json")
+
+
+@command(_CurvesArguments)
+def curves_command(args: _CurvesArguments) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,
@@ -218,20 +216,22 @@ def curves_command(args: Arguments) -> None:
     """
     from bsdsbench.tables.forms import to_mappings
 
-    if not _is_given("kind"):  # --plot and --scale belong to one kind of curve each
-        if _is_given("plot"):
-            args.kind = "roc"
-        elif _is_given("scale"):
-            args.kind = "det"
-    convention = _apply_convention(args)
+    if not is_given("kind"):  # --plot and --scale belong to one kind of curve each
+        if is_given("plot"):
+            args = attrs.evolve(args, kind="roc")
+        elif is_given("scale"):
+            args = attrs.evolve(args, kind="det")
+    args = _apply_convention(args)
     _check_options(args)
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
         _write_file(target, curves, args)
-    tables = curve_tables(curves, args)
+    has_all_rows = args.ties == "merge" and args.include_inf is not False
+    tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
+    convention = _convention_flags(args)
     if args.form == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
-        settings = args.only("kind", "ties")
+        settings = keywords_of(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)
@@ -245,34 +245,58 @@ def curves_command(args: Arguments) -> None:
             print(f"\n{line}")
 
 
-def _is_given(name: str) -> bool:
-    """Return True if the user gave this option on the command line."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is ParameterSource.COMMANDLINE
+def _apply_convention(args: _CurvesArguments) -> _CurvesArguments:
+    """Set the options that --convention chooses, unless the user gave them.
 
-
-def _apply_convention(args: Arguments) -> list[str]:
-    """Set the options that --convention chooses, unless the user gave them, in place.
-
-    A kind other than "pr" is kept too. Options of quantiles also set `quantiles`. Returns all
-    options of the convention with their final values, as they are written on the command line.
+    A kind other than "pr" is kept too. Options of quantiles also set `quantiles`.
     """
+    chosen = _CONVENTIONS.get(args.convention, {})
+    changes = {name: value for name, value in chosen.items() if not is_given(name)}
+    if args.kind != "pr":
+        changes.pop("kind", None)
+    if any(map(is_given, _OF_QUANTILES)):
+        changes["quantiles"] = True
+    return attrs.evolve(args, **changes)
+
+
+def _convention_flags(args: _CurvesArguments) -> list[str]:
+    """Return the options of --convention with their values, as on the command line."""
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
-    for name, default in _CONVENTIONS.get(args.convention, {}).items():
-        keeps_kind = name == "kind" and args.kind != "pr"
-        if not _is_given(name) and not keeps_kind:
-            setattr(args, name, default)
+    for name in _CONVENTIONS.get(args.convention, {}):
         value = getattr(args, name)
-        param = params[name]
         if value is True:
-            flags.append(param.opts[0])
+            flags.append(params[name].opts[0])
         elif value is False:
-            flags.append(param.secondary_opts[0])
+            flags.append(params[name].secondary_opts[0])
         else:
-            flags.append(f"{param.opts[0]} {value}")
-    args.quantiles = args.quantiles or any(map(_is_given, _OF_QUANTILES))
+            flags.append(f"{params[name].opts[0]} {value}")
     return flags
+
+
+def _check_options(args: _CurvesArguments) -> None:
+    """Raise UsageError if there is no curve, or for options that the curves cannot use.
+
+    These are options that exclude each other, that belong to another kind of curve, or that need a
+    file of labels and scores while all curves are given as points.
+    """
+    n_curves = len(args.files) + len(args.points) + len(args.counts)
+    if not n_curves:
+        raise click.UsageError("give SCORES.csv, --points or --counts")
+    if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
+        raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
+    if args.quantiles:
+        refuse((*_OF_SAMPLES, "num_positives", "num_negatives"), "--quantiles")
+    if args.kind not in ("pr", "both"):
+        refuse(("interpolate", "normalize_prior"), f"--kind {args.kind}")
+    if args.kind not in ("roc", "both"):
+        refuse(("plot",), f"--kind {args.kind}")
+    if args.kind != "det":
+        refuse(("scale",), f"--kind {args.kind}")
+    if args.counts and n_curves == len(args.counts):
+        refuse(("num_positives", "num_negatives"), "--counts, which have their totals")
+    if not args.files:
+        refuse((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
@@ -290,32 +314,7 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
     return [curve._replace(name=name) for curve, name in zip(curves, names, strict=True)]
 
 
-def _check_options(args: Arguments) -> None:
-    """Raise UsageError if there is no curve, or for options that the curves cannot use.
-
-    These are options that exclude each other, that belong to another kind of curve, or that need a
-    file of labels and scores while all curves are given as points.
-    """
-    n = len(args.files) + len(args.points) + len(args.counts)
-    if not n:
-        raise click.UsageError("give SCORES.csv, --points or --counts")
-    if n > 1 and any(target.endswith(".csv") for target in args.out):
-        raise click.UsageError(f"-o FILE.csv: points of {n} files, expected one file")
-    if args.quantiles:
-        refuse((*_OF_SAMPLES, "num_positives", "num_negatives"), "--quantiles")
-    if args.kind not in ("pr", "both"):
-        refuse(("interpolate", "normalize_prior"), f"--kind {args.kind}")
-    if args.kind not in ("roc", "both"):
-        refuse(("plot",), f"--kind {args.kind}")
-    if args.kind != "det":
-        refuse(("scale",), f"--kind {args.kind}")
-    if args.counts and n == len(args.counts):
-        refuse(("num_positives", "num_negatives"), "--counts, which have their totals")
-    if not args.files:
-        refuse((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
-
-
-def _curves_of_files(args: Arguments) -> list[NamedCurve]:
+def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
     A curve is named by its file without suffix, or by the path if two names would be equal. Each
@@ -327,8 +326,9 @@ def _curves_of_files(args: Arguments) -> list[NamedCurve]:
 
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
     names = stems if len({*stems}) == len(stems) else args.files
-    instances = args.instance_count  # a number, or the name of a column
-    count_column = None if instances is None or _is_number(instances) else instances
+    count_column = args.instance_count
+    if count_column is not None and _is_number(count_column):
+        count_column = None
     curves = []
     for file, name in zip(args.files, names, strict=True):
         sample = read_scores(file, count_column, args.cluster)
@@ -337,25 +337,33 @@ def _curves_of_files(args: Arguments) -> list[NamedCurve]:
             try:
                 curves.append(_curve_of_sample(name, sample, args))
             except DataError as error:
-                raise DataError(evolve(error.problems[0], file=file)) from None
+                raise DataError(attrs.evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
     return curves
 
 
-def _curve_of_sample(name: str, sample: LabelsAndScores, args: Arguments) -> NamedCurve:
+def _is_number(text: str) -> bool:
+    """Return True if the text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on all axes of the --kind."""
     from bsdsbench.curves.points import points_of, to_space
 
-    forms = {axes: _curve_of(sample, axes, args) for axes in SPACES_OF_KIND[args.kind]}
-    on_axes = [to_space(curve, axes) for axes, curve in forms.items()]
+    by_axes = {axes: _curve_of(sample, axes, args) for axes in SPACES_OF_KIND[args.kind]}
+    on_axes = [to_space(curve, axes) for axes, curve in by_axes.items()]
     points = points_of(on_axes[0])
     if args.between:
         points = points.with_between()
-    return NamedCurve(name, forms, points, sample)
+    return NamedCurve(name, by_axes, points, False, None if args.quantiles else sample)
 
 
-def _curve_of(sample: LabelsAndScores, axes: str, args: Arguments) -> AnyCurve:
+def _curve_of(sample: LabelsAndScores, axes: str, args: _CurvesArguments) -> AnyCurve:
     """Return the curve of labels and scores.
 
     - with --quantiles: points at quantiles of the scores, the same for all axes. Raises DataError
@@ -366,7 +374,7 @@ def _curve_of(sample: LabelsAndScores, axes: str, args: Arguments) -> AnyCurve:
     from bsdsbench.errors import DataError
 
     if args.quantiles:
-        instances = args.instance_count
+        instances: Any = args.instance_count
         if instances is not None:
             if (sample.labels < 0).any():
                 raise DataError("labels below 0, expected the number of positives in each row")
@@ -384,13 +392,12 @@ def _curve_of(sample: LabelsAndScores, axes: str, args: Arguments) -> AnyCurve:
     elif axes == "roc":
         accepted += ["plot"]
     curve_function: Callable[..., Any] = getattr(curves, axes)
-    return curve_function(sample.labels, sample.scores, **args.only(*accepted))
+    return curve_function(sample.labels, sample.scores, **keywords_of(args, accepted))
 
 
-def _curves_of_points(args: Arguments) -> list[NamedCurve]:
+def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     """Make a curve of each --points and each --counts. Points come first.
 
-    `args.points` holds a list of (FPR, TPR) per curve, `args.counts` a list of (TP, FP, FN, TN).
     --num-positives and --num-negatives are the totals of --points. The curve is the same on all
     axes of the --kind.
 
@@ -400,7 +407,7 @@ def _curves_of_points(args: Arguments) -> list[NamedCurve]:
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import to_space
 
-    all_points = []
+    all_points: list[CurvePoints] = []
     n_positives = args.num_positives or math.nan
     n_negatives = args.num_negatives or math.nan
     for rates in args.points:
@@ -415,26 +422,18 @@ def _curves_of_points(args: Arguments) -> list[NamedCurve]:
         tp, fp, _, _ = zip(*counts, strict=True)
         all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
     curves = []
-    for k, points in enumerate(all_points):
-        for axes in SPACES_OF_KIND[args.kind]:
+    all_axes = SPACES_OF_KIND[args.kind]
+    for k, points in enumerate(all_points, 1):
+        for axes in all_axes:
             to_space(points, axes)  # raises DataError if the totals are not known
         if args.between:
             points = points.with_between()
-        name = "points" if len(all_points) == 1 else f"points {k + 1}"
-        forms: dict[AxesKind, Any] = dict.fromkeys(SPACES_OF_KIND[args.kind], points)
-        curves.append(NamedCurve(name, forms, points))
+        name = "points" if len(all_points) == 1 else f"points {k}"
+        curves.append(NamedCurve(name, dict.fromkeys(all_axes, points), points, True))
     return curves
 
 
-def _is_number(text: str) -> bool:
-    """Return True if the text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _write_file(target: str, curves: Sequence[NamedCurve], args: Arguments) -> None:
+def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
     """Write the points of the only curve to a .csv file, or a figure of all curves to any other."""
     from bsdsbench.plotting import plot_spaces
 
@@ -442,17 +441,17 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: Arguments) -> N
         (curve,) = curves
         _write_curve_csv(target, curve, args.kind, args.between)
     else:
-        # The last form of --kind both is that of PR, which also knows the rates of ROC
+        # The last curve of --kind both is that of PR, which also knows the rates of ROC
         curve_by_name: dict[str, Any] = {
-            curve.name: curve.points if args.between else list(curve.forms.values())[-1]
+            curve.name: curve.points if args.between else list(curve.by_axes.values())[-1]
             for curve in curves
         }
         plot_spaces(
             curve_by_name,
             target,
             spaces=SPACES_OF_KIND[args.kind],
-            crossed=args.crossings,
-            **args.only("hull", "chance", "plot", "scale", "look"),
+            crossed=args.shown.crossings,
+            **keywords_of(args, ("hull", "chance", "plot", "scale", "look")),
         )
     say(f"wrote {target}", progress=True)
 
@@ -461,14 +460,15 @@ def _write_curve_csv(path: str, curve: NamedCurve, kind: str, interpolated: bool
     """Write a curve to a CSV file: threshold, rates, true and false positives, a row per point.
 
     `kind` selects the rates (_RATES). The column of thresholds is left out if all are NaN. A column
-    is read from the first form of the curve that has it, else from its points. If `interpolated`
-    (--between), all columns are read from the points, which include those between thresholds.
+    is read from the first of the curves on all axes that has it, else from the points. If
+    `interpolated` (--between), all columns are read from the points, which include those between
+    thresholds.
     """
     from bsdsbench.io import write_atomic
 
     sources: list[Any] = [curve.points]
     if not interpolated:
-        sources = [*curve.forms.values(), curve.points]
+        sources = [*curve.by_axes.values(), curve.points]
     columns = {}
     thresholds = sources[0].thresholds
     if not all(map(math.isnan, thresholds)):

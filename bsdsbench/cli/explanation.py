@@ -1,4 +1,4 @@
-"""The output of the command `explain`."""
+"""What the command `explain` prints."""
 
 from __future__ import annotations
 
@@ -6,45 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from bsdsbench.cli.shared import print_json
+
 if TYPE_CHECKING:
-    from bsdsbench.diagnosis.explanation import Explanation, Trial
+    from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
 
 # The number of settings that explain prints, beside those that reach the target and the run itself
 _MAX_TRIALS = 9
-
-
-def _trials_to_print(explanation: Explanation) -> list[Trial]:
-    """Return the trials to print, of those that were counted on all images.
-
-    These are the first _MAX_TRIALS, all that reach the target, and the run as it is.
-    """
-    exact_trials = [trial for trial in explanation.trials if trial.exact]
-    return [
-        trial
-        for k, trial in enumerate(exact_trials)
-        if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
-    ]
-
-
-def explanation_as_json(
-    explanation: Explanation, target_values: Mapping[str, float | str], reading: str
-) -> dict[str, object]:
-    """Return an explanation as plain values for JSON.
-
-    target_values: score of the metric -> its target, as the user wrote it.
-    reading: a sentence on how the files were read.
-    """
-    return {
-        "targets": {measure: float(text) for measure, text in target_values.items()},
-        "trials": [asdict(trial) for trial in _trials_to_print(explanation)],
-        "sentence": explanation.sentence(),
-        "seconds": explanation.seconds,
-        "complete": explanation.complete,
-        "not_counted": explanation.not_counted,
-        "pairs_not_counted": explanation.pairs_not_counted,
-        "reading": reading,
-    }
 
 
 def print_explanation(
@@ -52,20 +21,43 @@ def print_explanation(
     metric: str,
     target_values: Mapping[str, float | str],
     evaluation: Evaluation,
+    form: str,
 ) -> None:
-    """Print published rows, the target, a line per trial, the protocol, and the answer.
+    """Print an explanation: published rows, the target, trials, the protocol, and the answer.
 
-    `target_values` maps each score of the metric to its target, as the user wrote it. A trial that
-    reaches the target has the sign "=" if a known program has its setting, else "~".
+    target_values: score of the metric -> its target, as the user wrote it.
+    form: "json", or "table" for a line per trial. A trial that reaches the target has the sign "="
+        if a known program has its setting, else "~".
+
+    The trials are those counted on all images: the first _MAX_TRIALS, all that reach the target,
+    and the run as it is.
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
 
+    exact_trials = [trial for trial in explanation.trials if trial.exact]
+    trials = [
+        trial
+        for k, trial in enumerate(exact_trials)
+        if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
+    ]
+    if form == "json":
+        fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
+        print_json(
+            {
+                "targets": {measure: float(text) for measure, text in target_values.items()},
+                "trials": [asdict(trial) for trial in trials],
+                "sentence": explanation.sentence(),
+                **{field: getattr(explanation, field) for field in fields},
+                "reading": evaluation.read_as,
+            }
+        )
+        return
     for row in explanation.published:
         print(f"published     {row}")
     wanted = "  ".join(f"{capitalise(m)} {text}" for m, text in target_values.items())
     print(f"target        {wanted}")
-    for trial in _trials_to_print(explanation):
+    for trial in trials:
         scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
         sign = " "
         if trial.reached:

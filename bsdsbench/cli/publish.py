@@ -3,85 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
 import click
-from click import argument
 
-from bsdsbench.cli.output import progress, say, show_tables
+from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
-    Arguments,
-    add_option,
-    bootstrap_options,
     command,
-    flag,
-    grouping_options,
-    labels_option,
-    methods_option,
-    names_option,
-    path,
-    published_option,
+    keywords_of,
+    progress,
     refuse,
     require_runs_or_methods,
-    runs_argument,
-    runs_or_methods,
-    slice_cluster_option,
-    slicing_option,
-    summary_option,
-    table_options,
-    with_arguments,
+    say,
+    show_tables,
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.method import Method
     from bsdsbench.results.evaluation import Evaluation
-    from bsdsbench.tables.table import Table
 
 _MAX_CITATION_BYTES = 1 << 16
 # Options that only a page takes
 _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
-@command
-@runs_or_methods
-@methods_option
-@add_option(
-    "--history",
-    "Show the scores of these runs over time, by their dates, or else by their names (v2 before "
-    "v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, .svg, "
-    ".png). May be repeated.",
-    multiple=True,
-    is_eager=True,
-    metavar="'out/v*'",
-)
-@table_options
-@flag("--rules", "Show AP by every rule in use, and ODS by both rules.")
-@names_option
-@labels_option
-@published_option
-@add_option("--title", "Title of the page; default: the names.", default="", show_default=False)
-@path("--gt", "gt_dir", "Ground-truth folder; default: the folder that the run names.")
-@path("--images", "images_dir", "Folder of the images; default: beside the ground truth.")
-@path(
-    "--pred",
-    "pred_dirs",
-    "Folder of predictions, once per run in the same order; default: those that the runs name.",
-    multiple=True,
-)
-@flag("--pictures/--no-pictures", "Show images on the page.", default=True)
-@flag(
-    "--full-pictures",
-    "Show every image; default: at most 200 images or 5 MB, the worst, the best and those on which "
-    "the runs differ most.",
-)
-@flag("--force", "Show published results or a --history even if they are not comparable.")
-@grouping_options
-@slicing_option
-@slice_cluster_option
-@summary_option
-@bootstrap_options
-@with_arguments
-def report_command(args: Arguments) -> None:
+@attrs.frozen
+class _ReportArguments:
+    runs: tuple[str, ...] = opt.runs_argument()
+    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    history: tuple[str, ...] = opt.add_option(
+        "Show the scores of these runs over time, by their dates, or else by their names (v2 "
+        "before v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, "
+        ".svg, .png). May be repeated.",
+        multiple=True,
+        is_eager=True,
+        metavar="'out/v*'",
+    )
+    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
+    rules: bool = opt.flag("Show AP by every rule in use, and ODS by both rules.")
+    names: list[str] | None = opt.names_option
+    labels: dict[str, str] = opt.labels_option
+    published: list[str] = opt.published_option
+    title: str = opt.add_option(
+        "Title of the page; default: the names.", default="", show_default=False
+    )
+    gt_dir: str | None = opt.path(
+        "Ground-truth folder; default: the folder that the run names.", "--gt"
+    )
+    images_dir: str | None = opt.path(
+        "Folder of the images; default: beside the ground truth.", "--images"
+    )
+    pred_dirs: tuple[str, ...] = opt.path(
+        "Folder of predictions, once per run in the same order; default: those that the runs name.",
+        "--pred",
+        multiple=True,
+    )
+    pictures: bool = opt.flag("Show images on the page.", "--pictures/--no-pictures", default=True)
+    full_pictures: bool = opt.flag(
+        "Show every image; default: at most 200 images or 5 MB, the worst, the best and those on "
+        "which the runs differ most.",
+    )
+    force: bool = opt.flag("Show published results or a --history even if they are not comparable.")
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
+    summary: str | None = opt.summary_option
+    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+
+
+@command(_ReportArguments)
+def report_command(args: _ReportArguments) -> None:
     """Write runs as a page or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
@@ -96,159 +87,142 @@ def report_command(args: Arguments) -> None:
     from bsdsbench.errors import DataError
     from bsdsbench.results.given_runs import as_runs
 
-    args.published = args.published or ()
     if args.history:
-        _show_history(args)
-        return
-    require_runs_or_methods(args)
-    if args.method:
-        _show_methods(args)
-        return
-    loaded = as_runs(args.runs, args.names, **args.only("groups", "group_by"))
+        return _show_history(args)
+    require_runs_or_methods(args.runs, args.methods.method)
+    if args.methods.method:
+        return _show_methods(args)
+    loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
         _show_ap_rules(loaded, args)
-    elif args.form != "html":
+    elif args.tables.form != "html":
         _show_run_tables(loaded, args)
-    elif not args.out:
+    elif not args.tables.out:
         raise DataError("--format html: expected -o FILE.html")
     else:
-        _write_page(loaded, args)
+        _write_page(loaded, args.tables.out, args)
 
 
-def _show_ap_rules(runs: Sequence[Evaluation], args: Arguments) -> None:
+def _show_ap_rules(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Show the tables of --rules: AP by every rule in use, and ODS by both rules."""
     from bsdsbench.diagnosis.ap_rules import build_rules_tables
 
     refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
-    show_tables(build_rules_tables(runs, args.gt_dir), args.out, args.form)
+    show_tables(build_rules_tables(runs, args.gt_dir), args.tables.out, args.tables.form)
 
 
-def _show_run_tables(runs: Sequence[Evaluation], args: Arguments) -> None:
-    """Show the tables of runs. In CSV, which has no notes, images left out become a table."""
-    from bsdsbench.results.score_tables import with_left_out
-
-    if args.cluster and not args.by:
-        raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
-    refuse((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
-    tables = _run_tables(runs, args)
-    if args.form == "csv":
-        tables = with_left_out(tables, {run.name: run.left_out for run in runs})
-    show_tables(tables, args.out, args.form)
-
-
-def _write_page(runs: Sequence[Evaluation], args: Arguments) -> None:
-    """Write the page of labelled runs to the file `args.out`."""
-    from bsdsbench.report import write_report
-
-    refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
-    # Only published results are still to be renamed: the runs have their labels already
-    published_keys = {key.lower() for key in args.published}
-    args.labels = {key: text for key, text in args.labels.items() if key in published_keys}
-    args.pred_dirs = list(args.pred_dirs) or None
-    others = ("gt_dir", "published", "labels", "force", "by", "cluster")
-    options = args.only(*_PAGE_OPTIONS, *others)
-    with progress("report") as report:
-        notes = write_report(runs, args.out, progress=report, **options)
-    for note in notes:
-        say(note)
-    print(args.out)
-
-
-def _show_methods(args: Arguments) -> None:
-    """Show the tables of --method. In CSV, which has no notes, images left out become a table."""
-    from bsdsbench.comparison.method import methods_of, runs_of, with_runs
-    from bsdsbench.results.given_runs import as_runs
-    from bsdsbench.results.score_tables import with_left_out
-
-    refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-    methods = methods_of(args.method)
-    grouped_runs = as_runs(runs_of(methods), **args.only("groups", "group_by"))
-    methods = with_runs(methods, grouped_runs)
-    tables = _method_tables(methods, args)
-    if args.form == "csv":
-        tables = with_left_out(tables, {method.name: method.left_out for method in methods})
-    show_tables(tables, args.out, args.form)
-
-
-def _run_tables(runs: Sequence[Evaluation], args: Arguments) -> list[Table]:
-    """Return the tables of runs, in this order:
+def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
+    """Show the tables of runs, in this order:
 
     - scores, with the published results of --published
     - classes of errors, for runs that counted them, unless --columns is given
     - slices, for each column of --by
     - summaries of the images' own scores, with --summary
+    - images left out, in CSV, which has no notes on them
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.comparison.slices import slice_tables
-    from bsdsbench.report import score_tables
+    from bsdsbench.results.score_tables import score_tables, with_left_out
     from bsdsbench.results.summaries import Summary, summary_tables
 
-    columns = args.columns
+    slicing, columns = args.slicing, args.tables.columns
+    if slicing.cluster and not slicing.by:
+        raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
+    refuse((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
     extra, notes = published_beside(args.published, runs, args.force, args.labels)
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
-    runs_with_classes = [run for run in runs if metric_with_errors(run) is not None]
-    if runs_with_classes and columns is None:
-        losses = [lost_scores(run, args.n_boot, args.seed) for run in runs_with_classes]
-        tables.append(error_table(runs_with_classes, losses))
-    tables += slice_tables(runs, args.by, columns, args.cluster)
+    with_classes = [run for run in runs if metric_with_errors(run) is not None]
+    if with_classes and columns is None:
+        sampling = keywords_of(args.bootstrap)
+        losses = [lost_scores(run, **sampling) for run in with_classes]
+        tables.append(error_table(with_classes, losses))
+    tables += slice_tables(runs, slicing.by, columns, slicing.cluster)
     if args.summary:
         tables += summary_tables(runs, Summary(args.summary), columns)
-    return tables
+    if args.tables.form == "csv":
+        tables = with_left_out(tables, {run.name: run.left_out for run in runs})
+    show_tables(tables, args.tables.out, args.tables.form)
 
 
-def _method_tables(methods: Sequence[Method], args: Arguments) -> list[Table]:
-    """Return a table of the methods' mean scores, and one for each column of --by.
+def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
+    """Write the page of labelled runs to the file `out`."""
+    from bsdsbench.report import write_report
 
-    The first table also shows the published results of --published.
+    refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
+    options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
+    options["pred_dirs"] = list(args.pred_dirs) or None
+    # Only published results are still to be renamed: the runs have their labels already
+    published_keys = {key.lower() for key in args.published}
+    labels = {key: text for key, text in args.labels.items() if key in published_keys}
+    with progress("report") as report:
+        notes = write_report(runs, out, labels=labels, progress=report, **options)
+    for note in notes:
+        say(note)
+    print(out)
+
+
+def _show_methods(args: _ReportArguments) -> None:
+    """Show the means of --method with published results, then a table for each column of --by.
+
+    In CSV, which has no notes, images left out become a table.
     """
-    from bsdsbench.comparison.method import Spread, runs_of
+    from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slice_comparison import means_by_slice
+    from bsdsbench.results.given_runs import as_runs
+    from bsdsbench.results.score_tables import with_left_out
 
-    published, labels, columns = args.published, args.labels, args.columns
-    spread = Spread(args.spread)
+    refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
+    methods = methods_of(args.methods.method)
+    methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
+    published, labels, columns = args.published, args.labels, args.tables.columns
     labelled_runs((), (), labels, published)  # raises DataError if a label names no published key
     extra, notes = published_beside(published, runs_of(methods), args.force, labels)
-    means = means_table(methods, spread, columns, extra, notes)
-    return [means, *(means_by_slice(methods, column, spread, columns) for column in args.by)]
+    spread = Spread(args.methods.spread)
+    tables = [means_table(methods, spread, columns, extra, notes)]
+    tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]
+    if args.tables.form == "csv":
+        tables = with_left_out(tables, {method.name: method.left_out for method in methods})
+    show_tables(tables, args.tables.out, args.tables.form)
 
 
-def _show_history(args: Arguments) -> None:
-    """Show the scores of --history: as a page or a figure in the file `args.out`, else as tables.
+def _show_history(args: _ReportArguments) -> None:
+    """Show the scores of --history: as a page or a figure in the file of -o, else as tables.
 
     Raises UsageError for options that a history does not take.
     """
-    from pathlib import Path
-
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
     refuse((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
     history = history_of([*args.history, *args.runs], args.names, args.force)
-    if args.out and args.form == "figure":
-        plot_history(history, args.columns, path=args.out)
-        print(args.out)
-    elif args.out and args.form == "html":
-        write_atomic(Path(args.out), history_page(history, args.columns))
-        print(args.out)
+    out, form, columns = args.tables.out, args.tables.form, args.tables.columns
+    if out and form == "figure":
+        plot_history(history, columns, path=out)
+        print(out)
+    elif out and form == "html":
+        write_atomic(Path(out), history_page(history, columns))
+        print(out)
     else:
-        show_tables([history_table(history, args.columns)], args.out, args.form)
+        show_tables([history_table(history, columns)], out, form)
 
 
-@command
-@runs_argument
-@names_option
-@labels_option
-@add_option(
-    "--port", "Port of the URL; 0 takes any free port.", type=click.IntRange(0, 65535), default=0
-)
-def view_command(
-    runs: tuple[str, ...], names: list[str] | None, labels: dict[str, str], port: int
-) -> None:
+@attrs.frozen
+class _ViewArguments:
+    runs: tuple[str, ...] = opt.runs_argument(required=True)
+    names: list[str] | None = opt.names_option
+    labels: dict[str, str] = opt.labels_option
+    port: int = opt.add_option(
+        "Port of the URL; 0 takes any free port.", type=click.IntRange(0, 65535), default=0
+    )
+
+
+@command(_ViewArguments)
+def view_command(args: _ViewArguments) -> None:
     """Look at every image of runs in a browser, at all thresholds.
 
     Open the printed URL: it shows the page of `report` with all images in full size, read from
@@ -260,11 +234,11 @@ def view_command(
     from bsdsbench.report.server import view
     from bsdsbench.results.given_runs import as_runs
 
-    loaded = labelled_runs(runs, as_runs(runs, names), labels)
+    loaded = labelled_runs(args.runs, as_runs(args.runs, args.names), args.labels)
     try:
-        server = view(loaded, port)
+        server = view(loaded, args.port)
     except OSError as error:
-        raise DataError(f"port {port}: {error.strerror}") from None
+        raise DataError(f"port {args.port}: {error.strerror}") from None
     with server:
         for note in server.notes:
             say(note)
@@ -276,19 +250,22 @@ def view_command(
             say("ended")
 
 
-@command
-@argument("run", metavar="OUT", type=click.Path())
-@path("-o", "--out", "The file to write, such as mine.bsds.npz.", required=True)
-@add_option(
-    "--licence", "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
-)
-@add_option(
-    "--citation",
-    "How to cite the run: a text, or a file that holds it, such as mine.bib.",
-    default="",
-    metavar="TEXT|FILE",
-)
-def share_command(run: str, out: str, licence: str, citation: str) -> None:
+@attrs.frozen
+class _ShareArguments:
+    run: str = opt.add_argument("OUT", type=click.Path())
+    out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True)
+    licence: str = opt.add_option(
+        "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
+    )
+    citation: str = opt.add_option(
+        "How to cite the run: a text, or a file that holds it, such as mine.bib.",
+        default="",
+        metavar="TEXT|FILE",
+    )
+
+
+@command(_ShareArguments)
+def share_command(args: _ShareArguments) -> None:
     """Export a run as one small file to share.
 
     The file holds the counts of every image, the protocol, the signature and the fingerprint of the
@@ -296,16 +273,16 @@ def share_command(run: str, out: str, licence: str, citation: str) -> None:
     command takes ref:NAME. To have the file verified, append # and the printed sha256 to the URL.
     """
     import hashlib
-    from pathlib import Path
 
     import bsdsbench as bb
     from bsdsbench.io import read_bytes
 
+    citation = args.citation
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
-    evaluation = bb.Evaluation.load(run)
-    data = evaluation.share(out, licence, citation).read_bytes()
-    print(f"{out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
+    evaluation = bb.Evaluation.load(args.run)
+    data = evaluation.share(args.out, args.licence, citation).read_bytes()
+    print(f"{args.out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
-    if not licence:
+    if not args.licence:
         say("no --licence is given: others are not told what they may do with the counts")

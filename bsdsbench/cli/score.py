@@ -5,32 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
-from click import argument
 
-from bsdsbench.cli.output import print_json, print_run, progress, report_left_out, say, show_tables
+from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
-    PROTOCOL,
-    Arguments,
-    add_option,
-    columns_option,
-    combine_options,
+    RunInputs,
     command,
     compile_first,
-    evaluation_options,
-    flag,
-    format_option,
-    path,
+    keywords_of,
+    print_json,
+    print_run,
+    progress,
     protocol_from,
     refuse,
-    resolve_run_options,
-    run_option,
-    slice_cluster_option,
-    slicing_option,
-    summary_option,
-    with_arguments,
+    report_left_out,
+    resolve_inputs,
+    say,
+    show_tables,
 )
 from bsdsbench.plotting.beside import plots_beside
 
@@ -42,10 +36,16 @@ if TYPE_CHECKING:
 _TITLES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@command
-@path("-o", "--out", "Folder for the results and plots.", default="bsdsbench-demo")
-@run_option("workers")
-def demo_command(out: str, workers: int | None) -> None:
+@attrs.frozen
+class _DemoArguments:
+    out: str = opt.path(
+        "Folder for the results and plots.", "-o", "--out", default="bsdsbench-demo"
+    )
+    workers: int | None = opt.run_option("workers")
+
+
+@command(_DemoArguments)
+def demo_command(args: _DemoArguments) -> None:
     """Run the whole benchmark on the sample of this package.
 
     Three detectors are run, evaluated and compared, and their curves are drawn. The sample has 16
@@ -58,19 +58,19 @@ def demo_command(out: str, workers: int | None) -> None:
     from bsdsbench.results.score_tables import score_tables
 
     compile_first()
-    evaluations = _evaluate_detectors(out, workers)
+    evaluations = _evaluate_detectors(args.out, args.workers)
     show_tables(score_tables(evaluations))
     comparison = bb.compare(evaluations).only(["ods", "ap"])
     print()
     show_tables([table for table in comparison.tables() if table.key == "differences"])
     with progress("human") as report:
-        human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
-    pr_plot = Path(out, "pr.png")
-    f_plot = Path(out, "f_threshold.png")
+        human = bb.evaluate_humans(sample_ground_truth(), workers=args.workers, progress=report)
+    pr_plot = Path(args.out, "pr.png")
+    f_plot = Path(args.out, "f_threshold.png")
     plot_runs(evaluations, human=human, path=pr_plot)
     plot_runs(evaluations, kind="f", path=f_plot)
     print(f"\nplots    {pr_plot}  {f_plot}")
-    _print_next_commands(out)
+    _print_next_commands(args.out)
 
 
 def _evaluate_detectors(out: str, workers: int | None) -> list[Evaluation]:
@@ -115,39 +115,39 @@ next
   bsdsbench evaluate MY_MAPS --task bsds500-test/boundary -o my-method""")
 
 
-@command
-@argument("pred_dir", required=False, type=click.Path())
-@run_option("out")
-@evaluation_options(on_error="fail")
-@run_option("pred_kind")
-@run_option("missing")
-@run_option("images_dir")
-@run_option("valid_dir")
-@run_option("errors")
-@add_option(
-    "--per-image",
-    "Also write every score of every image (and class) to this file: .csv, .md, .json ...",
-    metavar="FILE",
-)
-@add_option(
-    "--per",
-    "With --per-image, write a row per group of this column, such as patient, with the scores of "
-    "all its images together and the mean of their own scores.",
-    metavar="COLUMN",
-)
-@slicing_option
-@slice_cluster_option
-@path(
-    "--threshold-from",
-    "Also show precision, recall and F at the best threshold of another run, such as that of a "
-    "validation set.",
-    metavar="OUT",
-)
-@columns_option
-@summary_option
-@flag("--humans", "Score each annotator against the others; without PRED_DIR.")
-@with_arguments
-def evaluate_command(args: Arguments) -> int:
+@attrs.frozen
+class _EvaluateArguments:
+    pred_dir: str | None = opt.add_argument(required=False, type=click.Path())
+    out: str | None = opt.run_option("out")
+    on_error: str = opt.run_option("on_error")
+    evaluation: opt.EvaluationOptions = opt.add_group(opt.EvaluationOptions)
+    pred_kind: str | None = opt.run_option("pred_kind")
+    missing: str = opt.run_option("missing")
+    images_dir: str | None = opt.run_option("images_dir")
+    valid_dir: str | None = opt.run_option("valid_dir")
+    errors: bool = opt.run_option("errors")
+    per_image: str | None = opt.add_option(
+        "Also write every score of every image (and class) to this file: .csv, .md, .json ...",
+        metavar="FILE",
+    )
+    per: str | None = opt.add_option(
+        "With --per-image, write a row per group of this column, such as patient, with the scores "
+        "of all its images together and the mean of their own scores.",
+        metavar="COLUMN",
+    )
+    slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
+    threshold_from: str | None = opt.path(
+        "Also show precision, recall and F at the best threshold of another run, such as that of a "
+        "validation set.",
+        metavar="OUT",
+    )
+    columns: list[str] | None = opt.columns_option
+    summary: str | None = opt.summary_option
+    humans: bool = opt.flag("Score each annotator against the others; without PRED_DIR.")
+
+
+@command(_EvaluateArguments)
+def evaluate_command(args: _EvaluateArguments) -> int:
     """Score a folder of predictions by any metric.
 
     PRED_DIR holds maps, segmentations or masks. Options of a metric are set by --set
@@ -163,7 +163,7 @@ def evaluate_command(args: Arguments) -> int:
     """
     if args.per and not args.per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
-    _check_slicing(args, args.per)
+    _check_slicing(args.slicing, args.evaluation.grouping, args.per)
     with plots_beside(args.out) as begin_plots:  # its imports, beside those that follow
         import bsdsbench as bb
         from bsdsbench.tables.forms import form_of, write_tables
@@ -171,9 +171,7 @@ def evaluate_command(args: Arguments) -> int:
         # Wrong options are refused before the run starts
         threshold_run = bb.Evaluation.load(args.threshold_from) if args.threshold_from else None
         per_image_format = form_of(args.per_image, None) if args.per_image else ""
-        source = _choose_source(args)
-        with progress("evaluate") as report:
-            run = source.evaluate(*source.inputs, progress=report, **source.options)
+        run = _evaluate(args)
         begin_plots()
         if run.kept:
             say(
@@ -186,28 +184,45 @@ def evaluate_command(args: Arguments) -> int:
     return report_left_out(run.failed, run)
 
 
-def _print_evaluation(run: Evaluation, threshold_run: Evaluation | None, args: Arguments) -> None:
-    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
+def _evaluate(args: _EvaluateArguments) -> Evaluation:
+    """Evaluate the input that the arguments name, and compile the kernels first if need be.
 
-    `threshold_run` is the run of --threshold-from, or None.
+    - with --humans: the annotators of the ground truth
+    - if PRED_DIR and --gt are .json files: the images of two COCO files
+    - otherwise: the images of two folders
+
+    Raises UsageError for an option that this kind of input does not take.
     """
-    from bsdsbench.results.score_tables import at_threshold_of
+    import bsdsbench as bb
+    from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
 
-    extra_tables: dict[str, list[Table]] = {  # in the order of the JSON
-        "threshold_from": at_threshold_of(run, threshold_run) if threshold_run else [],
-        "slices": _slice_tables(run, args, args.columns),
-        "summary": _summary_tables(run, args.summary, args.columns),
-    }
-    if args.form == "json":
-        print_json(run.to_mapping() | _as_json(extra_tables))
-        return
-    print_run(run, args.out, args.columns)
-    tables = []
-    for key in ("summary", "threshold_from", "slices"):
-        tables += extra_tables[key]
-    if tables:
-        print()
-        show_tables(tables)
+    pred, options = args.pred_dir, args.evaluation
+    if args.humans == (pred is not None):
+        raise click.UsageError("give PRED_DIR, or --humans without one")
+    is_coco = str(pred).endswith(".json") and str(options.gt).endswith(".json")
+    keywords = RunOptions.__annotations__.keys()
+    if args.humans:
+        refuse(keywords - HumanOptions.__annotations__.keys() | {"nms", "invert"}, "--humans")
+    elif is_coco:
+        refuse(keywords - ItemOptions.__annotations__.keys(), "COCO's JSON")
+    _, gt, metrics, protocol, task = resolve_inputs(options, args.valid_dir)
+    evaluate: Callable[..., Evaluation] = bb.evaluate
+    sources: tuple[Any, ...] = (pred, gt)
+    changes: dict[str, Any] = {"task": task}
+    if args.humans:
+        evaluate, keywords = bb.evaluate_humans, HumanOptions.__annotations__.keys()
+        sources, changes = (gt,), {}
+    compile_first(metrics, *sources)
+    if is_coco:
+        from bsdsbench.loaders.formats.coco import CocoItems
+
+        items = CocoItems(str(pred), str(gt))
+        evaluate, keywords = bb.evaluate_items, ItemOptions.__annotations__.keys()
+        sources, changes = (items,), {"name": options.name or Path(str(pred)).stem}
+        protocol = items.protocol(metrics, protocol)
+    changes |= {"protocol": protocol, "metrics": metrics}
+    with progress("evaluate") as report:
+        return evaluate(*sources, progress=report, **keywords_of(args, keywords) | changes)
 
 
 def _per_image_tables(run: Evaluation, per: str | None) -> list[Table]:
@@ -219,33 +234,45 @@ def _per_image_tables(run: Evaluation, per: str | None) -> list[Table]:
     return [group_table(run, metric, per) for metric in run.metrics]
 
 
+def _print_evaluation(
+    run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
+) -> None:
+    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
+
+    `threshold_run` is the run of --threshold-from, or None.
+    """
+    from bsdsbench.results.score_tables import at_threshold_of
+
+    at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
+    slices = _slice_tables(run, args.slicing, args.columns)
+    summary: list[Table] = []
+    if args.summary:
+        from bsdsbench.results.summaries import Summary, summary_tables
+
+        summary = summary_tables([run], Summary(args.summary), args.columns)
+    if args.evaluation.form == "json":
+        extra_tables = {"threshold_from": at_threshold, "slices": slices, "summary": summary}
+        print_json(run.to_mapping() | _as_json(extra_tables))
+        return
+    print_run(run, args.out, args.columns)
+    if tables := [*summary, *at_threshold, *slices]:
+        print()
+        show_tables(tables)
+
+
 def _slice_tables(
-    run: Evaluation, args: Arguments, columns: Sequence[str] | None = None
+    run: Evaluation, slicing: opt.SliceOptions, columns: Sequence[str] | None = None
 ) -> list[Table]:
-    """Return the tables of the slices that --by asks for. `columns` are the scores to show."""
-    if not args.by:
+    """Return the tables of the slices of --by. `columns` are the scores to show."""
+    if not slicing.by:
         return []
     from bsdsbench.comparison.slices import slice_tables  # takes long to import
 
-    return slice_tables([run], args.by, columns, args.cluster)
-
-
-def _summary_tables(
-    run: Evaluation, summary: str | None, columns: Sequence[str] | None
-) -> list[Table]:
-    """Return the tables of --summary. `columns` are the scores to show."""
-    if not summary:
-        return []
-    from bsdsbench.results.summaries import Summary, summary_tables
-
-    return summary_tables([run], Summary(summary), columns)
+    return slice_tables([run], slicing.by, columns, slicing.cluster)
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert tables for JSON: key -> key of a table -> its plain values.
-
-    Keys without tables are left out.
-    """
+    """Convert tables for JSON: key -> key of a table -> its plain values, without empty keys."""
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -253,78 +280,34 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
     }
 
 
-class _Source(NamedTuple):
-    """The input of an evaluation: the function to call, its positional arguments and keywords."""
-
-    evaluate: Callable[..., Evaluation]
-    inputs: tuple[Any, ...]
-    options: dict[str, Any]
-
-
-def _choose_source(args: Arguments) -> _Source:
-    """Choose what `evaluate` evaluates.
-
-    - with --humans: the annotators of the ground truth
-    - if PRED_DIR and --gt are .json files: the images of two COCO files
-    - otherwise: the images of two folders
-
-    Resolves the options in `args` in place (`resolve_run_options`), and compiles the kernels if
-    need be. Raises UsageError for an option that this kind of input does not take.
-    """
-    import bsdsbench as bb
-    from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
-
-    if args.humans == (args.pred_dir is not None):
-        raise click.UsageError("give PRED_DIR, or --humans without one")
-    is_coco = str(args.pred_dir).endswith(".json") and str(args.gt).endswith(".json")
-    evaluate: Callable[..., Evaluation] = bb.evaluate
-    accepted: type[Any] = RunOptions
-    folder_options = RunOptions.__annotations__.keys()
-    if args.humans:
-        evaluate = bb.evaluate_humans
-        accepted = HumanOptions
-        refuse(folder_options - accepted.__annotations__.keys() | {"nms", "invert"}, "--humans")
-    elif is_coco:
-        evaluate = bb.evaluate_items
-        accepted = ItemOptions
-        refuse(folder_options - accepted.__annotations__.keys(), "COCO's JSON")
-    resolve_run_options(args)
-    inputs: tuple[Any, ...] = (args.gt,) if args.humans else (args.pred_dir, args.gt)
-    compile_first(args.metrics, *inputs)
-    if is_coco:
-        from bsdsbench.loaders.formats.coco import CocoItems
-
-        items = CocoItems(str(args.pred_dir), args.gt)
-        inputs = (items,)
-        args.protocol = items.protocol(args.metrics, args.protocol)
-        args.name = args.name or Path(str(args.pred_dir)).stem
-    options = args.options_of(accepted) | args.only("protocol", "metrics")
-    return _Source(evaluate, inputs, options)
-
-
-def _check_slicing(args: Arguments, per: str | None = None) -> None:
+def _check_slicing(
+    slicing: opt.SliceOptions, grouping: opt.GroupOptions, per: str | None = None
+) -> None:
     """Raise UsageError if --by or `per` (--per) lacks groups, or if --cluster lacks --by."""
-    if (args.by or per) and not (args.groups or args.group_by):
+    if (slicing.by or per) and not (grouping.groups or grouping.group_by):
         raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
-    if args.cluster and not args.by:
+    if slicing.cluster and not slicing.by:
         raise click.UsageError("--cluster: expected --by, whose intervals it is for")
 
 
-@command
-@argument("function", metavar="MODULE:FUNCTION|NAME")
-@argument("images", required=False, type=click.Path())
-@run_option("out", required=True)
-@run_option("tag")
-@run_option("scales")
-@run_option("flip")
-@run_option("resize")
-@run_option("resume")
-@run_option("valid_dir")
-@evaluation_options(on_error="skip")
-@slicing_option
-@slice_cluster_option
-@with_arguments
-def run_command(args: Arguments) -> int:
+@attrs.frozen
+class _RunArguments:
+    function: str = opt.add_argument("MODULE:FUNCTION|NAME")
+    images: str | None = opt.add_argument(required=False, type=click.Path())
+    out: str = opt.run_option("out", required=True)
+    tag: str | None = opt.run_option("tag")
+    scales: str | None = opt.run_option("scales")
+    flip: bool = opt.run_option("flip")
+    resize: str = opt.run_option("resize")
+    resume: bool = opt.run_option("resume")
+    valid_dir: str | None = opt.run_option("valid_dir")
+    on_error: str = opt.run_option("on_error", default="skip")
+    evaluation: opt.EvaluationOptions = opt.add_group(opt.EvaluationOptions)
+    slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
+
+
+@command(_RunArguments)
+def run_command(args: _RunArguments) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
     The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes
@@ -341,55 +324,78 @@ def run_command(args: Arguments) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import DetectorOptions
+
+    inputs = _detector_inputs(args)
+    options = keywords_of(args, DetectorOptions.__annotations__)
+    with progress(args.evaluation.name or args.function.rpartition(":")[2]) as report:
+        run = bb.run(
+            args.function,
+            str(inputs.images),
+            inputs.protocol,
+            inputs.metrics,
+            gt=inputs.gt,
+            progress=report,
+            **options,
+        )
+    _print_detector_run(run, args)
+    return report_left_out(run.failed, run.evaluation)
+
+
+def _detector_inputs(args: _RunArguments) -> RunInputs:
+    """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
+
+    The folder of images is never None. Raises UsageError for options that do not go together, and
+    DataError if the ground truth is not that of the task.
+    """
     from bsdsbench.runs.sources import check_truth
 
-    _check_slicing(args)
-    if args.by and not (args.gt or args.task):
+    options = args.evaluation
+    _check_slicing(args.slicing, options.grouping)
+    if args.slicing.by and not (options.gt or options.task):
         raise click.UsageError("--by: expected --gt, without which nothing is scored")
-    resolve_run_options(args)
-    if args.images is None or (args.task and args.task.ids):
+    inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
+    if inputs.images is None or (inputs.task and inputs.task.ids):
         raise click.UsageError("give IMAGES, or a --task that is a whole set")
-    if args.task:
-        check_truth(args.task, args.gt, args.protocol)
-    if args.gt:
-        compile_first(args.metrics, args.images, args.gt)
-    options = args.options_of(DetectorOptions) | args.only("protocol", "metrics", "gt")
-    with progress(args.name or args.function.rpartition(":")[2]) as report:
-        detected = bb.run(args.function, args.images, progress=report, **options)
-    evaluation = detected.evaluation
-    slices = _slice_tables(evaluation, args) if evaluation else []
-    if args.form == "json":
-        print_json(detected.to_mapping() | _as_json({"slices": slices}))
+    if inputs.task and inputs.gt:
+        check_truth(inputs.task, inputs.gt, inputs.protocol)
+    if inputs.gt:
+        compile_first(inputs.metrics, inputs.images, inputs.gt)
+    return inputs
+
+
+def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
+    """Print the run of a detector: scores and slices if it was scored, then its time and maps."""
+    slices = _slice_tables(run.evaluation, args.slicing) if run.evaluation else []
+    if args.evaluation.form == "json":
+        print_json(run.to_mapping() | _as_json({"slices": slices}))
     else:
-        _print_detected(detected, slices, args.out)
-    if detected.kept:
-        n_maps = len(detected.milliseconds) or detected.kept
-        say(f"{detected.kept} of {n_maps} maps are of an earlier call")
-    return report_left_out(detected.failed, evaluation)
+        if run.evaluation:
+            print_run(run.evaluation, args.out)
+        if slices:
+            print()
+            show_tables(slices)
+        speed = f"{run.ms_per_image:.1f} ms per image (median of {len(run.milliseconds)}"
+        print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
+        print(f"maps     {run.maps}")
+    if run.kept:
+        n_maps = len(run.milliseconds) or run.kept  # all are kept if no image was timed
+        say(f"{run.kept} of {n_maps} maps are of an earlier call")
 
 
-def _print_detected(detected: DetectorRun, slices: Sequence[Table], out: str) -> None:
-    """Print the run of a detector: its scores and slices if it was scored, its time, its maps."""
-    if detected.evaluation:
-        print_run(detected.evaluation, out)
-    if slices:
-        print()
-        show_tables(slices)
-    speed = f"{detected.ms_per_image:.1f} ms per image (median of {len(detected.milliseconds)}"
-    print(f"time     {speed}, one at a time, warm-up left out; {detected.machine})")
-    print(f"maps     {detected.maps}")
+@attrs.frozen
+class _MergeArguments:
+    outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path())
+    out: str = opt.path("Folder for the result.", "-o", "--out", required=True)
+    best_of: bool = opt.flag("Take, at each image and threshold, the best of several runs.")
+    splits: bool = opt.flag("Average the scores of runs of several splits, and pool their images.")
+    name: str | None = opt.add_option(
+        "Name of the method in tables; default: that of the first run."
+    )
+    form: str = opt.format_option("table", "json")
 
 
-@command
-@argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@path("-o", "--out", "Folder for the result.", required=True)
-@flag("--best-of", "Take, at each image and threshold, the best of several runs.")
-@flag("--splits", "Average the scores of runs of several splits, and pool their images.")
-@add_option("--name", "Name of the method in tables; default: that of the first run.")
-@format_option("table", "json")
-def merge_command(
-    outs: tuple[str, ...], out: str, best_of: bool, splits: bool, name: str | None, form: str
-) -> int:
+@command(_MergeArguments)
+def merge_command(args: _MergeArguments) -> int:
     """Join the shards of a run, or take the best of several runs.
 
     Runs made with --shard 1/N to N/N are joined to a run that is identical to an undivided one.
@@ -408,40 +414,49 @@ def merge_command(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
 
-    if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
-        raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
-    if best_of and splits:
+    if Path(args.out).resolve() in [Path(shard).resolve() for shard in args.outs]:
+        raise click.UsageError(f"-o {args.out}: is one of the runs, expected another folder")
+    if args.best_of and args.splits:
         raise click.UsageError("--best-of and --splits: expected one of them")
-    split_scores = score_splits(as_runs(outs), name or "") if splits else None
+    split_scores = score_splits(as_runs(args.outs), args.name or "") if args.splits else None
     if split_scores:
         merged = split_scores.pooled
-    elif best_of:
-        merged = merging.best_of(as_runs(outs), name)
+    elif args.best_of:
+        merged = merging.best_of(as_runs(args.outs), args.name)
     else:
-        merged = bb.merge([bb.Evaluation.load(shard) for shard in outs])
-        merged = replace(merged, name=name or merged.name)
+        merged = bb.merge([bb.Evaluation.load(shard) for shard in args.outs])
+        merged = replace(merged, name=args.name or merged.name)
     with progress("merge", "files") as report:
-        merged.save(out, report)
-    plot_result(merged, Path(out))
+        merged.save(args.out, report)
+    plot_result(merged, Path(args.out))
     if split_scores:
-        show_tables([split_scores.table], None, form)
-    elif form == "json":
+        show_tables([split_scores.table], None, args.form)
+    elif args.form == "json":
         print_json(merged.to_mapping())
     else:
-        print_run(merged, out)
+        print_run(merged, args.out)
     return report_left_out(merged.failed, merged)
 
 
-@command
-@argument("folders", nargs=-1, required=True, metavar="MAPS OUT", type=click.Path())
-@flag(
-    "--average",
-    "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT.",
-)
-@path("-o", "--out", "Folder for the new maps, in place of the last argument.")
-@combine_options(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
-@with_arguments
-def nms_command(args: Arguments) -> None:
+@attrs.frozen
+class _NmsArguments:
+    folders: tuple[str, ...] = opt.add_argument(
+        "MAPS OUT", nargs=-1, required=True, type=click.Path()
+    )
+    average: bool = opt.flag(
+        "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT.",
+    )
+    out: str | None = opt.path(
+        "Folder for the new maps, in place of the last argument.", "-o", "--out"
+    )
+    protocol: str | None = opt.preset_option
+    nms: str | None = opt.nms_option
+    invert: str | None = opt.invert_option
+    set: tuple[str, ...] = opt.set_option
+
+
+@command(_NmsArguments)
+def nms_command(args: _NmsArguments) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of soft maps. The new maps are written as PNG files into the folder OUT. They
@@ -456,7 +471,6 @@ def nms_command(args: Arguments) -> None:
     implementation of this NMS. Responses are faded out towards the image border, over at most half
     of the shorter side.
     """
-    from bsdsbench.cli.shared import USUAL
     from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
     sources = args.folders if args.out else args.folders[:-1]
@@ -466,8 +480,11 @@ def nms_command(args: Arguments) -> None:
         raise click.UsageError(f"expected {expected}, and OUT")
     if args.average and not args.out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    args.nms = args.nms or USUAL
-    protocol = protocol_from(args)
+    protocol = protocol_from(
+        opt.ProtocolOptions(
+            protocol=args.protocol, nms=args.nms or opt.USUAL, invert=args.invert, set=args.set
+        )
+    )
     with progress("nms") as report:
         n_maps = nms_files(sources, target, protocol, progress=report)
     print(f"{n_maps} maps written to {target}")

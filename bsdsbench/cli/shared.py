@@ -1,32 +1,43 @@
-"""Parts that several commands share: classes, options, and the keywords they stand for."""
+"""What commands share: their classes, inputs resolved from options, and how they print.
+
+Lines and progress go to standard error, results to standard output.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial, reduce, wraps
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import attrs
 import click
-from click import Choice, IntRange
 from click.core import ParameterSource
 
-from bsdsbench.cli.output import say
+from bsdsbench.cli.options import (
+    PROTOCOL,
+    RUNNING,
+    USUAL,
+    EvaluationOptions,
+    ProtocolOptions,
+)
 from bsdsbench.errors import Setting
+from bsdsbench.io import as_json
 from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
-from bsdsbench.runs.keywords import RunKeywords
-from bsdsbench.text import did_you_mean
+from bsdsbench.text import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.tasks import Task
+    from bsdsbench.results.evaluation import Evaluation
+    from bsdsbench.tables.table import Table
 
-Decorator = Callable[[Any], Any]
+_A = TypeVar("_A")
 
 # The commands in the order of the help page. The commands of a heading are in the file of this
 # folder that is named after the heading, in lower case.
@@ -38,8 +49,6 @@ GROUPS = {
     "Check": ("check", "data", "protocols"),
 }
 COMMANDS = {name: heading.lower() for heading, names in GROUPS.items() for name in names}
-
-USUAL = "protocol's"  # the value of a --nms without a recipe: the recipe of the protocol
 
 
 class Commands(click.Group):
@@ -77,15 +86,14 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments of the command line. A --nms without a recipe gets the value USUAL.
 
-        --quiet is kept in `ctx.meta`, so that it is no parameter of the command's function. Returns
+        --quiet is kept in `ctx.meta`, so that it is no argument of the command's function. Returns
         the arguments that were not parsed.
         """
         if "--nms" in args:
             from bsdsbench.protocol.protocol import RECIPES
 
             for k, argument in enumerate(args):
-                following = args[k + 1] if k + 1 < len(args) else ""
-                if argument == "--nms" and following not in RECIPES:
+                if argument == "--nms" and (k + 1 == len(args) or args[k + 1] not in RECIPES):
                     args[k] = f"--nms={USUAL}"
         remaining = super().parse_args(ctx, args)
         ctx.meta["quiet"] = ctx.params.pop("quiet")
@@ -109,8 +117,7 @@ class Command(click.Command):
                 heading = "Running"
             elif param.name in PROTOCOL:
                 heading = "Protocol"
-            record = param.get_help_record(ctx)  # (option, help text), or None if hidden
-            if record:
+            if record := param.get_help_record(ctx):  # (option, help text), or None if hidden
                 sections[heading].append(record)
         for heading, records in sections.items():
             if records:
@@ -118,441 +125,187 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
-class Arguments(SimpleNamespace):
-    """The values of the arguments and options of a command, as attributes.
+def command(
+    arguments: type[_A], group: click.Group | None = None, name: str | None = None
+) -> Callable[[Callable[[_A], object]], Command]:
+    """Return a decorator that makes a command of a function of `arguments`.
 
-    An attribute has the name that click gives to the option: --split-file is `split_file`.
+    arguments: an attrs class. Its fields are the arguments and options, in the order of the help.
+    group: the group to which the command is added, if it belongs to one.
+    name: its name there; by default NAME of a function NAME_command.
+
+    The docstring of the function is the help page. Its first sentence is the summary in lists.
     """
 
-    def only(self, *names: str) -> dict[str, Any]:
-        """Return the values of these names, as keywords of a call."""
-        return {name: getattr(self, name) for name in names}
+    def make_command(function: Callable[[_A], object]) -> Command:
+        made = Command(
+            name or function.__name__.removesuffix("_command"),
+            callback=lambda **values: function(_fill(arguments, values)),
+            params=_parameters(arguments),
+            help=function.__doc__,
+        )
+        if group:
+            group.add_command(made)
+        return made
 
-    def options_of(self, keywords: type[Any]) -> dict[str, Any]:
-        """Return the values that are keys of `keywords`, a TypedDict such as RunOptions.
-
-        Keys for which the command has no option are left out.
-        """
-        return self.only(*(vars(self).keys() & keywords.__annotations__.keys()))
+    return make_command
 
 
-def command(function: Callable[..., object]) -> click.Command:
-    """Make the command NAME of a function NAME_command.
+def _parameters(arguments: type[Any]) -> list[click.Parameter]:
+    """Return the parameters of click for the fields of an attrs class, and of its groups."""
+    parameters: list[click.Parameter] = []
+    for field in attrs.fields(arguments):
+        if "group" in field.metadata:
+            parameters += _parameters(field.metadata["group"])
+        else:
+            parameters.append(field.metadata["make_parameter"](field.name))
+    return parameters
 
-    The function is called with the values of all arguments and options as keywords. Its docstring
-    is the help page, and the first sentence of the docstring is the summary in lists of commands.
+
+def _fill(arguments: type[_A], values: dict[str, Any]) -> _A:
+    """Make an instance of an attrs class, and of its groups, from the values of all parameters."""
+    fields = {}
+    for field in attrs.fields(arguments):  # type: ignore[arg-type]
+        group = field.metadata.get("group")
+        fields[field.name] = _fill(group, values) if group else values[field.name]
+    return arguments(**fields)
+
+
+def keywords_of(args: object, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Return the values of arguments as keywords of a call, those of groups among the others.
+
+    names: the keywords to return, by default all. Names that the command lacks are left out.
     """
-    return click.command(function.__name__.removesuffix("_command"), cls=Command)(function)
+    keywords: dict[str, Any] = {}
+    for field in attrs.fields(type(args)):  # type: ignore[arg-type]
+        value = getattr(args, field.name)
+        keywords |= keywords_of(value) if "group" in field.metadata else {field.name: value}
+    return keywords if names is None else {k: keywords[k] for k in names if k in keywords}
 
 
-def with_arguments(function: Callable[[Arguments], object]) -> Callable[..., object]:
-    """Let the function of a command take all values as one `Arguments`, in place of keywords."""
-
-    @wraps(function)
-    def call(**values: object) -> object:
-        return function(Arguments(**values))
-
-    return call
+def is_given(parameter: str) -> bool:
+    """Return True if the user gave this argument or option, False if it has its default value."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is ParameterSource.COMMANDLINE
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
-    """Raise UsageError "FLAG: not with `beside`" if the user gave one of these parameters.
-
-    `parameters` are names as in `Arguments`. A default value counts as not given.
-    """
-    context = click.get_current_context()
-    flags = [
-        max(param.opts, key=len)
-        for param in context.command.params
-        if param.name in parameters
-        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
-    ]
-    if flags:
-        raise click.UsageError(f"{', '.join(flags)}: not with {beside}")
+    """Raise UsageError "FLAG: not with `beside`" if the user gave one of these parameters."""
+    params = click.get_current_context().command.params
+    refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
+    if refused:
+        flags = ", ".join(max(param.opts, key=len) for param in refused)
+        raise click.UsageError(f"{flags}: not with {beside}")
 
 
-def require_runs_or_methods(args: Arguments) -> None:
+def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None:
     """Raise UsageError if the user gave both runs and --method, or neither."""
-    if args.runs and args.method:
+    if runs and methods:
         raise click.UsageError("runs and --method: expected one of them")
-    if not args.runs and not args.method:
+    if not runs and not methods:
         raise click.UsageError("Missing argument '[OUT|FILE|ref:NAME]...'.")
 
 
-# Options -----------------------------------------------------------------------------------------
+# From options to inputs --------------------------------------------------------------------------
 
 
-def combine_options(*options: Decorator) -> Decorator:
-    """Combine several option decorators into one. The help page shows them in this order."""
-    return lambda function: reduce(lambda decorated, add: add(decorated), options[::-1], function)
+def protocol_from(
+    options: ProtocolOptions, metrics: Sequence[str] = (), valid_dir: str | None = None
+) -> Protocol:
+    """Return the protocol that the options describe.
 
+    The options override, field by field, the protocol of --signature or --protocol, or else the
+    default protocol of the first of `metrics`, or bsds500 without metrics.
 
-def add_option(*names_and_help: str, **settings: Any) -> Decorator:
-    """Return the decorator of a click option.
-
-    `names_and_help` are the flags and, optionally, the name of the parameter, as click takes them,
-    then the help text. `settings` are further keywords of `click.option`.
+    Raises ProtocolError for a value that a field does not accept. Raises UsageError if two options
+    exclude each other, and if a signature has a field of view but `valid_dir` (--valid) is None.
     """
-    return click.option(*names_and_help[:-1], help=names_and_help[-1], **settings)
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.signature import Signature, parse_overrides
 
-
-def choice(*names_and_help: str, choices: Sequence[str]) -> Decorator:
-    """Return an option that takes one of `choices`. The first choice is the default."""
-    return add_option(*names_and_help, type=Choice(choices), default=choices[0])
-
-
-def _split_words(
-    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> list[str] | None:
-    """Split the values of a repeated option at commas, or return None if the option is not given.
-
-    `--published list` prints the published results instead, and ends the program.
-    """
-    items = [item.strip() for item in ",".join(texts).split(",") if item.strip()]
-    if param.name == "published" and items == ["list"]:
-        _print_published()
-        ctx.exit()
-    return items if texts else None
-
-
-def _print_published() -> None:
-    """Print a line with key, name and details of each published result."""
-    from bsdsbench.comparison.published import published_results
-
-    for key, row in published_results().items():
-        details = [str(row.year), row.variant, row.input, row.tasks[0]]
-        print(f"{key:32}  {row.name} ({', '.join(filter(None, details))})")
-
-
-flag = partial(add_option, is_flag=True)
-path = partial(add_option, type=click.Path())
-# An option that takes words separated by commas and may be repeated. Its value is a list, or None.
-word_list = partial(add_option, multiple=True, callback=_split_words)
-
-
-def run_option(name: str, **changes: object) -> Decorator:
-    """Return the command-line option of a keyword of `RunKeywords`, with the keyword's help.
-
-    The keyword's metadata "flag" hold settings of `click.option`, and four settings of our own:
-
-    - names: the flags, if they are not "--" and the name of the keyword
-    - path: True for an option that takes a path
-    - number: True for an option that takes a number of at least 1
-    - choices: the words that the option takes
-
-    `changes` override these settings.
-    """
-    field = attrs.fields_dict(RunKeywords)[name]
-    settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
-    flags = settings.pop("names", (f"--{name.replace('_', '-')}",))
-    if settings.pop("path", False):
-        settings["type"] = click.Path()
-    if settings.pop("number", False):
-        settings["type"] = IntRange(1)
-    if "choices" in settings:
-        settings["type"] = Choice(settings.pop("choices"))
-    return add_option(*flags, name, field.metadata["help"], **settings)
-
-
-def _output_format(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
-    """Return the format of the tables: that of --format, or else of the suffix of -o, or "table".
-
-    A callback of --format. With --history, -o may also be a plot, whose format is "figure".
-    """
-    from bsdsbench.tables.forms import form_of
-
-    out = ctx.params["out"]
-    if ctx.params.get("history") and out and out.lower().endswith((".pdf", ".svg", ".png")):
-        return "figure"
-    return form_of(out, form)
-
-
-names_option = word_list(
-    "--names", "Names of the runs, in order; default: as stored.", metavar="A,B"
-)
-
-
-def _parse_labels(
-    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, str]:
-    """Parse the values KEY=TEXT of --label to a mapping of key to text."""
-    for text in texts:
-        if "=" not in text:
-            raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
-    return dict(text.split("=", 1) for text in texts)
-
-
-labels_option = add_option(
-    "--label",
-    "labels",
-    "Another name to show. KEY is the name or folder of a run, or the key of a published result. "
-    "May be repeated.",
-    multiple=True,
-    callback=_parse_labels,
-    metavar="KEY=TEXT",
-)
-runs_argument = click.argument(
-    "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
-)
-grouping_options = combine_options(run_option("groups"), run_option("group_by"))
-runs_or_methods = click.argument(
-    "runs", nargs=-1, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
-)
-methods_option = combine_options(
-    add_option(
-        "--method",
-        "method",
-        "A method of one or more runs, such as seeds or folds, in place of OUT. May be repeated.",
-        multiple=True,
-        metavar="NAME='out/seed*'",
-    ),
-    add_option(
-        "--spread",
-        "Spread shown with the mean over runs, or as the band of a mean curve: standard deviation "
-        "(sd), range, or standard error (se).",
-        type=Choice(("sd", "range", "se")),
-        default="sd",
-    ),
-)
-slicing_option = add_option(
-    "--by",
-    "Also show slices of the images: the groups of this column. Numbers are divided at their "
-    "quartiles, or at limits as in size=0,1024,9216; size=each makes a group of each number. May "
-    "be repeated.",
-    multiple=True,
-    metavar="COLUMN[=X,X]",
-)
-by_option = add_option(
-    "--by",
-    "Also show each slice of the images: the groups of this column, as in `evaluate --by`.",
-    metavar="COLUMN[=X,X]",
-)
-slice_cluster_option = add_option(
-    "--cluster",
-    "For the intervals of --by, leave out whole groups of images by this column, such as patient.",
-    metavar="COLUMN",
-)
-cluster_option = add_option(
-    "--cluster",
-    "Treat the groups of this column, such as scene or patient, as units: they are drawn, left "
-    "out and exchanged as a whole.",
-    metavar="COLUMN",
-)
-ground_truth_option = path(
-    "--gt",
-    "Ground-truth folder; default: that of --task, if `bsdsbench data get` downloaded it.",
-)
-published_option = word_list(
-    "--published",
-    "Published results to add, by their keys; `list` prints all keys.",
-    is_eager=True,
-    metavar="KEY,...",
-)
-bootstrap_options = combine_options(
-    add_option("--n-boot", "Number of bootstrap samples.", type=IntRange(1), default=10_000),
-    add_option(
-        "--seed",
-        "Bootstrap seed; the same seed gives the same numbers.",
-        type=IntRange(0),
-        default=0,
-    ),
-)
-columns_option = word_list(
-    "--columns",
-    "Show only these scores, by key or heading, such as ods,ois,ap; `all` shows every score.",
-    metavar="SCORE,...",
-)
-summary_option = add_option(
-    "--summary",
-    "Also summarise the scores of single images, with their number and how many are undefined: by "
-    "mean and standard deviation (mean), also the median (median), or also the quartiles (iqr).",
-    type=Choice(("mean", "median", "iqr")),
-)
-# -o, --format and --columns of a command that makes tables
-table_options = combine_options(
-    path(
-        "-o",
-        "--out",
-        "Write to this file. The suffix selects the format: .txt, .md, .tex, .csv, .json or .html. "
-        "Several CSV tables are written to NAME-TABLE.csv.",
-        is_eager=True,
-    ),
-    add_option(
-        "--format",
-        "form",
-        "Format on standard output.  [default: table]",
-        type=Choice(["table", "markdown", "latex", "csv", "json", "html"]),
-        callback=_output_format,
-    ),
-    columns_option,
-)
-
-
-def format_option(*formats: str) -> Decorator:
-    """Return the option --format, whose value is the parameter `form`. The default is the first."""
-    return choice("--format", "form", "Output format.", choices=formats)
-
-
-# The options that change the protocol, by the names of their parameters
-PROTOCOL = {
-    "protocol": add_option(
-        "--protocol",
-        "A preset (see `bsdsbench protocols`) or a .toml file; default: the preset of the first "
-        "metric, bsds500 for most metrics.",
-        metavar="NAME|FILE",
-    ),
-    "signature": add_option(
-        "--signature",
-        "Use the protocol of a signature, the line printed under tables.",
-        metavar="LINE",
-    ),
-    "thresholds": add_option(
-        "--thresholds",
-        "The number of evenly spaced thresholds, or the values of the thresholds.",
-        metavar="N|T,T",
-    ),
-    "max_dist": add_option(
-        "--max-dist",
-        "Match tolerance, as a fraction of the image diagonal. With several (.0075,.00375) the "
-        "first gives the scores, and further columns show the scores at each and their means.",
-        metavar="F,F",
-    ),
-    "max_dist_px": add_option(
-        "--max-dist-px", "Match tolerance in pixels, such as 2 or 1,2,4.", metavar="PX,PX"
-    ),
-    "no_thin": flag("--no-thin", "Do not thin the maps before matching.", flag_value="false"),
-    "nms": add_option(
-        "--nms",
-        "Apply edge NMS to raw maps, by the protocol's recipe or another: hed, rcf, dexined ...",
-        metavar="[RECIPE]",
-    ),
-    "invert": flag("--invert", "The maps are dark on bright: use 1 - value.", flag_value="true"),
-    "set": add_option(
-        "--set",
-        "Set another field, such as nms_params.radius=2; an unknown field lists them. May be "
-        "repeated.",
-        multiple=True,
-        metavar="FIELD=VALUE",
-    ),
-}
-protocol_options = combine_options(*PROTOCOL.values())
-RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-
-
-def evaluation_options(on_error: str) -> Decorator:
-    """Return the options that `evaluate` and `run` share. `on_error` is the default of --on-error.
-
-    The default executor is "auto", because processes can import the __main__ of the command line.
-    """
-    return combine_options(
-        ground_truth_option,
-        run_option("task"),
-        run_option("name"),
-        word_list("--metrics", "", metavar="M,M"),
-        run_option("split_file"),
-        grouping_options,
-        format_option("table", "json"),
-        protocol_options,
-        run_option("on_error", default=on_error),
-        run_option("shard", default="1/1"),
-        run_option("workers"),
-        run_option("executor", default="auto"),
-        run_option("fresh"),
-    )
-
-
-# From options to keywords ------------------------------------------------------------------------
-
-
-def protocol_from(args: Arguments, metrics: Sequence[str] = ()) -> Protocol:
-    """Return the protocol that the options of a command describe.
-
-    The options in PROTOCOL override, field by field, the protocol of --signature or --protocol, or
-    else the default protocol of the first of `metrics`, or bsds500 without metrics. A command may
-    lack some of these options.
-
-    Raises ProtocolError for a value that a field does not accept, and UsageError if two options
-    exclude each other.
-    """
-    from bsdsbench.protocol.signature import parse_overrides
-
-    flags: dict[str, Any] = dict.fromkeys(PROTOCOL) | vars(args)
-    protocol = _base_protocol(flags, metrics)
-    overrides = list(flags["set"] or ())
-    if flags["max_dist"] and flags["max_dist_px"]:
-        raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
-    if flags["max_dist"]:  # the preset may give its tolerance in pixels
-        overrides.append("max_dist_px=none")
-    for name in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
-        if flags[name]:  # the value of --no-thin is "false", that of --invert "true"
-            overrides.append(f"{name.removeprefix('no_')}={flags[name]}")
-    if flags["nms"]:
+    name: Protocol | str | None = options.protocol
+    if options.signature:
+        if options.protocol:
+            raise click.UsageError("--signature, --protocol: expected one of them")
+        signature = Signature.parse(options.signature)
+        if signature.valid and not valid_dir:
+            raise click.UsageError("--signature: its pixels have a field of view, expected --valid")
+        name = signature.protocol
+    elif name is None and metrics:
+        name = registry.get(metrics[0]).default_protocol
+    protocol = Protocol.load(name)
+    overrides = list(options.set or ())
+    if options.max_dist:
+        if options.max_dist_px:
+            raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
+        overrides.append("max_dist_px=none")  # the preset may give its tolerance in pixels
+    for field in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
+        if value := getattr(options, field):  # of --no-thin it is "false", of --invert "true"
+            overrides.append(f"{field.removeprefix('no_')}={value}")
+    if options.nms:
         overrides.append("nms=true")
-        if flags["nms"] != USUAL:
-            protocol = protocol.replace(nms_params=flags["nms"])
+        if options.nms != USUAL:
+            protocol = protocol.replace(nms_params=options.nms)
     changes = parse_overrides(overrides)
-    if flags["thresholds"]:  # also takes forms that --set does not
-        changes["thresholds"] = flags["thresholds"]
+    if options.thresholds:  # also takes forms that --set does not
+        changes["thresholds"] = options.thresholds
     return registry.settled(protocol.replace(**changes))
 
 
-def _base_protocol(flags: Mapping[str, Any], metrics: Sequence[str]) -> Protocol:
-    """Return the protocol of --signature or --protocol, else the default of the first metric.
+class RunInputs(NamedTuple):
+    """What a run reads and counts. A folder is None if it is neither given nor needed.
 
-    `flags` has the values of the options by name, None if an option is not given. Raises UsageError
-    if both options are given, and if a signature has a field of view but --valid is not given.
+    images, gt: folders of the images that a detector reads, and of the ground truth.
+    metrics: their names, in the order of tables.
     """
-    from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.protocol.signature import Signature
 
-    if flags["signature"]:
-        if flags["protocol"]:
-            raise click.UsageError("--signature, --protocol: expected one of them")
-        signature = Signature.parse(flags["signature"])
-        if signature.valid and not flags.get("valid_dir"):
-            raise click.UsageError("--signature: its pixels have a field of view, expected --valid")
-        return Protocol.load(signature.protocol)
-    if flags["protocol"] is None and metrics:
-        return Protocol.load(registry.get(metrics[0]).default_protocol)
-    return Protocol.load(flags["protocol"])
+    images: str | os.PathLike[str] | None
+    gt: str | os.PathLike[str] | None
+    metrics: tuple[str, ...]
+    protocol: Protocol
+    task: Task | None
 
 
-def resolve_run_options(args: Arguments) -> None:
-    """Replace the texts of options by the values that a run takes, in place.
+def resolve_inputs(
+    options: EvaluationOptions,
+    valid_dir: str | None = None,
+    images: str | None = None,
+    takes_images: bool = False,
+) -> RunInputs:
+    """Resolve the options of a run: the task, the folders, the metrics and the protocol.
 
-    - shard: (I, N) of "I/N", if the command has this option
-    - task: the Task of this name, which also sets `metrics` and `protocol`. If its data set was
-      downloaded, it is the default of `gt` and, if the command takes images, of `images`.
-    - metrics: names of metrics, by default DEFAULT_METRICS
-    - protocol: the Protocol of all protocol options
+    valid_dir, images: the values of --valid and of the argument IMAGES.
+    takes_images: True if the command takes images, and so needs no ground truth.
 
-    Raises UsageError if an option is malformed, if the task forbids an option, or if a command
-    that needs ground truth has neither --gt nor --task.
+    A task gives metric and protocol, and its data set, which must have been downloaded, the folders
+    that are not given. Without a task the default metrics are DEFAULT_METRICS.
+
+    Raises UsageError if the task forbids an option, if options exclude each other, or if neither
+    --gt nor --task gives the ground truth that is needed.
     """
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 
-    if hasattr(args, "shard"):
-        shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", args.shard)
-        if not shard:
-            raise click.UsageError(f"--shard {args.shard!r}: expected I/N, such as 1/4")
-        args.shard = int(shard[1]), int(shard[2])
-    takes_images = hasattr(args, "images")
-    if args.task:
+    gt: str | os.PathLike[str] | None = options.gt
+    image_folder: str | os.PathLike[str] | None = images
+    metrics: Sequence[str] = options.metrics or registry.DEFAULT_METRICS
+    protocol_options = options.protocol
+    task = None
+    if options.task:
         refuse({*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them")
-        task = Task.load(args.task)
-        args.task = task
-        args.metrics = [task.metric]
-        args.protocol = task.protocol
-        args.gt = args.gt or set_folder(task.set)
+        task = Task.load(options.task)
+        metrics = [task.metric]
+        protocol_options = attrs.evolve(protocol_options, protocol=task.protocol)
+        gt = gt or set_folder(task.set)
         if takes_images:
-            args.images = args.images or set_folder(task.set, "images")
-    elif not args.gt and not takes_images:
+            image_folder = images or set_folder(task.set, "images")
+    elif not gt and not takes_images:
         raise click.UsageError(
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
-    args.metrics = registry.resolved(args.metrics or registry.DEFAULT_METRICS)
-    args.protocol = protocol_from(args, args.metrics)
+    names = registry.resolved(metrics)
+    protocol = protocol_from(protocol_options, names, valid_dir)
+    return RunInputs(image_folder, gt, names, protocol, task)
 
 
 def compile_first(
@@ -572,6 +325,117 @@ def compile_first(
 
 
 # Output ------------------------------------------------------------------------------------------
+
+PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
+BRIEF = 2.0  # work of fewer seconds ends without a line
+
+
+def say(line: str, progress: bool = False) -> None:
+    """Print a line to standard error. A line about progress is left out if --quiet is given."""
+    if not (progress and click.get_current_context().meta.get("quiet")):
+        print(f"bsdsbench: {line}", file=sys.stderr)
+
+
+@contextmanager
+def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
+    """Show the progress of the work in the body of `with`.
+
+    Yields a function to call with (done, total, image id), or None if --quiet is given. `unit`
+    names the items that `done` counts. A terminal shows a bar. Otherwise a line is printed every
+    PLAIN_SECONDS, in a long run less often, and at the end of work of more than BRIEF seconds.
+    """
+    if click.get_current_context().meta.get("quiet"):
+        yield None
+        return
+    bar: Any = None
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress
+
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        bar.add_task(title, total=None)
+    started = last_line = time.monotonic()
+    # (done, time) at the first call. The rate is measured from there, because the first item also
+    # compiles kernels and starts workers.
+    first_call: tuple[int, float] | None = None
+
+    def report(done: int, total: int, image_id: str) -> None:
+        """Update the bar, or print a line if the last line is long ago or the work is done."""
+        nonlocal first_call, last_line
+        now = time.monotonic()
+        if first_call is None:
+            first_call = done, now
+        done_before, since = first_call
+        if bar:
+            bar.update(0, completed=done, total=total)
+            return
+        elapsed = now - started
+        interval = BRIEF if done == total else max(PLAIN_SECONDS, elapsed / 10)
+        if now - last_line >= interval:
+            last_line = now
+            line = f"{title}: {done}/{total} {unit}, {elapsed:.0f} s elapsed"
+            if done > done_before:
+                rate = (done - done_before) / max(now - since, 1e-9)
+                line += f", {rate:.1f} {unit}/s, {(total - done) / rate:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+    with bar or nullcontext():
+        yield report
+
+
+def print_json(value: object) -> None:
+    """Print `value` as JSON to standard output."""
+    print(as_json(value), end="")
+
+
+def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
+    """Print the tables of a run, its data set and tasks, and the folder `out` of its results.
+
+    `columns` are the scores to show, all main scores by default.
+    """
+    from bsdsbench.results.score_tables import score_tables
+
+    show_tables(score_tables([run], columns=columns))
+    if run.set_line:
+        print(f"set      {run.set_line}")
+    for task in run.tasks:
+        print(f"task     {task.name}")
+    if out:
+        print(f"results  {out}")
+
+
+def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
+    """Print the images that failed or that the protocol left out, and return the exit status.
+
+    `failed` maps image ids to reasons. `run` is None if nothing was scored. The status is 2 if an
+    image failed, else 0.
+    """
+    if run and (empty := run.provenance.empty_gt):
+        reason = "left out: no boundary in the ground truth (empty_gt=skip)"
+        say(f"{counted(len(empty), 'image')} {reason}: {listed(empty, 3)}")
+    for image_id, reason in failed.items():
+        say(f"left out {image_id!r}: {reason}")
+    return 2 if failed else 0
+
+
+def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "table") -> None:
+    """Print tables in the format `form`, or write them to the file `out`.
+
+    In the format "table" (plain text) tables marked `aside` are not printed, only their titles.
+    """
+    from bsdsbench.tables.forms import render, write_tables
+    from bsdsbench.tables.table import print_tables
+
+    if out is not None:
+        say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
+    elif form != "table":
+        print(render(tables, form).rstrip("\n"))
+    else:
+        print_tables([table for table in tables if not table.aside], sys.stdout)
+        aside_titles = [table.title for table in tables if table.aside]
+        if aside_titles:
+            print(f"\nIn a file (-o) and other formats also: {', '.join(aside_titles)}")
 
 
 def as_flag(setting: Setting, command_name: str) -> str:

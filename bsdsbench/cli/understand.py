@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import attrs
 import click
-from click import FloatRange, IntRange, argument
+from click import FloatRange, IntRange
 
-from bsdsbench.cli.explanation import explanation_as_json, print_explanation
-from bsdsbench.cli.output import print_json, progress, say, show_tables
+from bsdsbench.cli import options as opt
+from bsdsbench.cli.explanation import print_explanation
 from bsdsbench.cli.shared import (
-    PROTOCOL,
-    Arguments,
-    add_option,
     as_flag,
-    bootstrap_options,
-    by_option,
-    choice,
-    cluster_option,
     command,
-    flag,
-    format_option,
-    ground_truth_option,
-    grouping_options,
-    labels_option,
-    methods_option,
-    names_option,
-    path,
+    keywords_of,
+    print_json,
+    progress,
     protocol_from,
-    protocol_options,
-    published_option,
     refuse,
     require_runs_or_methods,
-    resolve_run_options,
-    run_option,
-    runs_argument,
-    runs_or_methods,
-    table_options,
-    with_arguments,
-    word_list,
+    resolve_inputs,
+    say,
+    show_tables,
 )
 
 if TYPE_CHECKING:
@@ -53,17 +36,20 @@ if TYPE_CHECKING:
     from bsdsbench.tables.table import Table
 
 
-@command
-@argument("pred_dir", type=click.Path())
-@ground_truth_option
-@run_option("task")
-@run_option("split_file")
-@run_option("pred_kind")
-@word_list("--metrics", "", metavar="M,M")
-@protocol_options
-@format_option("text", "json")
-@with_arguments
-def doctor_command(args: Arguments) -> int:
+@attrs.frozen
+class _DoctorArguments:
+    pred_dir: str = opt.add_argument(type=click.Path())
+    gt: str | None = opt.ground_truth_option
+    task: str | None = opt.run_option("task")
+    split_file: str | None = opt.run_option("split_file")
+    pred_kind: str | None = opt.run_option("pred_kind")
+    metrics: list[str] | None = opt.metrics_option
+    protocol: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions)
+    form: str = opt.format_option("text", "json")
+
+
+@command(_DoctorArguments)
+def doctor_command(args: _DoctorArguments) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
 
     Give --split-file, --pred-kind and the options of the protocol as for `evaluate`. The exit
@@ -71,10 +57,20 @@ def doctor_command(args: Arguments) -> int:
     """
     import bsdsbench as bb
 
-    resolve_run_options(args)
-    options = args.only("protocol", "metrics", "split_file", "pred_kind")
+    options = opt.EvaluationOptions(
+        gt=args.gt, task=args.task, metrics=args.metrics, protocol=args.protocol
+    )
+    _, gt, metrics, protocol, _ = resolve_inputs(options)
     with progress("doctor", "steps") as report:
-        findings = bb.doctor(args.pred_dir, args.gt, progress=report, **options)
+        findings = bb.doctor(
+            args.pred_dir,
+            str(gt),
+            protocol=protocol,
+            metrics=metrics,
+            split_file=args.split_file,
+            pred_kind=args.pred_kind,
+            progress=report,
+        )
     write = partial(as_flag, command_name="evaluate")  # fixes name options of `evaluate`
     if args.form == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
@@ -82,30 +78,34 @@ def doctor_command(args: Arguments) -> int:
         lines = [finding.line(write=write) for finding in findings]
         paragraphs = findings.reading, *lines, findings.note, findings.summary()
         print(*filter(None, paragraphs), sep="\n")
-        print(f"protocol {args.protocol.describe()}")
+        print(f"protocol {protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
 
-@command
-@runs_or_methods
-@methods_option
-@names_option
-@bootstrap_options
-@add_option("--level", "Confidence level of the intervals.", type=float, default=0.95)
-@choice(
-    "--test",
-    "Test for the p-values. Intervals always come from the bootstrap.",
-    choices=("bootstrap", "permutation"),
-)
-@flag("--ranks", "Also show ranks, with intervals over the bootstrap samples, and P(A beats B).")
-@flag("--common", "Compare only the images that all runs share.")
-@flag("--force", "Compare even if protocols or ground truth differ.")
-@grouping_options
-@cluster_option
-@by_option
-@table_options
-@with_arguments
-def compare_command(args: Arguments) -> None:
+@attrs.frozen
+class _CompareArguments:
+    runs: tuple[str, ...] = opt.runs_argument()
+    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    names: list[str] | None = opt.names_option
+    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    level: float = opt.add_option("Confidence level of the intervals.", type=float, default=0.95)
+    test: str = opt.choice(
+        "Test for the p-values. Intervals always come from the bootstrap.",
+        choices=("bootstrap", "permutation"),
+    )
+    ranks: bool = opt.flag(
+        "Also show ranks, with intervals over the bootstrap samples, and P(A beats B)."
+    )
+    common: bool = opt.flag("Compare only the images that all runs share.")
+    force: bool = opt.flag("Compare even if protocols or ground truth differ.")
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    cluster: str | None = opt.cluster_option
+    by: str | None = opt.by_option
+    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
+
+
+@command(_CompareArguments)
+def compare_command(args: _CompareArguments) -> None:
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired). The tables show differences, bootstrap intervals and
@@ -119,36 +119,31 @@ def compare_command(args: Arguments) -> None:
     from bsdsbench.comparison.comparison_tables import left_out_of
     from bsdsbench.results.score_tables import with_left_out
 
-    require_runs_or_methods(args)
-    options = args.only("n_boot", "seed", "level", "common", "force", "cluster")
-    compared = _compare(args, options, test=args.test)
-    if args.columns is not None:
-        compared = compared.only(args.columns)
-    comparison = compared.on_all_images
-    if args.form == "json" and args.out is None:
-        print_json(_comparison_as_json(compared, args.by))
+    options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
+    comparison, slices = _compare(args, options, test=args.test)
+    out, form, columns = args.tables.out, args.tables.form, args.tables.columns
+    if columns is not None:
+        comparison = comparison.only(columns)
+        slices = {name: in_slice.only(columns) for name, in_slice in slices.items()}
+    if form == "json" and out is None:
+        plain = dict(comparison.to_mapping())
+        if args.by:
+            plain_slices = {name: in_slice.to_mapping() for name, in_slice in slices.items()}
+            plain |= {"by": args.by, "slices": plain_slices}
+        print_json(plain)
     else:
-        tables = _comparison_tables(compared, args)
-        if args.form == "csv":  # CSV has no notes: the images left out become a table
+        tables = _comparison_tables(_Compared(comparison, slices), args)
+        if form == "csv":  # CSV has no notes: the images left out become a table
             tables = with_left_out(tables, comparison.left_out)
-        show_tables(tables, args.out, args.form)
-    if args.form != "table" or args.out:
+        show_tables(tables, out, form)
+    if form != "table" or out:
         for note in left_out_of(comparison):
             say(note.text)
         for line in comparison.notes:
             say(line)
 
 
-def _comparison_as_json(compared: _Compared, by: str | None) -> dict[str, object]:
-    """Return a comparison as plain values, with those of its slices by the column `by`."""
-    plain = dict(compared.on_all_images.to_mapping())
-    if by:
-        plain["by"] = by
-        plain["slices"] = {name: part.to_mapping() for name, part in compared.slices.items()}
-    return plain
-
-
-def _comparison_tables(compared: _Compared, args: Arguments) -> list[Table]:
+def _comparison_tables(compared: _Compared, args: _CompareArguments) -> list[Table]:
     """Return the tables of a comparison, then of its slices (--by), then of ranks (--ranks)."""
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
@@ -156,7 +151,7 @@ def _comparison_tables(compared: _Compared, args: Arguments) -> list[Table]:
 
     comparison, slices = compared
     if isinstance(comparison, MethodComparison):
-        tables = comparison.tables(args.spread)
+        tables = comparison.tables(args.methods.spread)
     else:
         tables = comparison.tables()
     if args.by:
@@ -177,32 +172,30 @@ class _Compared(NamedTuple):
     on_all_images: Comparison | MethodComparison
     slices: Mapping[str, Comparison | MethodComparison]
 
-    def only(self, columns: list[str]) -> _Compared:
-        """Return the comparison of these scores alone."""
-        slices = {name: in_slice.only(columns) for name, in_slice in self.slices.items()}
-        return _Compared(self.on_all_images.only(columns), slices)
 
-
-def _compare(args: Arguments, options: dict[str, Any], **run_options: Any) -> _Compared:
+def _compare(
+    args: _CompareArguments | _PlotArguments, options: dict[str, Any], **run_options: Any
+) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in the slices of --by.
 
     `options` are keywords of both `bb.compare` and `bb.compare_methods`, `run_options` of
-    `bb.compare` alone. Methods of one run each are compared as runs. Raises UsageError if --names
-    or --test is given for methods of several runs.
+    `bb.compare` alone. Methods of one run each are compared as runs. Raises UsageError unless the
+    user gave either runs or --method, and if --names or --test is given for methods of several
+    runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slice_comparison import compare_slices
     from bsdsbench.results.given_runs import as_runs
 
-    runs = args.runs
-    names = args.names
-    methods = methods_of(args.method)
+    runs, names = args.runs, args.names
+    require_runs_or_methods(runs, args.methods.method)
+    methods = methods_of(args.methods.method)
     if methods and all(method.n_runs == 1 for method in methods):
-        runs = tuple(text.partition("=")[2] for text in args.method)
+        runs = tuple(text.partition("=")[2] for text in args.methods.method)
         names = [method.name for method in methods]
         methods = []
-    loaded = as_runs(runs_of(methods) or runs, names, args.groups, args.group_by)
+    loaded = as_runs(runs_of(methods) or runs, names, **keywords_of(args.grouping))
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
@@ -216,16 +209,19 @@ def _compare(args: Arguments, options: dict[str, Any], **run_options: Any) -> _C
     return _Compared(on_all_images, slices)
 
 
-@command
-@runs_argument
-@names_option
-@bootstrap_options
-@run_option("workers")
-@grouping_options
-@by_option
-@table_options
-@with_arguments
-def errors_command(args: Arguments) -> None:
+@attrs.frozen
+class _ErrorsArguments:
+    runs: tuple[str, ...] = opt.runs_argument(required=True)
+    names: list[str] | None = opt.names_option
+    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    workers: int | None = opt.run_option("workers")
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    by: str | None = opt.by_option
+    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
+
+
+@command(_ErrorsArguments)
+def errors_command(args: _ErrorsArguments) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
     Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent.
@@ -240,26 +236,25 @@ def errors_command(args: Arguments) -> None:
     from bsdsbench.results.score_names import select
 
     runs = _count_error_classes(args)
-    losses = [lost_scores(run, args.n_boot, args.seed) for run in runs]
+    losses = [lost_scores(run, args.bootstrap.n_boot, args.bootstrap.seed) for run in runs]
     slice_table = error_slices_table(runs, args.by) if args.by else None
-    if args.form == "json":
+    out, form, columns = args.tables.out, args.tables.form, args.tables.columns
+    if form == "json":
         plain: Any = losses[0] if len(losses) == 1 else losses
         if slice_table:
             plain = {"runs": losses, "slices": slice_table.plain()}
-        if args.out:
-            write_atomic(Path(args.out), as_json(plain))
+        if out:
+            write_atomic(Path(out), as_json(plain))
         else:
             print_json(plain)
         return
     tables = [error_table(runs, losses)]
     if slice_table:
         tables.append(slice_table)
-    if args.columns:
-        tables = select(tables, args.columns)
-    show_tables(tables, args.out, args.form)
+    show_tables(select(tables, columns) if columns else tables, out, form)
 
 
-def _count_error_classes(args: Arguments) -> list[Evaluation]:
+def _count_error_classes(args: _ErrorsArguments) -> list[Evaluation]:
     """Load the runs, and count the error classes of those that lack them.
 
     Runs whose files cannot be read again are reported and left out. Raises DataError with all
@@ -271,7 +266,7 @@ def _count_error_classes(args: Arguments) -> list[Evaluation]:
 
     counted_runs = []
     failures = []
-    for run in as_runs(args.runs, args.names, args.groups, args.group_by):
+    for run in as_runs(args.runs, args.names, **keywords_of(args.grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
                 counted_runs.append(with_errors(run, args.workers, report))
@@ -284,30 +279,37 @@ def _count_error_classes(args: Arguments) -> list[Evaluation]:
     return counted_runs
 
 
-@command
-@click.argument("runs", nargs=-1, type=click.Path(), metavar="[OUT [OUT]]")
-@methods_option
-@add_option("-n", "--number", "Number of images to list.", type=IntRange(1), default=10)
-@add_option("--metric", "Metric to show; default: the first metric of the runs.")
-@add_option(
-    "--by",
-    "Sort by this score, such as error.absent (error classes are counted if need be); or list the "
-    "worst images of each group of this column.",
-    metavar="SCORE|COLUMN",
-)
-@grouping_options
-@flag("--overlays", "Draw the matched, false and missed pixels of these images to OUT/overlays.")
-@path(
-    "--figure",
-    "Draw the images, their ground truth and the runs' maps side by side to this file, with ids "
-    "and F: .pdf, .svg or .png.",
-)
-@add_option("--rows", "Number of images in the figure.", type=IntRange(1, 12), default=6)
-@choice("--style", "look", "Width of the figure: a page or a column.", choices=("page", "column"))
-@labels_option
-@table_options
-@with_arguments
-def worst_command(args: Arguments) -> None:
+@attrs.frozen
+class _WorstArguments:
+    runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path())
+    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    number: int = opt.add_option(
+        "Number of images to list.", "-n", "--number", type=IntRange(1), default=10
+    )
+    metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs.")
+    by: str | None = opt.add_option(
+        "Sort by this score, such as error.absent (error classes are counted if need be); or list "
+        "the worst images of each group of this column.",
+        metavar="SCORE|COLUMN",
+    )
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    overlays: bool = opt.flag(
+        "Draw the matched, false and missed pixels of these images to OUT/overlays."
+    )
+    figure: str | None = opt.path(
+        "Draw the images, their ground truth and the runs' maps side by side to this file, with "
+        "ids and F: .pdf, .svg or .png.",
+    )
+    rows: int = opt.add_option("Number of images in the figure.", type=IntRange(1, 12), default=6)
+    look: str = opt.choice(
+        "Width of the figure: a page or a column.", "--style", choices=("page", "column")
+    )
+    labels: dict[str, str] = opt.labels_option
+    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
+
+
+@command(_WorstArguments)
+def worst_command(args: _WorstArguments) -> None:
     """List the worst images of a run, or where two runs differ most.
 
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
@@ -319,14 +321,14 @@ def worst_command(args: Arguments) -> None:
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    require_runs_or_methods(args)
-    paths = args.runs
-    methods = methods_of(args.method)
+    paths: Sequence[str] = args.runs
+    require_runs_or_methods(paths, args.methods.method)
+    methods = methods_of(args.methods.method)
     if methods:
-        paths = tuple(folder for _, folders in folders_of(args.method) for folder in folders)
-    loaded = as_runs(runs_of(methods) or paths, None, args.groups, args.group_by)
+        paths = [folder for _, folders in folders_of(args.methods.method) for folder in folders]
+    loaded = as_runs(runs_of(methods) or paths, None, **keywords_of(args.grouping))
     loaded = labelled_runs(paths, loaded, args.labels)
-    columns = args.columns
+    columns = args.tables.columns
     group_by = None  # the column of groups, with its limits, if --by names one
     if args.by and args.by.partition("=")[0] in group_columns(loaded[0].records):
         group_by = args.by
@@ -339,7 +341,7 @@ def worst_command(args: Arguments) -> None:
         list(map(Path, paths)),
         metric=args.metric,
         columns=columns,
-        spread=Spread(args.spread),
+        spread=Spread(args.methods.spread),
     )
     with progress("overlays") as report:
         table = tabulate(n=args.number, draw=args.overlays, progress=report, of_each=group_by)
@@ -347,7 +349,7 @@ def worst_command(args: Arguments) -> None:
         ids = [str(row[0]) for row in tabulate(n=args.rows).rows]
         worst_figure(loaded, ids, Path(args.figure), args.look)
         say(f"wrote {args.figure}", progress=True)
-    show_tables([table], args.out, args.form)
+    show_tables([table], args.tables.out, args.tables.form)
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
@@ -368,30 +370,31 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
         return [with_errors(run, progress=report) for run in runs]
 
 
-@command
-@argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
-@add_option(
-    "--between",
-    "Compare two signatures or run folders: the differences, and what they usually cost.",
-    nargs=2,
-    metavar="SIG SIG",
-)
-@path("--gt", "Ground-truth folder; default: that of OUT.")
-@add_option(
-    "--target",
-    "A published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE=VALUE of another metric. May "
-    "be repeated.",
-    multiple=True,
-    metavar="MEASURE=VALUE",
-)
-@protocol_options
-@run_option("split_file")
-@run_option("pred_kind")
-@add_option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
-@run_option("workers")
-@format_option("table", "json")
-@with_arguments
-def explain_command(args: Arguments) -> int:
+@attrs.frozen
+class _ExplainArguments:
+    run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path())
+    between: tuple[str, str] | None = opt.add_option(
+        "Compare two signatures or run folders: the differences, and what they usually cost.",
+        nargs=2,
+        metavar="SIG SIG",
+    )
+    gt: str | None = opt.path("Ground-truth folder; default: that of OUT.")
+    target: tuple[str, ...] = opt.add_option(
+        "A published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE=VALUE of another metric. "
+        "May be repeated.",
+        multiple=True,
+        metavar="MEASURE=VALUE",
+    )
+    protocol: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions)
+    split_file: str | None = opt.run_option("split_file")
+    pred_kind: str | None = opt.run_option("pred_kind")
+    seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0)
+    workers: int | None = opt.run_option("workers")
+    form: str = opt.format_option("table", "json")
+
+
+@command(_ExplainArguments)
+def explain_command(args: _ExplainArguments) -> int:
     """Find which setting gives the published score.
 
     OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
@@ -413,11 +416,13 @@ def explain_command(args: Arguments) -> int:
     if args.run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(args.run)):
-        refuse((*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count")
+        refuse(
+            (*opt.PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
+        )
     targets = parse_targets(args.target)
     metric, target_values = find_metric(targets)
-    base = protocol_from(args, [metric])
-    options = args.only("split_file", "pred_kind", "workers")
+    base = protocol_from(args.protocol, [metric])
+    options = keywords_of(args, ("split_file", "pred_kind", "workers"))
     with progress("explain: count") as report:
         evaluation, sources = load_run_with_files(
             args.run, args.gt, base, metric=metric, progress=report, **options
@@ -432,10 +437,7 @@ def explain_command(args: Arguments) -> int:
             workers=args.workers,
             progress=report,
         )
-    if args.form == "json":
-        print_json(explanation_as_json(explanation, target_values, evaluation.read_as))
-    else:
-        print_explanation(explanation, metric, target_values, evaluation)
+    print_explanation(explanation, metric, target_values, evaluation, args.form)
     return 0 if explanation.answer and explanation.answer.in_use else 1
 
 
@@ -467,51 +469,52 @@ def _load_signature(text: str) -> Signature:
     return bb.Evaluation.load(text).signature
 
 
-@command
-@runs_or_methods
-@methods_option
-@flag("--each-run", "Draw a thin curve for every run of a --method, in place of mean and band.")
-@path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
-@names_option
-@labels_option
-@published_option
-@flag(
-    "--human/--no-human",
-    "Mark human agreement on BSDS500; default: mark it if the runs are of its test images.",
-    default=None,
-)
-@flag("--ap", "Show AP in the legend, and published AP if its rule is the same.")
-@choice(
-    "--kind",
-    "Kind of plot: PR curves, F over the threshold, ODS over the tolerance, reliability diagram, "
-    "box plot of the scores of single images, or ranks over bootstrap samples.",
-    choices=("pr", "f", "tolerance", "reliability", "box", "ranks"),
-)
-@add_option(
-    "--metric",
-    "Metric to plot; default: the first metric of the run with a curve. For box and ranks, "
-    "METRIC.SCORE.",
-    metavar="M",
-)
-@choice(
-    "--style",
-    "look",
-    "Size of the figure: for a screen, a column of a paper (3.3 in), its full width (6.9 in), or a "
-    "slide.",
-    choices=("screen", "column", "page", "slide"),
-)
-@flag("--force", "Draw even if the runs or the published results are not comparable.")
-@grouping_options
-@add_option(
-    "--by",
-    "Draw slices in place of curves: the scores of the groups of this column, with intervals, or "
-    "their ranks.",
-    metavar="COLUMN[=X,X]",
-)
-@bootstrap_options
-@cluster_option
-@with_arguments
-def plot_command(args: Arguments) -> None:
+@attrs.frozen
+class _PlotArguments:
+    runs: tuple[str, ...] = opt.runs_argument()
+    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    each_run: bool = opt.flag(
+        "Draw a thin curve for every run of a --method, in place of mean and band."
+    )
+    out: str = opt.path("Output file: .pdf, .svg or .png.", "-o", "--out", required=True)
+    names: list[str] | None = opt.names_option
+    labels: dict[str, str] = opt.labels_option
+    published: list[str] = opt.published_option
+    human: bool | None = opt.flag(
+        "Mark human agreement on BSDS500; default: mark it if the runs are of its test images.",
+        "--human/--no-human",
+        default=None,
+    )
+    ap: bool = opt.flag("Show AP in the legend, and published AP if its rule is the same.")
+    kind: str = opt.choice(
+        "Kind of plot: PR curves, F over the threshold, ODS over the tolerance, reliability "
+        "diagram, box plot of the scores of single images, or ranks over bootstrap samples.",
+        choices=("pr", "f", "tolerance", "reliability", "box", "ranks"),
+    )
+    metric: str | None = opt.add_option(
+        "Metric to plot; default: the first metric of the run with a curve. For box and ranks, "
+        "METRIC.SCORE.",
+        metavar="M",
+    )
+    look: str = opt.choice(
+        "Size of the figure: for a screen, a column of a paper (3.3 in), its full width (6.9 in), "
+        "or a slide.",
+        "--style",
+        choices=("screen", "column", "page", "slide"),
+    )
+    force: bool = opt.flag("Draw even if the runs or the published results are not comparable.")
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    by: str | None = opt.add_option(
+        "Draw slices in place of curves: the scores of the groups of this column, with intervals, "
+        "or their ranks.",
+        metavar="COLUMN[=X,X]",
+    )
+    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    cluster: str | None = opt.cluster_option
+
+
+@command(_PlotArguments)
+def plot_command(args: _PlotArguments) -> None:
     """Draw the curves of runs in one figure.
 
     The curves are PR curves with lines of equal F, or another --kind. With --method, the runs of a
@@ -520,52 +523,44 @@ def plot_command(args: Arguments) -> None:
     `share` wrote, or its URL; ref:NAME is a reference run. --published alone draws published
     curves.
     """
-    from bsdsbench.plotting import plot_slices
+    from bsdsbench.plotting import plot_ranks, plot_slices
     from bsdsbench.results.given_runs import as_runs
 
     if args.kind != "pr":
         refuse(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind == "ranks":
-        _plot_ranks(args)
-    elif args.by:
-        refuse(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
+        refuse(("labels", "spread", "each_run"), "--kind ranks")
+        compared = _compare(args, keywords_of(args, ("n_boot", "seed", "cluster", "force")))
+        comparisons = compared.slices or compared.on_all_images
+        plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
+        print(args.out)
+        return
+    refuse(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
+    if args.by:
         refuse(("published", "human", "ap", "kind", "force", "method"), "--by")
-        loaded = as_runs(args.runs, args.names, args.groups, args.group_by)
+        loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
     else:
-        refuse(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
         _plot_curves(args)
     print(args.out)
 
 
-def _plot_ranks(args: Arguments) -> None:
-    """Draw the ranks of runs or methods over bootstrap samples, in each slice of --by if given."""
-    from bsdsbench.plotting import plot_ranks
-
-    require_runs_or_methods(args)
-    refuse(("labels", "spread", "each_run"), "--kind ranks")
-    compared = _compare(args, args.only("n_boot", "seed", "cluster", "force"))
-    comparisons = compared.slices or compared.on_all_images
-    plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
-
-
-def _plot_curves(args: Arguments) -> None:
+def _plot_curves(args: _PlotArguments) -> None:
     """Draw the curves of runs, methods and published results, and describe published curves."""
     from bsdsbench.comparison.method import methods_of
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of
 
-    published = args.published or ()
-    options = args.only("human", "kind", "metric", "ap", "force", "labels", "spread", "each_run")
     plot_runs(
         args.runs,
         args.names,
-        methods=methods_of(args.method),
-        published=published,
-        look=args.look,
+        published=args.published,
         path=args.out,
-        **options,
+        methods=methods_of(args.methods.method),
+        **keywords_of(
+            args, ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
+        ),
     )
-    for row in published_curves_of(published, args.labels):
+    for row in published_curves_of(args.published, args.labels):
         if row.curve:
             say(f"{row.label}: {row.curve.describe()}")

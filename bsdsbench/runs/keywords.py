@@ -117,7 +117,7 @@ def keyword(help: str, default: object = None, check: _Check | None = None, **fl
 
     help: the text for help pages and the documentation.
     check: a value is checked unless it is None and None is the default; None checks nothing.
-    flag: settings of the option of the command line, as `cli.shared.run_option` takes them.
+    flag: settings of the option of the command line, as `cli.options.run_option` takes them.
     """
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from rich.progress import Progress
 
 from bsdsbench.cli import cli, main
-from bsdsbench.cli.output import progress
-from bsdsbench.cli.shared import as_flag
+from bsdsbench.cli.shared import as_flag, progress
 from bsdsbench.errors import DataError, Setting, merge_similar_problems
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.readers import load_ground_truth

@@ -53,7 +53,7 @@ def write_maps(folder, maps):
 
 def call(*words, plots=False):
     """What a command prints but for progress, which slow machines show; raises what it raises."""
-    no_progress = patch.multiple("bsdsbench.cli.output", BRIEF=math.inf, PLAIN_SECONDS=math.inf)
+    no_progress = patch.multiple("bsdsbench.cli.shared", BRIEF=math.inf, PLAIN_SECONDS=math.inf)
     plotting = patch("bsdsbench.cli.score.plots_beside", plots_here if plots else no_plots)
     with plotting, no_progress:
         found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)

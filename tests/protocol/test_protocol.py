@@ -10,7 +10,8 @@ import attrs
 import numpy as np
 import pytest
 
-from bsdsbench.cli.shared import Arguments, protocol_from
+from bsdsbench.cli.options import ProtocolOptions
+from bsdsbench.cli.shared import protocol_from
 from bsdsbench.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.fields import even_thresholds, in_use
@@ -87,7 +88,7 @@ def test_thresholds_are_read_in_each_form(text):
     given, values = THRESHOLDS[text]
     for each in (given, text):
         assert Protocol(thresholds=each).thresholds == values
-    assert protocol_from(Arguments(thresholds=text)).thresholds == values
+    assert protocol_from(ProtocolOptions(thresholds=text)).thresholds == values
 
 
 def test_a_file_may_change_only_some_fields(tmp_path):

@@ -1,0 +1,330 @@
+"""The options that several commands share, each declared once, and groups of them.
+
+The arguments of a command are an attrs class. A field holds the value of an argument or option and
+is declared by `add_argument`, `add_option` or `add_group`. Its name is that of the parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import attrs
+import click
+from click import Choice, IntRange
+
+from bsdsbench.runs.keywords import RunKeywords
+
+_A = TypeVar("_A")
+USUAL = "protocol's"  # the value of a --nms without a recipe: the recipe of the protocol
+
+
+def add_option(text: str, *flags: str, **settings: Any) -> Any:
+    """Return the attrs field of an option.
+
+    text: its help text.
+    flags: by default "--" and the name of the field, with hyphens.
+    settings: further keywords of `click.Option`.
+    """
+
+    def make_option(name: str) -> click.Option:
+        names = flags or (f"--{name.replace('_', '-')}",)
+        return click.Option([*names, name], help=text, **settings)
+
+    return attrs.field(default=None, metadata={"make_parameter": make_option})
+
+
+def add_argument(metavar: str | None = None, **settings: Any) -> Any:
+    """Return the attrs field of an argument: its name in help, and keywords of click.Argument."""
+
+    def make_argument(name: str) -> click.Argument:
+        return click.Argument([name], metavar=metavar, **settings)
+
+    return attrs.field(default=None, metadata={"make_parameter": make_argument})
+
+
+def add_group(arguments: type[_A]) -> Any:
+    """Return the attrs field of a group: another attrs class, for parameters in its place."""
+    return attrs.field(default=None, metadata={"group": arguments})
+
+
+def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
+    """Return an option that takes one of `choices`. The first choice is the default."""
+    return add_option(text, *flags, type=Choice(choices), default=choices[0])
+
+
+def _split_words(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    """Split the values of a repeated option at commas. None means that it is not given."""
+    words = [word.strip() for word in ",".join(texts).split(",") if word.strip()]
+    return words if texts else None
+
+
+def _published_keys(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str]:
+    """Split the keys of --published at commas. `list` prints all keys, and ends the program."""
+    keys = _split_words(ctx, param, texts) or []
+    if keys == ["list"]:
+        from bsdsbench.comparison.published import published_results
+
+        for key, row in published_results().items():
+            details = [str(row.year), row.variant, row.input, row.tasks[0]]
+            print(f"{key:32}  {row.name} ({', '.join(filter(None, details))})")
+        ctx.exit()
+    return keys
+
+
+flag = partial(add_option, is_flag=True)
+path = partial(add_option, type=click.Path())
+# An option that takes words separated by commas and may be repeated. Its value is a list, or None.
+word_list = partial(add_option, multiple=True, callback=_split_words)
+
+
+def run_option(name: str, **changes: object) -> Any:
+    """Return the option of a keyword of `RunKeywords`, with the keyword's help.
+
+    The keyword's metadata "flag" hold settings of `click.Option`, and four settings of our own:
+
+    - names: the flags, if they are not those of `add_option`
+    - path: True for an option that takes a path
+    - number: True for an option that takes a number of at least 1
+    - choices: the words that the option takes
+
+    `changes` override these settings.
+    """
+    field = attrs.fields_dict(RunKeywords)[name]
+    settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
+    flags = settings.pop("names", ())
+    if settings.pop("path", False):
+        settings["type"] = click.Path()
+    if settings.pop("number", False):
+        settings["type"] = IntRange(1)
+    if "choices" in settings:
+        settings["type"] = Choice(settings.pop("choices"))
+    return add_option(field.metadata["help"], *flags, **settings)
+
+
+def _parse_labels(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    """Parse the values KEY=TEXT of --label to a mapping of key to text."""
+    for text in texts:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
+    return dict(text.split("=", 1) for text in texts)
+
+
+def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    """Parse the value I/N of --shard."""
+    shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not shard:
+        raise click.UsageError(f"--shard {text!r}: expected I/N, such as 1/4")
+    return int(shard[1]), int(shard[2])
+
+
+def _output_format(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
+    """Return the format of the tables: that of --format, or else of the suffix of -o, or "table".
+
+    With --history, -o may also be a plot, whose format is "figure".
+    """
+    from bsdsbench.tables.forms import form_of
+
+    out = ctx.params["out"]
+    if ctx.params.get("history") and out and out.lower().endswith((".pdf", ".svg", ".png")):
+        return "figure"
+    return form_of(out, form)
+
+
+runs_argument = partial(add_argument, "[OUT|FILE|ref:NAME]...", nargs=-1, type=click.Path())
+names_option = word_list("Names of the runs, in order; default: as stored.", metavar="A,B")
+labels_option = add_option(
+    "Another name to show. KEY is the name or folder of a run, or the key of a published result. "
+    "May be repeated.",
+    "--label",
+    multiple=True,
+    callback=_parse_labels,
+    metavar="KEY=TEXT",
+)
+by_option = add_option(
+    "Also show each slice of the images: the groups of this column, as in `evaluate --by`.",
+    metavar="COLUMN[=X,X]",
+)
+cluster_option = add_option(
+    "Treat the groups of this column, such as scene or patient, as units: they are drawn, left "
+    "out and exchanged as a whole.",
+    metavar="COLUMN",
+)
+ground_truth_option = path(
+    "Ground-truth folder; default: that of --task, if `bsdsbench data get` downloaded it.",
+)
+metrics_option = word_list("", metavar="M,M")
+published_option = add_option(
+    "Published results to add, by their keys; `list` prints all keys.",
+    multiple=True,
+    callback=_published_keys,
+    is_eager=True,
+    metavar="KEY,...",
+)
+columns_option = word_list(
+    "Show only these scores, by key or heading, such as ods,ois,ap; `all` shows every score.",
+    metavar="SCORE,...",
+)
+summary_option = add_option(
+    "Also summarise the scores of single images, with their number and how many are undefined: by "
+    "mean and standard deviation (mean), also the median (median), or also the quartiles (iqr).",
+    type=Choice(("mean", "median", "iqr")),
+)
+
+
+def format_option(*formats: str) -> Any:
+    """Return the option --format. The default is the first of `formats`."""
+    return choice("Output format.", "--format", choices=formats)
+
+
+@attrs.frozen
+class GroupOptions:
+    """Columns that group the images: from a CSV file, or from the image ids by an expression."""
+
+    groups: str | None = run_option("groups")
+    group_by: str | None = run_option("group_by")
+
+
+@attrs.frozen
+class SliceOptions:
+    """Slices to show beside the scores: columns of groups, and the unit of their intervals."""
+
+    by: tuple[str, ...] = add_option(
+        "Also show slices of the images: the groups of this column. Numbers are divided at their "
+        "quartiles, or at limits as in size=0,1024,9216; size=each makes a group of each number. "
+        "May be repeated.",
+        multiple=True,
+        metavar="COLUMN[=X,X]",
+    )
+    cluster: str | None = add_option(
+        "For the intervals of --by, leave out whole groups of images by this column, such as "
+        "patient.",
+        metavar="COLUMN",
+    )
+
+
+@attrs.frozen
+class MethodOptions:
+    """Methods, as texts NAME=RUNS, and the spread of their runs: "sd", "range" or "se"."""
+
+    method: tuple[str, ...] = add_option(
+        "A method of one or more runs, such as seeds or folds, in place of OUT. May be repeated.",
+        multiple=True,
+        metavar="NAME='out/seed*'",
+    )
+    spread: str = add_option(
+        "Spread shown with the mean over runs, or as the band of a mean curve: standard deviation "
+        "(sd), range, or standard error (se).",
+        type=Choice(("sd", "range", "se")),
+        default="sd",
+    )
+
+
+@attrs.frozen
+class BootstrapOptions:
+    """The number of bootstrap samples, and the seed of their random numbers."""
+
+    n_boot: int = add_option("Number of bootstrap samples.", type=IntRange(1), default=10_000)
+    seed: int = add_option(
+        "Bootstrap seed; the same seed gives the same numbers.",
+        type=IntRange(0),
+        default=0,
+    )
+
+
+@attrs.frozen
+class TableOptions:
+    """The file and the format of tables, and the scores to show, by default the usual ones."""
+
+    out: str | None = path(
+        "Write to this file. The suffix selects the format: .txt, .md, .tex, .csv, .json or .html. "
+        "Several CSV tables are written to NAME-TABLE.csv.",
+        "-o",
+        "--out",
+        is_eager=True,
+    )
+    form: str = add_option(
+        "Format on standard output.  [default: table]",
+        "--format",
+        type=Choice(["table", "markdown", "latex", "csv", "json", "html"]),
+        callback=_output_format,
+    )
+    columns: list[str] | None = columns_option
+
+
+preset_option = add_option(
+    "A preset (see `bsdsbench protocols`) or a .toml file; default: the preset of the first "
+    "metric, bsds500 for most metrics.",
+    metavar="NAME|FILE",
+)
+nms_option = add_option(
+    "Apply edge NMS to raw maps, by the protocol's recipe or another: hed, rcf, dexined ...",
+    metavar="[RECIPE]",
+)
+invert_option = flag("The maps are dark on bright: use 1 - value.", flag_value="true")
+set_option = add_option(
+    "Set another field, such as nms_params.radius=2; an unknown field lists them. May be repeated.",
+    multiple=True,
+    metavar="FIELD=VALUE",
+)
+
+
+@attrs.frozen
+class ProtocolOptions:
+    """The options that change the protocol, field by field. None changes nothing."""
+
+    protocol: str | None = preset_option
+    signature: str | None = add_option(
+        "Use the protocol of a signature, the line printed under tables.",
+        metavar="LINE",
+    )
+    thresholds: str | None = add_option(
+        "The number of evenly spaced thresholds, or the values of the thresholds.",
+        metavar="N|T,T",
+    )
+    max_dist: str | None = add_option(
+        "Match tolerance, as a fraction of the image diagonal. With several (.0075,.00375) the "
+        "first gives the scores, and further columns show the scores at each and their means.",
+        metavar="F,F",
+    )
+    max_dist_px: str | None = add_option(
+        "Match tolerance in pixels, such as 2 or 1,2,4.", metavar="PX,PX"
+    )
+    no_thin: str | None = flag("Do not thin the maps before matching.", flag_value="false")
+    nms: str | None = nms_option
+    invert: str | None = invert_option
+    set: tuple[str, ...] = set_option
+
+
+# The names of the options in the sections Protocol and Running of help
+PROTOCOL = tuple(attrs.fields_dict(ProtocolOptions))
+RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
+
+
+@attrs.frozen
+class EvaluationOptions:
+    """The options that `evaluate` and `run` share.
+
+    The default executor is "auto", because processes can import the __main__ of the command line.
+    """
+
+    gt: str | None = ground_truth_option
+    task: str | None = run_option("task")
+    name: str | None = run_option("name")
+    metrics: list[str] | None = metrics_option
+    split_file: str | None = run_option("split_file")
+    grouping: GroupOptions = add_group(GroupOptions)
+    form: str = format_option("table", "json")
+    protocol: ProtocolOptions = add_group(ProtocolOptions)
+    shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
+    workers: int | None = run_option("workers")
+    executor: str = run_option("executor", default="auto")
+    fresh: bool = run_option("fresh")
