@@ -151,6 +151,10 @@ class Sampling(NamedTuple):
     column: str = ""  # the column of groups that are the clusters, or "" if images are drawn
     clusters: I8 | None = None  # (N,): the cluster number of each image, None if images are drawn
 
+    def unit_of_images(self, n_images: int) -> I8:
+        """Return the number of each image's cluster, or of the image itself without clusters."""
+        return np.arange(n_images) if self.clusters is None else self.clusters
+
     @property
     def units(self) -> str:
         """Return what is drawn, in words: "images" or "clusters (COLUMN)"."""
@@ -280,20 +284,10 @@ def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
     return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
 
 
-def jackknife_weights(n_images: int, clusters: I8 | None = None) -> Iterator[Weights]:
-    """Yield int8 blocks (S, n_images) of jackknife weights: row k is 0 at image k, else 1.
+def jackknife_weights(units: I8) -> Iterator[Weights]:
+    """Yield int8 blocks (S, N) of jackknife weights: row k is 0 at the images of unit k, else 1.
 
-    Given `clusters` (n_images,), the cluster number of each image, row k is 0 at the images of
-    cluster k. Without clusters the rows are views of one array.
+    `units` (N,) is the number of each image's unit, from 0 on: a cluster, or the image itself.
     """
-    if clusters is not None:
-        for rows in blocks(int(clusters.max()) + 1, n_images):
-            yield (clusters != np.array(rows)[:, None]).astype(np.int8)
-        return
-    # Ones with a 0 in the middle. The window that begins n_images - 1 - k places from the start has
-    # the 0 at place k, so the windows in reverse order are the rows.
-    row = np.ones(2 * n_images - 1, np.int8)
-    row[n_images - 1] = 0
-    views = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]
-    for rows in blocks(n_images, n_images):
-        yield views[rows.start : rows.stop]
+    for rows in blocks(int(units.max()) + 1, len(units)):
+        yield (units != np.array(rows)[:, None]).astype(np.int8)

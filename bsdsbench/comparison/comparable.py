@@ -70,11 +70,9 @@ def comparable(
         may_drop = common is True or (common is False and is_excused and not strict)
         restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
     if problems and not force:
-        fix = Setting("force", True, "compares them all the same")
-        raise DataError(
-            problems=[f"{problem}; such scores are not comparable" for problem in problems],
-            fix=() if force is None else fix,
-        )
+        fix = () if force is None else Setting("force", True, "compares them all the same")
+        faults = [f"{problem}; such scores are not comparable" for problem in problems]
+        raise DataError(problems=faults, fix=fix)
     for run in runs:
         if run.provenance.official is not None:
             line = (
@@ -93,11 +91,9 @@ def _restrict_to_shared_images(
 ) -> ComparableRuns:
     """Drop the images that not every run has, for runs that have different images.
 
-    may_drop : False raises an error instead
-    has_option : the caller has an option `common`, which the error suggests
-
     A dropped image is listed in `Evaluation.failed` with the runs that lack it. Raises DataError,
     which lists the images that each run lacks, if `may_drop` is False or no image is in all runs.
+    The error suggests the option `common` if the caller `has_option`.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -107,24 +103,21 @@ def _restrict_to_shared_images(
     if not shared or not may_drop:
         lines = []
         for run, ids in zip(runs, ids_of_runs, strict=True):
-            lacking = {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}
-            if lacking:
-                lines.append(f"{run.name} lacks {summarize_reasons(lacking)}")
+            if absent := {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}:
+                lines.append(f"{run.name} lacks {summarize_reasons(absent)}")
         message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
         if shared and has_option:
             raise DataError(message, fix=Setting("common", True, "compares the shared images"))
         if shared:
             message += " (`compare` can use the shared images)"
         raise DataError(message)
-    lacking_runs = {}
+    reasons = {}
     for image_id in not_shared:
-        lacking_names = [
-            run.name for run, ids in zip(runs, ids_of_runs, strict=True) if image_id not in ids
-        ]
-        lacking_runs[image_id] = f"not in {', '.join(lacking_names)}"
+        lacking = [r.name for r, ids in zip(runs, ids_of_runs, strict=True) if image_id not in ids]
+        reasons[image_id] = f"not in {', '.join(lacking)}"
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
-        dropped = {i: reason for i, reason in lacking_runs.items() if i in ids}
+        dropped = {i: reason for i, reason in reasons.items() if i in ids}
         records = [record for record in run.records if record.image_id in shared]
         restricted.append(replace(run, records=records, failed={**run.failed, **dropped}))
     n_shared = counted(len(shared), "shared image")
@@ -143,10 +136,10 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Describe over how many values each score is a mean, for scores that differ in this.
+    """Describe over how many values each score is a mean, if the runs (`labels`) differ in this.
 
-    `labels` are the names of the runs. Returns METRIC.SCORE -> text, such as "9 images in A, 10
-    images in B". Scores that are means over equally many values in all runs have no key.
+    Returns METRIC.SCORE -> text, such as "9 images in A, 10 images in B". Scores that are means
+    over equally many values in all runs have no key.
     """
     defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
     texts = dict[str, str]()

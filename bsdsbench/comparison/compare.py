@@ -342,21 +342,19 @@ def _compare_images(
     would fall without the image, or without its cluster. It is 0 if there is only one image or
     cluster.
     """
-    n_images = len(runs[0].run.records)
+    units = sampling.unit_of_images(len(runs[0].run.records))
     without_each: list[dict[str, F8]] = []  # for each run: score -> (n,) without each unit
     if sampling.n > 1 and len(runs) > 1:
-        weights = jackknife_weights(n_images, sampling.clusters)
-        without_each = scores_of([run.weighted for run in runs], weights)
+        without_each = scores_of([run.weighted for run in runs], jackknife_weights(units))
     compared = []
     for metric, (i, k) in product(metrics, combinations(range(len(runs)), 2)):
         a, b = runs[i], runs[k]
         first_score = next(score for score in a.values if score.startswith(f"{metric}."))
-        influence = np.zeros(n_images)
+        influence = np.zeros(units.size)
         if without_each:
             difference = a.values[first_score] - b.values[first_score]
-            influence = difference - (without_each[i][first_score] - without_each[k][first_score])
-            if sampling.clusters is not None:
-                influence = influence[sampling.clusters]  # (N,) from one value per cluster
+            without = without_each[i][first_score] - without_each[k][first_score]
+            influence = (difference - without)[units]  # (N,) from one value per unit
         effects = _compare_image_scores(metric, a.run, b.run, influence)
         compared.append(ImagePairs(a.name, b.name, metric, effects))
     return tuple(compared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
@@ -141,6 +141,25 @@ def _letters_note(compared: Comparison, correction: str = "") -> str:
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
 
+class ScoresByPart(NamedTuple):
+    """Scores for a table with a row per part: a class, or another part of a metric's score."""
+
+    columns: dict[str, Column]  # key of a column of the table -> column of the metric
+    scores: dict[str, dict[str, str]]  # part -> key -> METRIC.PART.SCORE
+
+
+def group_by_part(scores: Sequence[str]) -> ScoresByPart:
+    """Group scores of one metric, METRIC.PART.SCORE, by part. The part of METRIC.SCORE is ""."""
+    columns: dict[str, Column] = {}
+    by_part: dict[str, dict[str, str]] = {}
+    for score in scores:
+        if parsed := score_name(score):
+            key = table_column(parsed.column, 3).key
+            columns[key] = parsed.column
+            by_part.setdefault(parsed.part, {})[key] = score
+    return ScoresByPart(columns, by_part)
+
+
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
     """Return the table of the scores of a metric's parts, with a row per part and run.
 
@@ -148,16 +167,10 @@ def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Tab
     run of each part is marked.
     """
     has_pairs = len(compared.names) > 1
-    columns: dict[str, Column] = {}  # key in the table -> column of the metric
-    scores_of_parts: dict[str, dict[str, str]] = {}  # part -> key in the table -> score
-    for score in scores:
-        if parsed := score_name(score):
-            key = table_column(parsed.column, 3).key
-            columns[key] = parsed.column
-            scores_of_parts.setdefault(parsed.part, {})[key] = score
+    columns, scores_by_part = group_by_part(scores)
     rows: list[list[Cell]] = []
     values: list[dict[str, Any]] = []
-    for part, score_by_key in scores_of_parts.items():
+    for part, score_by_key in scores_by_part.items():
         for run in compared.names:
             cells = {key: _score_cell(compared, run, score) for key, score in score_by_key.items()}
             labels: list[Cell] = [part, run] if has_pairs else [part]

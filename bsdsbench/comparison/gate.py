@@ -18,15 +18,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, check_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison import ScoreDifference, correct_p
 from bsdsbench.comparison.comparison_tables import coverage_lines
-from bsdsbench.comparison.significance import holm, least_p
+from bsdsbench.comparison.significance import least_p
 from bsdsbench.comparison.slice_comparison import runs_by_slice
 from bsdsbench.errors import FileFormatError
 from bsdsbench.io import (
@@ -94,7 +95,7 @@ class Baseline:
         limits = _by_full_name(tolerances or {}, scores)
         gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
         for score, tolerance in limits.items():
-            _limit(tolerance, 0.0, f"tolerance of {score!r}")
+            _limit(tolerance, 0.0, score)
         if earlier is not None and Path(earlier).exists():
             stored = cls.load(earlier)
             limits = {k: v for k, v in stored.tolerances.items() if k in scores} | limits
@@ -109,8 +110,7 @@ class Baseline:
         not empty. Raises OSError if the file cannot be written.
         """
         run = self.run
-        stacks = {metric: run.stack(metric) for metric in run.metrics}
-        arrays = arrays_of_records(run.records, stacks)
+        arrays = arrays_of_records(run.records, {m: run.stack(m) for m in run.metrics})
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),
@@ -143,25 +143,22 @@ class Baseline:
                     f"schema {clip(repr(stored.get('schema')), 60)}, expected {_SCHEMA!r}: remove "
                     "it, and make a baseline from a run that is known to be good"
                 )
-            stored_tolerances = entry(stored, "tolerances", dict)
-            tolerances: dict[str, Tolerance] = {}
-            for score, tolerance in stored_tolerances.items():
-                is_percentage = isinstance(tolerance, str) and tolerance.endswith("%")
-                tolerances[score] = (
-                    tolerance if is_percentage else entry(stored_tolerances, score, float)
-                )
-            counts = base64.b64decode(entry(stored, "counts", str), validate=True)
+            tolerances: dict[str, Tolerance] = entry(stored, "tolerances", dict)
+            for score, tolerance in tolerances.items():
+                if not (isinstance(tolerance, str) and tolerance.endswith("%")):
+                    entry(tolerances, score, float)  # raises unless it is a number
             gated = stored.get("gated", [])
             if isinstance(gated, str):  # as earlier versions wrote it
                 gated = gated.split(", ")
             run = Evaluation(
                 registry.stored(entry(stored, "protocol", dict)),
                 _NAME,
-                unpack_records(source, counts),
+                unpack_records(
+                    source, base64.b64decode(entry(stored, "counts", str), validate=True)
+                ),
                 failed=entries({"left_out": {}, **stored}, "left_out", str),
             )
-            scores = entries(stored, "scores", float)
-            return cls(run, scores, tolerances, [str(score) for score in gated])
+            return cls(run, entries(stored, "scores", float), tolerances, list(map(str, gated)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +183,7 @@ class Check:
 
     @property
     def reason(self) -> str:
-        """Explain in one phrase why the score passed or failed.
-
-        The cases are: missing; not worse; worse within the tolerance; worse by more than the
-        tolerance, with statistics also significant or not.
-        """
+        """Explain in one phrase why the score passed or failed."""
         if self.value is None:
             return "missing"
         if not self.drop > 0:  # NaN counts as not worse
@@ -267,45 +260,6 @@ class GateResult:
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _tolerances(
-    stored: Baseline, tolerance: Tolerance | Mapping[str, Tolerance]
-) -> dict[str, Tolerance]:
-    """Return the tolerance of each score of a baseline.
-
-    In order of preference: the tolerance of the score in a mapping `tolerance`, the baseline's own,
-    and the default, which is a single `tolerance` or else TOLERANCE.
-    """
-    tolerance_of_score: Mapping[str, Tolerance] = {}
-    default: Tolerance = TOLERANCE
-    if isinstance(tolerance, Mapping):
-        tolerance_of_score = tolerance
-    else:
-        default = tolerance
-    return (
-        dict.fromkeys(stored.scores, default)
-        | _by_full_name(stored.tolerances, stored.scores)
-        | _by_full_name(tolerance_of_score, stored.scores)
-    )
-
-
-class _Tests(NamedTuple):
-    """The p-values of the drops of scores.
-
-    p, p_holm : score -> p-value, before and after Holm's correction; NaN if undefined
-    n_tests : the number of defined p-values
-    """
-
-    p: Mapping[str, float]
-    p_holm: Mapping[str, float]
-    n_tests: int
-
-
-def _correct_p(p: Mapping[str, float]) -> _Tests:
-    """Correct the p-values of scores by Holm's method."""
-    p_holm = dict(zip(p, holm(list(p.values())), strict=True))
-    return _Tests(p, p_holm, sum(not math.isnan(value) for value in p.values()))
-
-
 def check(
     run: Evaluation,
     baseline: Baseline | PathLike,
@@ -333,8 +287,8 @@ def check(
     baseline : Baseline or path
         The baseline, or its file.
     tolerance : float, str or mapping
-        A number or a percentage of the baseline's value ("5%"), for all scores or by score. Scores
-        that are not named have the tolerance of the baseline.
+        A number or a percentage of the baseline's value ("5%"), by score or for all scores. The
+        tolerance that the baseline has for a score is preferred to one for all scores.
     scores : sequence of str
         The scores to check. Default: those that the baseline names; if it names none, the overall
         scores, and the scores of classes and other parts that tables show.
@@ -372,27 +326,33 @@ def check(
     weighted_runs = [WeightedRun(compared, shared_metrics) for compared in compared_runs]
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], gated)
     notes += coverage_lines(coverage, gated)
-    tolerances = _tolerances(stored, tolerance)
-    tests = _Tests({}, {}, 0)
+    tolerances = dict.fromkeys(
+        stored.scores, TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    )
+    tolerances |= _by_full_name(stored.tolerances, stored.scores)
+    if isinstance(tolerance, Mapping):
+        tolerances |= _by_full_name(tolerance, stored.scores)
+    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with p-values
     if statistical and shared_metrics:
         now_and_before = [replace(run, name="now"), baseline_run]
         tested = compare(now_and_before, level=level, n_boot=n_boot, seed=seed, progress=progress)
-        tests = _correct_p({d.score: d.p for d in tested.differences if d.score in gated})
+        tests = {d.score: d for d in correct_p([d for d in tested.differences if d.score in gated])}
+    n_tests = sum(not math.isnan(test.p) for test in tests.values())
     n_images = len(baseline_run.records)
-    least = least_p(n_images, n_boot, tests.n_tests)
-    if tests.n_tests and least >= 1 - level:  # no drop could be significant: all would pass
+    least = least_p(n_images, n_boot, n_tests)
+    if n_tests and least >= 1 - level:  # no drop could be significant: all would pass
         notes.append(
-            f"no drop can be significant: with {tests.n_tests} scores, {n_images} images and "
+            f"no drop can be significant: with {n_tests} scores, {n_images} images and "
             f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
         )
-        tests = tests._replace(p={}, p_holm={})
+        tests = {}
     scores_now = flat_scores(run)
     checks = []
     for score in gated:
-        value = scores_now.get(score)
         before = baseline_scores.get(score, math.nan)
-        limit = _limit(tolerances[score], before, f"tolerance of {score!r}")
-        checks.append(_check_score(score, value, before, limit, tests, level))
+        limit = _limit(tolerances[score], before, score)
+        verdict = _check_score(score, scores_now.get(score), before, limit, tests.get(score), level)
+        checks.append(replace(verdict, n_tests=n_tests))
     if by is not None:
         settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
         slices = _checks_by_slice(run, baseline_run, by, gated, tolerances, level, settings)
@@ -403,42 +363,41 @@ def check(
 
 
 def _check_score(
-    score: str, value: float | None, before: float, limit: float, tests: _Tests, level: float
+    score: str,
+    value: float | None,
+    before: float,
+    limit: float,
+    test: ScoreDifference | None,
+    level: float,
 ) -> Check:
     """Decide whether a score failed.
 
     value, before : the score of the run (None if missing) and of the baseline
     limit : the tolerance, in units of the score
-    tests : the p-values of the drops. A score without a p-value, such as an equal error rate, which
-        cannot be resampled, goes by the tolerance alone.
+    test : the p-values of the difference. Without it, as for an equal error rate, which cannot be
+        resampled, the tolerance alone decides.
     """
     drop = 0.0
     if value is not None:
         drop = value - before if lower_is_better(score) else before - value
-    is_significant = tests.p_holm.get(score, 0) < 1 - level
+    is_significant = test is None or test.p_holm < 1 - level
     return Check(
         score=score,
         baseline=before,
         value=value,
         drop=drop,
         tolerance=limit,
-        p=tests.p.get(score),
-        p_holm=tests.p_holm.get(score),
+        p=test.p if test else None,
+        p_holm=test.p_holm if test else None,
         failed=value is None or (drop > limit and is_significant),
-        n_tests=tests.n_tests,
     )
 
 
 def _gated_by_default(baseline_run: Evaluation, scores: Mapping[str, float]) -> list[str]:
     """Return the overall scores of a baseline, and the scores of parts that tables show."""
     usual = usual_scores(baseline_run, list(scores), parts=True)
-    gated = []
-    for score in scores:
-        parsed = score_name(score)
-        is_of_part = parsed is not None and parsed.part != ""
-        if score in usual or not is_of_part:
-            gated.append(score)
-    return gated
+    of_parts = {score for score in scores if (parsed := score_name(score)) and parsed.part}
+    return [score for score in scores if score in usual or score not in of_parts]
 
 
 def _checks_by_slice(
@@ -502,15 +461,13 @@ def assert_scores(
     return verdict
 
 
-def _limit(tolerance: Tolerance, before: float, what: str) -> float:
-    """Convert a tolerance to units of the score.
+def _limit(tolerance: Tolerance, before: float, score: str) -> float:
+    """Convert the tolerance of a score to units of the score.
 
-    tolerance : a number in these units, or a percentage such as "5%" of `before`
-    before : the baseline's value
-    what : the name of the tolerance in errors
-
-    Raises DataError if the tolerance is neither, or if it is negative.
+    The tolerance is a number in these units, or a percentage such as "5%" of the baseline's value
+    `before`. Raises DataError if it is neither, or if it is negative.
     """
+    what = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):
             return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(before)

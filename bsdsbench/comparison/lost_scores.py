@@ -30,7 +30,8 @@ _CLASS_FIELDS = (
     Field("share", "share [95 % interval]", "share", ".3f"),
     Field("delta_ods", "dODS", "", "+.4f"),
 )
-# Of each side: the group of scores that its share is from, and its classes by their names there
+# "missed", "false" or "agreement" -> the group of scores that has the shares of its classes, and
+# the classes: their name in tables -> their name in the group
 ERROR_SIDES = {
     "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
     "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
@@ -42,6 +43,14 @@ def metric_with_errors(run: Evaluation) -> Metric | None:
     """Return the first metric of a run that stores error classes, or None if there is none."""
     counts = run.records[0].counts if run.records else {}
     return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
+
+
+def _require_errors(run: Evaluation) -> Metric:
+    """Return the metric that stores error classes. Raises DataError if there is none."""
+    metric = metric_with_errors(run)
+    if metric is None:
+        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
+    return metric
 
 
 def with_errors(
@@ -62,10 +71,10 @@ def with_errors(
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources = find_sources(run, metric=metric.name)
-    count = partial(_record_with_errors, run, metric, sources)
+    count_again = partial(_record_with_errors, run, metric, sources)
     records = []
     with ThreadPool(workers or available_cores()) as pool:
-        for n_done, record in enumerate(pool.imap(count, run.records), 1):
+        for n_done, record in enumerate(pool.imap(count_again, run.records), 1):
             records.append(record)
             if progress:
                 progress(n_done, len(run.records), record.image_id)
@@ -90,7 +99,7 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     """Return the shares of a run's error classes with bootstrap intervals, as plain values.
 
     The keys are "name" (of the run), "metric", "ods" and its "threshold" if the metric has them,
-    and the three sides of ERROR_SIDES, which have class -> {"share", "low", "high", "delta_ods"}:
+    and the keys of ERROR_SIDES, each with class -> {"share", "low", "high", "delta_ods"}:
 
     - missed, false: share of the class among all missed (false) pixels at the ODS threshold
     - agreement: share of matched pixels among the ground-truth pixels that one, some or all
@@ -99,9 +108,7 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 
     Undefined numbers are None. Raises DataError if the classes were not counted.
     """
-    metric = metric_with_errors(run)
-    if metric is None:
-        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
+    metric = _require_errors(run)
     comparison = compare([run], n_boot=n_boot, seed=seed)
     lost: dict[str, Any] = {"name": run.name, "metric": metric.name}
     if "ods" in run.score(metric.name):
@@ -112,12 +119,8 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
         for label, name in names.items():
             share = comparison.interval_of(run.name, f"{metric.name}.{group}.{name}")
             delta = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
-            numbers = {
-                "share": share.value,
-                "low": share.low,
-                "high": share.high,
-                "delta_ods": delta.value,
-            }
+            numbers = {"share": share.value, "low": share.low, "high": share.high}
+            numbers["delta_ods"] = delta.value
             lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
     return lost
 
@@ -130,17 +133,14 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """
     rows: list[list[Cell]] = []
     for run in runs:
-        metric = metric_with_errors(run)
-        if metric is None:
-            raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
+        metric = _require_errors(run)
         slices = slices_of(run, by)
         for number, slice_name in enumerate(slices.parts.names):
             for side, (group, names) in ERROR_SIDES.items():
                 for label, name in names.items():
                     share = slices.scores[f"{metric.name}.{group}.{name}"][number].score
                     delta = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
-                    with_interval = Estimate(share.value, share.low, share.high)
-                    rows.append([run.name, slice_name, side, label, with_interval, delta.value])
+                    rows.append([run.name, slice_name, side, label, Estimate(*share), delta.value])
     column = by.partition("=")[0]
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
@@ -150,7 +150,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with a row for each run and class.
 
-    `losses` has the mapping of `lost_scores` for each of the runs.
+    `losses` are the mappings of `lost_scores`, one for each of the runs.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

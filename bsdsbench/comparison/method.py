@@ -50,14 +50,12 @@ class Method:
     seeds: tuple[str, ...]  # what differs in the paths of the runs' folders, or the runs' names
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs, and take their seeds from the paths of their folders, or from the names
-        of runs that are loaded already.
-        """
+        """Load the runs. Their seeds are the paths of the folders, or the names of loaded runs."""
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
-        places = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
-        self.__attrs_init__(name, tuple(as_runs(given)), _differing_parts(places))
+        paths = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
+        self.__attrs_init__(name, tuple(as_runs(given)), _differing_parts(paths))
 
     @property
     def n_runs(self) -> int:
@@ -85,9 +83,9 @@ class Method:
 
         Otherwise the order stays.
         """
-        if not self.distinct:
-            return self._with(self.runs, self.seeds)
-        order = sorted(range(self.n_runs), key=lambda k: natural_sort_key(self.seeds[k]))
+        order = list(range(self.n_runs))
+        if self.distinct:
+            order.sort(key=lambda k: natural_sort_key(self.seeds[k]))
         return self._with([self.runs[k] for k in order], tuple(self.seeds[k] for k in order))
 
     def _with(self, runs: Iterable[Evaluation], seeds: tuple[str, ...]) -> Method:
@@ -99,9 +97,7 @@ class Method:
     @property
     def labels(self) -> list[str]:
         """Return a label for each run: METHOD/SEED, or METHOD if there is a single run."""
-        if self.n_runs == 1:
-            return [self.name]
-        return [f"{self.name}/{seed}" for seed in self.seeds]
+        return [self.name] if self.n_runs == 1 else [f"{self.name}/{s}" for s in self.seeds]
 
 
 class Spread(Enum):
@@ -126,10 +122,7 @@ class Spread(Enum):
 
 
 class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method, with NaN for an undefined score.
-
-    The mean of equal scores is exact.
-    """
+    """One score of the runs of a method, NaN if undefined. The mean of equal scores is exact."""
 
     values: tuple[float, ...]
 
@@ -152,8 +145,7 @@ class ScoresOfRuns(NamedTuple):
     def cell(self, spread: Spread) -> Estimate:
         """Return the mean over runs with the chosen spread, as a cell of a table.
 
-        The smallest and largest score of RANGE take the place of an interval. A single run has no
-        spread.
+        RANGE is shown as an interval. A single run has no spread.
         """
         n = len(self.values)
         if n < 2:
@@ -171,8 +163,7 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
     """
     paths = [Path(name).parts or (name,) for name in names]
     if len({len(path) for path in paths}) == 1:
-        depths = range(len(paths[0]))
-        differing = [k for k in depths if len({path[k] for path in paths}) > 1]
+        differing = [k for k, folders in enumerate(zip(*paths, strict=True)) if len({*folders}) > 1]
         if differing:
             return tuple("/".join(path[k] for k in differing) for path in paths)
     return tuple(path[-1] for path in paths)
@@ -196,7 +187,7 @@ def methods_of(specs: Sequence[str]) -> list[Method]:
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse texts NAME=RUNS,RUNS. Return (name of the method, places of its runs) for each.
+    """Parse texts NAME=RUNS,RUNS. Return (name of the method, folders of its runs) for each.
 
     RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, a URL or ref:NAME.
     Raises DataError if a text has another form, if a pattern matches no folder, or if a name is
@@ -224,8 +215,8 @@ def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
     for pattern in patterns:
         matching = [pattern]
         if glob.has_magic(pattern):
-            places = sorted(glob.glob(pattern), key=natural_sort_key)
-            matching = [place for place in places if Path(place).is_dir() or place.endswith(".npz")]
+            paths = sorted(glob.glob(pattern), key=natural_sort_key)
+            matching = [path for path in paths if Path(path).is_dir() or path.endswith(".npz")]
         if not matching:
             raise DataError(f"{option}: no folder fits {pattern!r}, expected some")
         folders += matching

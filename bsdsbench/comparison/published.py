@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -91,8 +91,8 @@ class PublishedResult:
     def label(self) -> str:
         """Return the text that names the result in tables and plots.
 
-        This is the user's own name (`shown_as`) if there is one, else the name with year, input and
-        variant in brackets, and with the key if it is not the name in lower case.
+        This is `shown_as` if the user gave it, else the name with year, input and variant in
+        brackets, and with the key if it is not the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -105,9 +105,7 @@ class PublishedResult:
 @cache
 def published_results() -> dict[str, PublishedResult]:
     """Return the results by key, in the order of the shipped table (published.json)."""
-    return {
-        row["key"]: PublishedResult(**row) for row in _read_shipped("published.json")["methods"]
-    }
+    return {r["key"]: PublishedResult(**r) for r in _read_shipped("published.json")["methods"]}
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
@@ -176,16 +174,15 @@ def find_published(
     """
     known = published_results()
     chosen: list[PublishedResult] = []
-    errors = []
+    problems = []
     for key in (text.strip().lower() for text in keys):
         if key in known:
             chosen.append(replace(known[key], shown_as=labels.get(key, "")))
         else:
             similar = get_close_matches(key, known, n=5, cutoff=0.5) or list(known)[:10]
-            expected = f"expected such as {', '.join(similar)}"
-            errors.append(DataError(f"published method {key!r}: {expected}"))
-    if errors:
-        raise DataError.collect(errors)
+            problems.append(f"published method {key!r}: expected such as {', '.join(similar)}")
+    if problems:
+        raise DataError(problems=problems)
     return chosen
 
 
@@ -205,10 +202,10 @@ def labelled_runs(
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
-    for place, run in zip(given, runs, strict=True):
+    for source, run in zip(given, runs, strict=True):
         keys = [run.name]
-        if isinstance(place, str | os.PathLike):
-            keys += [str(place), os.path.basename(os.path.normpath(place))]
+        if isinstance(source, str | os.PathLike):
+            keys += [str(source), os.path.basename(os.path.normpath(source))]
         allowed_keys.update(keys)
         new_name = next((labels[key] for key in keys if key in labels), None)
         renamed.append(run if new_name is None else replace(run, name=new_name))
@@ -229,13 +226,10 @@ def why_not_beside(run: Evaluation, task: str) -> str:
 
 
 class PublishedRows(NamedTuple):
-    """Rows of published results, as `extra` of `score_tables`, and notes on the rows.
-
-    notes : a line for each reason why rows are not comparable with runs
-    """
+    """Rows of published results, as `extra` of `score_tables`."""
 
     rows: list[Row]
-    notes: list[str]
+    notes: list[str]  # a line for each reason why rows are not comparable with runs
 
 
 def published_beside(
@@ -254,16 +248,15 @@ def published_beside(
     comparable with a run, because its task is another, its label names its data set, all of its
     scores are marked, and a note gives the reason. A marked score is never the best of its column.
     """
-    run_rules = {run.protocol.ap_rule for run in runs}
+    ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []
     run_names_by_reason: dict[str, list[str]] = {}
     for published in find_published(keys, labels):
-        task = published.tasks[0]
-        reasons = {run.name: why_not_beside(run, task) for run in runs}
+        reasons = {run.name: why_not_beside(run, published.tasks[0]) for run in runs}
         for run_name, reason in reasons.items():
             if reason:
                 run_names_by_reason.setdefault(reason, []).append(run_name)
-        rows.append(_row_of(published, run_rules, comparable=not any(reasons.values())))
+        rows.append(_row_of(published, ap_rules, comparable=not any(reasons.values())))
     problems = [
         f"{', '.join(dict.fromkeys(names))}: {reason}"
         for reason, names in run_names_by_reason.items()
@@ -272,14 +265,12 @@ def published_beside(
     return PublishedRows(rows, [f"{problem}; they are not comparable." for problem in problems])
 
 
-def _row_of(published: PublishedResult, run_rules: Collection[str], comparable: bool) -> Row:
+def _row_of(published: PublishedResult, ap_rules: set[str], comparable: bool) -> Row:
     """Build the table row of a published result: label, scores, and key of a score -> mark.
 
-    run_rules : the AP rules of the runs
-    comparable : False if the result is of another task than a run; then its label names the data
-        set, and all scores have the mark "", which prints nothing
-
-    The AP is marked with its rule, if it is known and not the rule of all runs.
+    If the result is not `comparable` with a run, the label names the data set, and all scores have
+    the mark "", which prints nothing. The AP is marked with its rule, if it has one and the rules
+    of the runs (`ap_rules`) are not this one alone.
     """
     marks: dict[str, str] = {}
     label = published.label
@@ -287,6 +278,6 @@ def _row_of(published: PublishedResult, run_rules: Collection[str], comparable: 
         label += f" [{published.tasks[0].partition('/')[0]}]"
         for metric in published.scores():
             marks |= {column.key: "" for column in registry.get(metric).columns if column.score}
-    if published.ap_rule is not None and set(run_rules) != {published.ap_rule}:
+    if published.ap_rule is not None and ap_rules != {published.ap_rule}:
         marks["ap"] = published.ap_rule
     return label, published.scores(), marks

@@ -169,13 +169,12 @@ def permutation_p(
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    n_images = len(a.records)
-    clusters = np.arange(n_images) if sampling.clusters is None else sampling.clusters
-    n_units = int(clusters.max()) + 1
+    units = sampling.unit_of_images(len(a.records))
+    n_units = int(units.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
         """Yield blocks (S, N) of 1 for images whose counts are exchanged, else 0."""
-        return (block[:, clusters] for block in _swaps(n_units, sampling.n_boot, sampling.seed))
+        return (block[:, units] for block in _swaps(n_units, sampling.n_boot, sampling.seed))
 
     both_runs = [WeightedRun(a, metrics, b)]  # the images of a, then those of b
     weights_a = (np.hstack([1 - swapped, swapped]) for swapped in swapped_images())

@@ -12,23 +12,20 @@ Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), 11.2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
+from bsdsbench.comparison.comparison_tables import group_by_part
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.groups import (
-    Partition,
-    image_clusters,
-    partition,
-)
+from bsdsbench.results.groups import Partition, image_clusters, partition
 from bsdsbench.results.score_names import (
     lower_is_better,
     names_meant,
@@ -131,21 +128,25 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """
     run.require_records()
     parts = partition(run.records, by)
-    n_images = len(run.records)
-    clusters = image_clusters(run.records, cluster).members if cluster else None
-    units = np.arange(n_images) if clusters is None else clusters  # (N,): left out together
+    # (N,): the number of each image or cluster, which the jackknife leaves out as a whole
+    units = np.arange(len(run.records))
+    if cluster:
+        units = image_clusters(run.records, cluster).members
     weighted = WeightedRun(run, run.metrics)
-    all_images = weighted.scores(np.ones((1, n_images), np.int64))
-    on_all = {score: float(value[0]) for score, value in all_images.items()}
+    on_all = weighted.overall_scores()
     on_slices = weighted.scores(parts.weights())  # score -> (slices,)
-    (all_without,) = scores_of([weighted], jackknife_weights(n_images, clusters))  # -> (units,)
+    (all_without,) = scores_of([weighted], jackknife_weights(units))  # score -> (units,)
     scores: dict[str, list[SliceScore]] = {score: [] for score in on_slices}
     # How much the macro mean changes without each unit
     macro_changes = {score: np.zeros(int(units.max()) + 1) for score in on_slices}
     for number in range(len(parts.names)):
         images = parts.images_of(number)
         slice_units, local_units = np.unique(units[images], return_inverse=True)
-        replicates = _score_without_each(run, images, None if clusters is None else local_units)
+        replicates = {}
+        if slice_units.size > 1:
+            slice_run = replace(run, records=[run.records[i] for i in images])
+            slice_weighted = WeightedRun(slice_run, run.metrics)
+            (replicates,) = scores_of([slice_weighted], jackknife_weights(local_units))
         for score, values in on_slices.items():
             value = float(values[number])
             slice_without = replicates.get(score, np.full(slice_units.size, np.nan))
@@ -172,23 +173,6 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     return Slices(run.name, parts, on_all, scores, macro, cluster or "image")
 
 
-def _score_without_each(run: Evaluation, images: I8, clusters: I8 | None) -> dict[str, F8]:
-    """Score a slice of a run without each of its images, or without each of its clusters.
-
-    images (n,): positions of the slice's images in the run
-    clusters (n,): cluster number of these images, from 0 on, or None without clusters
-
-    Returns METRIC.SCORE -> scores (units,), or {} if there is only one image or cluster.
-    """
-    n_units = images.size if clusters is None else int(clusters.max()) + 1
-    if n_units < 2:
-        return {}
-    slice_run = replace(run, records=[run.records[i] for i in images])
-    weights = jackknife_weights(images.size, clusters)
-    (scores,) = scores_of([WeightedRun(slice_run, run.metrics)], weights)
-    return scores
-
-
 def _jackknife_interval(
     value: float, replicates: F8, n_units: int, score: str = ""
 ) -> ValueInterval:
@@ -212,11 +196,10 @@ def _jackknife_interval(
     half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * error)
     low, high = value - half_width, value + half_width
     if score:
-        is_error_share = any(score.endswith(f".{column.key}") for column in ERROR_COLUMNS)
-        is_bounded_by_1 = is_error_share or not lower_is_better(score)
+        is_error_share = score.endswith(tuple(f".{column.key}" for column in ERROR_COLUMNS))
         if replicates.min() >= 0:
             low = max(low, 0.0)
-        if replicates.max() <= 1 and is_bounded_by_1:
+        if replicates.max() <= 1 and (is_error_share or not lower_is_better(score)):
             high = min(high, 1.0)
     return ValueInterval(value, low, high)
 
@@ -292,39 +275,23 @@ def _slice_table(
         chosen = usual_scores(runs[0], known, parts=True)
     else:
         chosen = known if "all" in wanted else names_meant(wanted, known)
-    columns: dict[str, Column] = {}
-    score_of: dict[str, dict[str, str]] = {}  # part -> key of a column -> METRIC.PART.SCORE
+    shown = []
     for score in known:
         parsed = score_name(score)
         if score not in chosen or parsed is None or bool(parsed.part) != of_parts:
             continue
         if wanted is not None or parsed.column.shown in ("always", "several"):
-            columns[parsed.column.key] = parsed.column
-            score_of.setdefault(parsed.part, {})[parsed.column.key] = score
-    if not columns:
+            shown.append(score)
+    if not shown:
         return None
+    columns, scores_by_part = group_by_part(shown)
     group_column = slices[0].parts.column
-    labels = [METHOD, Field("slice", group_column)]
-    if of_parts:
-        labels.append(PART)
+    labels = [METHOD, Field("slice", group_column), *([PART] if of_parts else [])]
     fields = [*labels, Field("images", "images", "n", "d")]
-    for column in columns.values():
-        field = table_column(column, 3)
-        difference = Field(f"{field.key}_difference", f"{column.heading} - all", "- all", "+.3f")
-        fields += [field, difference]
-    undefined = SliceScore(_UNDEFINED, _UNDEFINED)
-    rows: list[list[Cell]] = []
-    for run_slices in slices:
-        for row in _rows_of(run_slices):
-            for part, score_by_key in score_of.items():
-                cells: list[Cell] = [run_slices.name, row.name]
-                if of_parts:
-                    cells.append(part)
-                cells.append(row.n_images)
-                for key in columns:
-                    slice_score = row.scores.get(score_by_key.get(key, ""), undefined)
-                    cells += [slice_score.score.cell(), slice_score.difference.cell()]
-                rows.append(cells)
+    for key, column in columns.items():
+        difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
+        fields += [table_column(column, 3), difference]
+    rows = [row for s in slices for row in _slice_rows(s, columns, scores_by_part, of_parts)]
     footer = table_footer(runs)
     footer["notes"] = [*_notes(slices), *footer["notes"]]
     key = f"{metric.name}-parts-by-" if of_parts else f"{metric.name}-by-"
@@ -335,50 +302,55 @@ def _slice_table(
     return Table(key, title, fields, rows, n_labels=len(labels), **footer)
 
 
-_UNDEFINED = ValueInterval(np.nan, np.nan, np.nan)
+def _slice_rows(
+    slices: Slices,
+    keys: Iterable[str],
+    scores_by_part: Mapping[str, Mapping[str, str]],
+    of_parts: bool,
+) -> list[list[Cell]]:
+    """Return the rows of a run: all images, then each slice, then the mean over the slices.
 
-
-class _SliceRow(NamedTuple):
-    """The name of a set of images, the number of its images, and METRIC.SCORE -> score."""
-
-    name: str
-    n_images: int
-    scores: Mapping[str, SliceScore]
-
-
-def _rows_of(slices: Slices) -> list[_SliceRow]:
-    """Return a row for all images, one for each slice, and one for the mean of the slices.
+    keys : the scores, as columns of the table
+    scores_by_part : part -> key -> METRIC.PART.SCORE; each part has a row for each set of images,
+        with a cell for the part if the table is `of_parts`
 
     The scores on all images have neither intervals nor differences.
     """
-    n_images = len(slices.parts.members)
+    undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
-        score: SliceScore(_UNDEFINED._replace(value=value), _UNDEFINED)
+        score: SliceScore(undefined._replace(value=value), undefined)
         for score, value in slices.whole.items()
     }
-    rows = [_SliceRow(ALL, n_images, on_all)]
+    n_images = len(slices.parts.members)
+    image_sets: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
     for k, name in enumerate(slices.parts.names):
         on_slice = {score: values[k] for score, values in slices.scores.items()}
-        rows.append(_SliceRow(name, slices.sizes[k], on_slice))
-    rows.append(_SliceRow(MACRO, n_images, slices.macro))
+        image_sets.append((name, slices.sizes[k], on_slice))
+    image_sets.append((MACRO, n_images, slices.macro))
+    rows: list[list[Cell]] = []
+    for name, n, scores in image_sets:
+        for part, score_by_key in scores_by_part.items():
+            row: list[Cell] = [slices.name, name, part, n] if of_parts else [slices.name, name, n]
+            for key in keys:
+                score = score_by_key.get(key, "")
+                slice_score = scores.get(score, SliceScore(undefined, undefined))
+                row += [slice_score.score.cell(), slice_score.difference.cell()]
+            rows.append(row)
     return rows
 
 
 def _notes(slices: Sequence[Slices]) -> list[str]:
-    """Return the notes below a table of slices.
+    """Explain intervals and the macro mean, and name the ranges without images.
 
-    They tell how intervals and the macro mean are made, and which ranges have no image.
-
-    `slices` are the slices of all runs in the table, by one column.
+    `slices` are those of all runs in the table, by one column.
     """
     unit, column = slices[0].unit, slices[0].parts.column
     notes = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
         f"none for a single {unit}. The macro mean weights every {column} equally."
     ]
-    empty = dict.fromkeys(name for s in slices for name in s.parts.empty)
-    if empty:
-        notes.append(f"No image has {column} in {listed(list(empty))}.")
+    if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
+        notes.append(f"No image has {column} in {listed(empty)}.")
     return notes
 
 
@@ -396,13 +368,9 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     groups = partition(run.records, by, uncut=True)
     image_values = run.image_values(metric)  # part -> key -> values of all images
     tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
-    pooled = {}  # part -> scores, whose arrays are (groups,)
-    for part, path in {
-        "": (),
-        **scorer.parts(run.protocol, scorer.options_of(run.protocol)),
-    }.items():
-        if scores := part_of(tree, path):
-            pooled[part] = scores
+    paths = {"": (), **scorer.parts(run.protocol, scorer.options_of(run.protocol))}
+    # part -> scores, whose arrays are (groups,)
+    pooled = {part: scores for part, path in paths.items() if (scores := part_of(tree, path))}
     columns: dict[str, Column] = {}
     for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
         is_measured = any(value_at(scores, c.key) is not None for scores in pooled.values())
@@ -416,17 +384,17 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
         field = table_column(c, c.digits)
         fields.append(field)
         if c.score:
-            heading_of_mean = f"mean over images of {c.heading}"
-            fields.append(Field(f"mean_{field.key}", heading_of_mean, "mean", field.format))
+            heading = f"mean over images of {c.heading}"
+            fields.append(Field(f"mean_{field.key}", heading, "mean", field.format))
     rows: list[list[Cell]] = []
     for number, name in enumerate(groups.names):
         images = groups.images_of(number)
         for part, scores in pooled.items():
-            names: list[Cell] = [name, part or None]
-            row = [*names[: len(labels)], images.size]
+            row: list[Cell] = [name, part or None] if len(pooled) > 1 else [name]
+            row.append(images.size)
             for key, c in columns.items():
-                group_scores = value_at(scores, key)
-                row.append(None if group_scores is None else float(group_scores[number]))
+                of_groups = value_at(scores, key)
+                row.append(None if of_groups is None else float(of_groups[number]))
                 if c.score:
                     values = image_values.get(part, {}).get(key)
                     mean = None

@@ -24,19 +24,10 @@ from bsdsbench.text import counted
 
 
 class Splits(NamedTuple):
-    """The scores of the splits of a data set together.
+    """The scores of the splits of a data set together."""
 
-    table : a row of means over the splits with their spread, and a row of pooled scores
-    pooled : one run of the images of all splits, whose ids are SPLIT/ID
-    """
-
-    table: Table
-    pooled: Evaluation
-
-
-def _names_of_counts(run: Evaluation) -> dict[str, set[str]]:
-    """Return metric -> names of its counts. Tolerances and error classes add names."""
-    return {metric: {*counts} for metric, counts in run.records[0].counts.items()}
+    table: Table  # a row of means over the splits with their spread, and a row of pooled scores
+    pooled: Evaluation  # one run of the images of all splits, whose ids are SPLIT/ID
 
 
 def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
@@ -55,27 +46,28 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
     first = runs[0]
     labels = [run.name for run in as_runs(runs)]
+    # metric -> names of its counts for each run; tolerances and error classes add names
+    names_of_counts = [{m: {*counts} for m, counts in r.records[0].counts.items()} for r in runs]
     records = []
-    for run, label in zip(runs, labels, strict=True):
+    for run, label, names in zip(runs, labels, names_of_counts, strict=True):
         for difference in comparability(first, run):
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
                 raise DataError(f"{first.name}, {label}: {difference.fault()}")
-        if _names_of_counts(run) != _names_of_counts(first):
+        if names != names_of_counts[0]:
             raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     pooled = Evaluation(first.protocol, name or first.name, records, origin)
     scores_of_splits = [flat_scores(run) for run in runs]
     pooled_scores = flat_scores(pooled)
-    all_scores = [*scores_of_splits, pooled_scores]
-    shared = [score for score in all_scores[0] if all(score in scores for scores in all_scores)]
-    shown = usual_scores(first, shared)
+    shared = [s for s in scores_of_splits[0] if all(s in scores for scores in scores_of_splits)]
+    shown = [score for score in usual_scores(first, shared) if score in pooled_scores]
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
-    pooled_row: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
         means.append(values.cell(Spread.SD))
-        pooled_row.append(pooled_scores[score])
+    n_images = counted(len(records), "image")
+    pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
     fields = [replace(score_field(score), higher_is_better=None) for score in shown]
     note = Spread.SD.note.replace("runs", "splits")
     table = Table(

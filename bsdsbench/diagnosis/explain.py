@@ -11,12 +11,13 @@ only for targets of four digits.
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,10 +50,10 @@ from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores
 
 METRIC = registry.DEFAULT_METRICS[0]
-STEPS = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
+SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
 STARTS = 4  # number of single settings from which pairs are formed
 LATE = 0.5  # images that were begun are finished until this share of the limit has passed beyond it
-OWN = CountingChange("", "", "")  # the settings of the run itself
+NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
@@ -82,14 +83,10 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
 
 
 class MetricTargets(NamedTuple):
-    """The targets of one metric.
-
-    - metric: the name of the metric
-    - values: score, such as "ods" -> published value
-    """
+    """The targets of one metric."""
 
     metric: str
-    values: dict[str, Number]
+    values: dict[str, Number]  # score, such as "ods" -> published value
 
 
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
@@ -111,10 +108,10 @@ def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
 
 
 class RunWithFiles(NamedTuple):
-    """A run and its files. `sources` is None if the run has counts only."""
+    """A run and its files."""
 
     run: Evaluation
-    sources: Sources | None
+    sources: Sources | None  # None if the run has counts only
 
 
 def load_run_with_files(
@@ -195,27 +192,27 @@ def explain(
     if files is None and run.provenance.source is None:
         files = find_sources(run, metric=name)
     search = Search(run, name, values, files, seconds, workers or available_cores(), progress)
-    search.record_trial("as it is", "as it is", search.base, n_causes=0)
-    search.record_readings(OWN, search.own, search.base)
+    search.record_trial("as it is", "as it is", search.run_scores, n_causes=0)
+    search.record_readings(NO_CHANGE, search.run_counts, search.run_scores)
     search.try_subsets()
     changes = [c for c in counting_changes(search.metric) if c.differs(run.protocol, search.metric)]
     if files is None:
-        search.late = changes
+        search.not_tried = changes
     else:
-        gaps = search.narrow(changes)
+        gaps = search.search_settings(changes)
         if not search.reached:
-            search.narrow(_pair_nearest(changes, gaps, search))
-    late = [change for change in search.late if change.n_causes == 1]
-    names = [change.kind if files is None else change.label for change in late]
+            search.search_settings(_pair_nearest(changes, gaps, search))
+    not_tried = [change for change in search.not_tried if change.n_causes == 1]
+    names = [change.kind if files is None else change.label for change in not_tried]
     return Explanation(
         search.targets,
-        base={target: search.base[target] for target in values},
+        base={target: search.run_scores[target] for target in values},
         trials=rank_trials(search.trials.values()),
-        seconds=seconds - search.left,
+        seconds=seconds - search.seconds_left,
         n_images=len(search.ids),
         published=tuple(published),
         not_counted=tuple(dict.fromkeys(names)),
-        pairs_not_counted=len(search.late) - len(late),
+        pairs_not_counted=len(search.not_tried) - len(not_tried),
         files=files is not None,
     )
 
@@ -238,68 +235,69 @@ def _pair_nearest(
     return list(pairs.values())
 
 
-@dataclass
+class _OtherScores(NamedTuple):
+    """Scores that are read off the same counts in another way."""
+
+    label: str
+    who: str  # the programs that do so
+    scores: dict[str, float]
+
+
 class Search:
-    """The state of a search.
+    """A search for the settings under which the scores of a run are the targets.
 
-    - run, name: the run to explain, and the name of the metric
     - targets: column key of the metric -> published value
-    - sources: the files of the run, or None
-    - seconds, workers, progress: as in `explain`
-
-    Derived from these, or filled by the search:
-
-    - metric: the metric
-    - ids, own: the image ids, and the run's counts of each image, in the same order
-    - base: the run's scores by column key
-    - order: indices of the images, in an order in which any first n are spread over the run
-    - made: label of a setting -> {index of an image: its counts}
+    - sources: the files of the run, or None if it has counts only
+    - ids: the ids of the images
+    - run_counts, run_scores: the run's counts of each image, and its scores by column key
+    - image_order: indices of the images, in an order in which any first n are spread over the run
+    - counted: label of a setting -> {index of an image: its counts}
     - trials: label -> the last trial, or one that met the targets
-    - late: settings that were not counted on all images
-    - until: the time at which the search ends
+    - not_tried: settings for which there was no time on all images
     """
 
-    run: Evaluation
-    name: str
-    targets: dict[str, Number]
-    sources: Sources | None
-    seconds: float
-    workers: int
-    progress: Progress | None
-
-    def __post_init__(self) -> None:
-        self.metric = registry.get(self.name)
-        self.until = time.monotonic() + self.seconds
-        counts = dict(counts_in_order(self.run.records, self.metric.name))
+    def __init__(
+        self,
+        run: Evaluation,
+        metric: str,
+        targets: dict[str, Number],
+        sources: Sources | None,
+        seconds: float,
+        workers: int,
+        progress: Progress | None,
+    ) -> None:
+        self.run, self.targets, self.sources = run, targets, sources
+        self.seconds, self.workers, self.progress = seconds, workers, progress
+        self.metric = registry.get(metric)
+        self.end_time = time.monotonic() + seconds
+        counts = dict(counts_in_order(run.records, metric))
         self.ids = list(counts)
-        self.own = list(counts.values())
-        self.base = self.compute_scores(self.own, self.run.protocol)
-        for target in self.targets:
-            if target not in self.base:
-                raise DataError(f"target {target!r}: expected any of {', '.join(self.base)}")
+        self.run_counts = list(counts.values())
+        self.run_scores = self.compute_scores(self.run_counts, run.protocol)
+        for target in targets:
+            if target not in self.run_scores:
+                known = ", ".join(self.run_scores)
+                raise DataError(f"target {target!r}: expected any of {known}")
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]  # golden ratio
-        self.order = np.argsort(spread, kind="stable").tolist()
-        self.made: dict[str, dict[int, Any]] = {}
+        self.image_order = np.argsort(spread, kind="stable").tolist()
+        self.counted: dict[str, dict[int, Any]] = {}
         self.trials: dict[str, Trial] = {}
-        self.late: list[CountingChange] = []
+        self.not_tried: list[CountingChange] = []
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """The number of seconds left; negative after the end."""
-        return self.until - time.monotonic()
+        return self.end_time - time.monotonic()
 
     @property
     def reached(self) -> bool:
         """True if a trial meets the targets."""
-        return any(t.reached for t in self.trials.values())
+        return any(trial.reached for trial in self.trials.values())
 
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute the scores of a set of images by column key; undefined scores are left out.
-
-        `counts` are the counts of each image, name -> array.
-        """
+        """Compute the scores of images by column key from their counts, without undefined ones."""
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
@@ -327,7 +325,8 @@ class Search:
     def try_subsets(self) -> None:
         """Record the scores of the named subsets of the images, from the run's own counts."""
         for label, indices in find_named_subsets(self.ids, self.run.place("gt")).items():
-            scores = self.compute_scores([self.own[k] for k in indices], self.run.protocol)
+            counts = [self.run_counts[k] for k in indices]
+            scores = self.compute_scores(counts, self.run.protocol)
             who = f"a run of {len(indices)} images"
             self.record_trial(label, "images", scores, n_images=len(indices), who=who)
 
@@ -340,36 +339,34 @@ class Search:
         """Record every other way to read the targets off the counts of all images.
 
         A reading is another column of the metric, or another rule for a score of the curve. It is
-        recorded if it changes a target. Under a `setting` other than the run's own (OWN) it is the
-        second cause beside the setting.
+        recorded if it changes a target. Under a `setting` other than NO_CHANGE it is the second
+        cause beside the setting.
 
         `counts` are those of each image under the setting, and `scores` the scores from them.
         """
-        # (label, who reads scores so, scores)
-        others = [
-            (label, "", s) for label, s in iterate_other_columns(self.metric, self.targets, scores)
-        ]
-        others += self._list_curve_readings(setting, counts, scores)
-        for label, who, changed in others:
+        other_columns = iterate_other_columns(self.metric, self.targets, scores)
+        readings = [_OtherScores(label, "", changed) for label, changed in other_columns]
+        readings += self._read_curve(setting, counts, scores)
+        for label, who, changed in readings:
             if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # no target changes, or a value is undefined
-            if setting is OWN:
+            if setting is NO_CHANGE:
                 self.record_trial(label, "reading", changed, who=who)
             else:
-                both = "; ".join(filter(None, (setting.who, who)))
-                self.record_trial(
-                    f"{setting.label} + {label}", "setting", changed, n_causes=2, who=both
-                )
+                label = f"{setting.label} + {label}"
+                who = "; ".join(filter(None, (setting.who, who)))
+                self.record_trial(label, "setting", changed, n_causes=2, who=who)
 
-    def _list_curve_readings(
+    def _read_curve(
         self,
         setting: CountingChange,
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
-    ) -> list[tuple[str, str, dict[str, float]]]:
-        """Return (label, who reads scores so, scores) of every rule for a score of the curve.
+    ) -> list[_OtherScores]:
+        """Return a reading for every rule for a score of the curve, or [] if there is no curve.
 
-        The arguments are those of `iterate_readings`. Returns [] if the metric has no curve.
+        `counts` are those of each image under the setting, and `scores` the scores from them, which
+        stay unless the rule is for them.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -384,91 +381,101 @@ class Search:
         whole = whole_curve(self.metric, curve, stack)
         is_matched = self.metric.reads == "annotators" and "matches" in stack
         lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # of threshold 0
-        if self.sources and "ap" in self.targets and setting is OWN and lacks_row:
+        if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_row:
             matches = stack["matches"].sum(axis=0)
             whole = add_whole_image(self.sources, protocol, curve.thresholds, matches)
         return [
-            (label, who, {**scores, measure: float(value)})
+            _OtherScores(label, who, {**scores, measure: float(value)})
             for measure, label, who, value in iterate_readings(curve, image_curves, whole)
         ]
 
-    def narrow(self, settings: Iterable[CountingChange]) -> dict[str, float]:
-        """Count settings on more and more images, always the one nearest to the targets so far.
+    def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
+        """Count images under settings, always under the one that is nearest to the targets so far.
 
-        Each setting is counted on the numbers of images in STEPS, then on all. From some images,
-        its scores are estimated: the run's scores plus the difference that the setting makes on
-        these images. A setting is done when it is counted on all images or an image is refused;
-        one that changes no target is dropped. The search ends when all are done, when time is up,
-        or when the targets are met and no other setting seems to meet them too.
+        Each setting is counted on more and more images: on SUBSET_SIZES, then on all. It is dropped
+        if an image is refused, or if it changes no target on all images. The search ends when no
+        setting is left, when time is up, or when the targets are met and no remaining setting is
+        within the rounding of a target.
 
         Returns label -> gap to the targets, from the images counted so far, of the settings that
-        were counted. Settings for which there was no time are added to `late`.
+        were counted. Settings for which there was no time are added to `not_tried`.
         """
-        steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
-        progress_of = {setting: (-inf, 0) for setting in settings}  # (gap, images counted)
+        sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
+        rounding = max(resolution(target) for target in self.targets.values())
+        places = count()  # settings with equal gaps are counted in turn
+        queue = [(-inf, next(places), 0, setting) for setting in settings]
         gaps = {}
-        near = max(resolution(t) for t in self.targets.values())
-        while progress_of and self.left > 0:
-            setting = min(progress_of, key=lambda s: progress_of[s][0])
-            gap, n_done = progress_of.pop(setting)
-            if self.reached and gap > near:
+        while queue and self.seconds_left > 0:
+            gap, _, n_counted, setting = heapq.heappop(queue)
+            if self.reached and gap > rounding:
                 break
-            n = next(step for step in steps if step > n_done)
+            n = next(size for size in sizes if size > n_counted)
             is_exact = n == len(self.ids)
-            indices = sorted(self.order[:n])
-            counts = self.count(setting, indices)
+            indices = sorted(self.image_order[:n])
+            counts = self.count_images(setting, indices)
             if counts is None:
-                if self.left <= 0:
-                    self.late.append(setting)
+                if self.seconds_left <= 0:
+                    self.not_tried.append(setting)
                 continue
-            scores = self.compute_scores(counts, setting.on(self.run.protocol))
-            if not is_exact:
-                before = self.compute_scores([self.own[k] for k in indices], self.run.protocol)
-                defined = scores.keys() & before.keys() & self.base.keys()
-                scores = {t: self.base[t] + scores[t] - before[t] for t in defined}
-            elif all(scores.get(t) == self.base[t] for t in self.targets):  # no effect
+            scores = self._estimate_scores(setting, counts, indices)
+            if is_exact and all(scores.get(t) == self.run_scores[t] for t in self.targets):
                 self.trials.pop(setting.label, None)
                 continue
             fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}
             gap = self.record_trial(setting.label, "setting", scores, who=setting.who, **fields)
             gaps[setting.label] = gap
             if not is_exact:
-                progress_of[setting] = gap, n
+                heapq.heappush(queue, (gap, next(places), n, setting))
             elif setting.n_causes == 1:
                 self.record_readings(setting, counts, scores)
-        if self.left <= 0:
-            self.late += progress_of
+        if self.seconds_left <= 0:
+            self.not_tried += [setting for *_, setting in sorted(queue, key=lambda e: e[1])]
         return gaps
 
-    def count(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
+    def _estimate_scores(
+        self, setting: CountingChange, counts: Sequence[Any], indices: Sequence[int]
+    ) -> dict[str, float]:
+        """Return the scores of all images under a setting, from the counts of some or all of them.
+
+        From some images these are the run's scores plus the changes that the setting makes on the
+        images `indices`, which `counts` are of.
+        """
+        scores = self.compute_scores(counts, setting.on(self.run.protocol))
+        if len(indices) == len(self.ids):
+            return scores
+        before = self.compute_scores([self.run_counts[k] for k in indices], self.run.protocol)
+        defined = scores.keys() & before.keys() & self.run_scores.keys()
+        return {key: self.run_scores[key] + scores[key] - before[key] for key in defined}
+
+    def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """Count images under a setting, and return the counts of each.
 
-        `images` are indices of `ids`. Images that are already in `made` are not counted again, and
-        new counts are added there. Images that were begun are finished, for a while after the end
-        (LATE). Returns None if an image is refused, or if time was up before all were counted.
+        `images` are indices of `ids`. Images that are already in `counted` are not counted again,
+        and new counts are added there. Images that were begun are finished, for a while after the
+        end (LATE). Returns None if an image is refused, or if time was up before all were counted.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
-        made = self.made.setdefault(setting.label, {})
+        counts = self.counted.setdefault(setting.label, {})
 
         def count_image(k: int) -> None:
-            """Count an image and add its counts to `made`; do nothing long after the end."""
-            if self.left < -LATE * self.seconds:
+            """Count an image and add its counts to `counts`; do nothing long after the end."""
+            if self.seconds_left < -LATE * self.seconds:
                 return
             assert self.sources is not None  # without files there are no settings
             pred, gt = self.sources.load(self.ids[k], protocol)
             gt = setting.truth(gt)
             if "1toN" in setting.how:
-                made[k] = many_to_one_counts(pred, gt, protocol)
+                counts[k] = many_to_one_counts(pred, gt, protocol)
             else:
-                made[k] = self.metric.count(pred, gt, protocol, opt)
+                counts[k] = self.metric.count(pred, gt, protocol, opt)
 
-        missing = [k for k in images if k not in made]
+        missing = [k for k in images if k not in counts]
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                for done, _ in enumerate(pool.map(count_image, missing), 1):
+                for n_done, _ in enumerate(pool.map(count_image, missing), 1):
                     if self.progress:
-                        self.progress(done, len(missing), setting.label)
+                        self.progress(n_done, len(missing), setting.label)
             except DataError:
                 return None
-        return [made[k] for k in images] if {*images} <= made.keys() else None
+        return [counts[k] for k in images] if {*images} <= counts.keys() else None

@@ -187,17 +187,17 @@ def test_what_no_reading_reaches_is_said(many, seconds):
 @pytest.mark.parametrize("n_counted", [0, 1, 30])
 def test_settings_that_the_time_did_not_suffice_for_are_named(many, monkeypatch, n_counted):
     """The time is up after so many counts: each setting is counted on all images, or named."""
-    whole, asked, count = set(), [], Search.count
+    whole, asked, count = set(), [], Search.count_images
 
     def timed(self, setting, at):
         asked.append(setting)
         if len(asked) > n_counted:
-            self.until = -np.inf
+            self.end_time = -np.inf
         counts = count(self, setting, at)
         whole.update({setting.label} if counts and len(at) == len(many.records) else ())
         return counts
 
-    monkeypatch.setattr(Search, "count", timed)
+    monkeypatch.setattr(Search, "count_images", timed)
     told = explained(many, {"ods": 0.123456})
     every = {s.label for s in counting_changes(BOUNDARY) if s.differs(many.protocol, BOUNDARY)}
     assert not told.complete
