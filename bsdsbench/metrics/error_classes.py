@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.arrays import U8
 from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
@@ -26,7 +25,7 @@ from bsdsbench.metrics.pixel_steps import (
     changes_of,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import MatchCounts
+from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
 
 #: Codes of the classes in `pixel_classes`: missed pixels first
@@ -56,22 +55,19 @@ def pixel_classes(
 
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
-    shape = gt_maps.shape[1:]
-    radius = protocol.radius(shape)
+    shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     n_steps = thresholds.size
     steps = match_by_pixel(events, target, around)
-    # One row for each pixel that is annotated, or predicted at any step
-    pred_pixel = np.flatnonzero(steps.row_of >= 0)
+    pred_pixel = np.flatnonzero(steps.row_of >= 0)  # predicted at any step
     pixel = np.union1d(pred_pixel, target.pixel)
     classes = np.zeros((pixel.size, n_steps), np.uint8)
 
     is_missed = ~steps.gt_matched  # as bits, (vertices, words)
-    is_suppressed = is_missed & np.where(steps.is_reached[:, None], is_missed, 0)
     kinds = {
-        "suppressed": is_suppressed,
+        "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
         "near_missed": steps.near_false,
         "absent": is_missed & ~steps.near_false,
     }
@@ -155,14 +151,15 @@ def boundary_errors(
     >>> errors.missed.tolist(), errors.false.tolist()
     ([[0, 3, 7], [11, 3, 7]], [[0, 3, 0], [0, 3, 0]])
     """
+    from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
 
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
-    shape = gt_maps.shape[1:]
-    target = prepare_truth(gt_maps, protocol.radius(shape))
-    around = prepare_surroundings(target, protocol.radius(shape))
+    shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
+    target = prepare_truth(gt_maps, radius)
+    around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
     errors = classify_steps(events, size, target, around)
     total_gt = np.full(thresholds.size, target.pixel.size)
@@ -178,37 +175,17 @@ def boundary_errors(
     if protocol.whole_image and pred.kind != "segs":
         thresholds = np.r_[0.0, thresholds]
         counts = whole_image_counts(gt_maps, valid)
+        counted = np.ones(shape, bool) if valid is None else valid
+        within_r, within_2r = (
+            np.count_nonzero(unpack(bits, shape[1]) & counted)
+            for bits in (target.near, around.near)
+        )
         first_rows = {
             "matches": counts,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            "false": _whole_image_false(counts, target.near, around.near, valid, shape),
+            # up to r, r to 2r and further from an annotated pixel
+            "false": np.diff([counts[MATCHED_PRED], near.sum(), wider.sum(), counts[TOTAL_PRED]]),
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}
-    return MatchCounts(
-        thresholds,
-        tables["matches"],
-        missed=tables["missed"],
-        false=tables["false"],
-        agreement_pixels=agreement_pixels,
-        agreement_matched=tables["agreement_matched"],
-    )
-
-
-def _whole_image_false(
-    counts: I8, near: U8, around: U8, valid: Bool | None, shape: tuple[int, ...]
-) -> I8:
-    """Return the false pixels of a map with every pixel on: duplicate, near, background; int64
-    (3,).
-
-    counts int64 (4,): the matched and all annotated, the matched and all predicted pixels.
-    near, around uint64 (H, words) of `bits.pack`: pixels within r and within 2r of an annotated
-    one. valid bool (H, W): the pixels that count, or None if all do.
-    shape: (H, W).
-    """
-    from bsdsbench.kernels.bits import unpack
-
-    counted = np.ones(shape, np.bool_) if valid is None else valid
-    n_within = [np.count_nonzero(unpack(bits, shape[1]) & counted) for bits in (near, around)]
-    _, _, n_matched, n_predicted = counts
-    return np.diff([n_matched, *n_within, n_predicted])
+    return MatchCounts(thresholds, **tables, agreement_pixels=agreement_pixels)

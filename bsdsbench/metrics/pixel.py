@@ -17,12 +17,11 @@ Boosting Network for Pavement Crack Detection", T-ITS 2020 (AIU).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, Bool
+from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
@@ -63,11 +62,7 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Return whether each pixel is right, false or missed, at every threshold of
-        `pixel_counts`.
-
-        The steps of segmentations are the segmentations, with the thresholds 1, 2, ...
-        """
+        """Return the right, false and missed pixels at every threshold of `pixel_counts`."""
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
@@ -107,8 +102,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def options_of(self, protocol: Protocol) -> PixelOptions:
         """Return the metric's options in a protocol.
 
-        If the options name no rule of AP, and the protocol's `ap_rule` is not the default, the
-        protocol's rule is taken.
+        Without a rule of AP they take the protocol's `ap_rule`, unless that is the default.
         """
         options: PixelOptions = super().options_of(protocol)
         is_given = "ap_rule" in protocol.options.get(self.name, {})
@@ -119,11 +113,10 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with the row in which every pixel is on.
 
-        Its precision is the annotated share of all pixels, the same at every threshold of `stack`.
+        Its precision is the annotated share of all pixels, equal at every threshold of `stack`.
         """
-        annotated = sum(stack[name][:, 0].sum() for name in ("tp", "fn"))
-        other = sum(stack[name][:, 0].sum() for name in ("fp", "tn"))
-        return curve.with_whole_image(ratio(annotated, annotated + other))
+        tp, fp, fn, tn = (stack[name][:, 0].sum() for name in ("tp", "fp", "fn", "tn"))
+        return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
@@ -137,10 +130,8 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
         # (N, T, 4): matched and all annotated pixels, matched and all predicted pixels
         matches = np.stack([right, right + missed, right, right + false], axis=-1)
-        tp, fp, fn, tn = (
-            weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn")
-        )  # (S, T)
-        # (S,): the same at every threshold
+        tp, fp, fn, tn = (weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn"))
+        # Of (S, T) to (S,), as these sums are equal at every threshold
         annotated, other = (tp + fn)[:, 0], (fp + tn)[:, 0]
         totals = zip(tp, fp, annotated.tolist(), other.tolist(), strict=True)
         rocs = [roc_of_counts(thresholds, *sample) for sample in totals]
@@ -259,7 +250,13 @@ def pixel_counts(
 
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
-    soft, maps, thresholds, cuts = _maps_and_cuts(pred, gt_maps.shape[1:], protocol, valid)
+    boundaries = boundaries_of_segs(pred, gt_maps.shape[1:], valid)
+    if boundaries is None:
+        soft = prepare(pred.boundary_map(), protocol, valid)
+        maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
+    else:  # maps of 0 and 1, which are cut once
+        soft, maps, cuts = boundaries.mean(axis=0), boundaries, np.array([1.0])
+        thresholds = np.arange(1.0, len(boundaries) + 1)
     if valid is not None:  # keep the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
     # (4, cuts) of each map, side by side: (4, T)
@@ -270,36 +267,3 @@ def pixel_counts(
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)
     return Counts(thresholds=thresholds, **counts, abs_error_sum=error / full_scale)
-
-
-class _MapsAndCuts(NamedTuple):
-    """A prediction as maps to binarise.
-
-    soft : (H, W), the strength of each pixel
-    maps : (M, H, W), the soft map alone, or the boundaries of M segmentations
-    thresholds : float64 (T,)
-    cuts : (T / M,), the values at which each of the maps is binarised
-    """
-
-    soft: Map
-    maps: Map
-    thresholds: F8
-    cuts: F8
-
-
-def _maps_and_cuts(
-    pred: Prediction, shape: tuple[int, ...], protocol: Protocol, valid: Bool | None
-) -> _MapsAndCuts:
-    """Return the maps of a prediction and where to cut them.
-
-    Segmentations give a boundary map each, which is cut once, and as soft map the mean of these.
-    All other predictions give their prepared soft map, which is cut at the protocol's thresholds.
-    `valid` is bool (H, W), or None if there are no void pixels. Raises ShapeError if the prediction
-    does not have the `shape` of the ground truth.
-    """
-    boundaries = boundaries_of_segs(pred, shape, valid)
-    if boundaries is None:
-        soft = prepare(pred.boundary_map(), protocol, valid)
-        return _MapsAndCuts(soft, soft[None], protocol.threshold_array(), protocol.cuts())
-    thresholds = np.arange(1.0, len(boundaries) + 1)
-    return _MapsAndCuts(boundaries.mean(axis=0), boundaries, thresholds, np.array([1.0]))

@@ -1,6 +1,6 @@
 """The class of each pixel of an image (right, false, missed) at every threshold or in every part.
 
-Overlays and the viewer draw these classes. They cover the pixels that a metric counts: matched
+Overlays and the viewer draw these classes. The pixels are those that a metric counts: matched
 boundaries, thresholded soft maps, masks and classes, centre lines. Void pixels have no class.
 """
 
@@ -85,21 +85,22 @@ class DrawnSteps(NamedTuple):
     marks: tuple[LargestError | None, ...] = ()
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel at the k-th step, uint8 (H, W); 0 is no class."""
+        """Return the class of each pixel from step `k` on, uint8 (H, W), where 0 means no class.
+
+        `self.steps` and `self.classes` list all changes, grouped by pixel in flat order and
+        ascending in step; `self.n_changes` (H, W) says how many belong to each pixel.
+        """
         ends = np.cumsum(self.n_changes, dtype=np.int64)  # of each pixel's changes
         starts = ends - self.n_changes.ravel()
-        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes up to k, cumulated
+        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made, cumulated
         n_made = n_before[ends] - n_before[starts]
-        last_change = np.where(n_made > 0, starts + n_made - 1, -1)  # -1 is the 0 appended below
-        classes = np.append(self.classes, np.uint8(0))[last_change]
-        return classes.reshape(self.n_changes.shape)
+        last_change = np.where(n_made > 0, starts + n_made - 1, self.classes.size)
+        classes = np.append(self.classes, np.uint8(0))  # pixels without a change get the last entry
+        return classes[last_change].reshape(self.n_changes.shape)
 
     @property
     def scores(self) -> StepScores:
-        """The recall, precision and F of the image at each step.
-
-        They come from `matches`. F is NaN if neither map has a pixel.
-        """
+        """The recall, precision and F of the image at each step, from `matches`."""
         matched_gt, total_gt, matched_pred, total_pred = self.matches.T
         recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
         f = f_beta(precision, recall, self.beta2)
@@ -112,12 +113,7 @@ class DrawnSteps(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The changes of all pixels, as the fields of `DrawnSteps` with the same names.
-
-    n_changes : uint16 (H, W), number of changes of each pixel
-    steps, classes : uint16 and uint8 (changes,), pixel after pixel: the step of a change, and the
-        class from then on
-    """
+    """The changes of all pixels: the fields of `DrawnSteps` with the same names."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -125,27 +121,21 @@ class Changes(NamedTuple):
 
 
 def changes_of(
-    classes: NDArray[np.uint8], shape: tuple[int, ...], places: I8 | slice = slice(None)
+    classes: NDArray[np.uint8], shape: tuple[int, ...], pixel: I8 | slice = slice(None)
 ) -> Changes:
     """Convert the class of each pixel at each step to changes of class.
 
-    Parameters
-    ----------
-    classes : array
-        uint8 (P, T), 0 for no class. Before the first step all pixels have no class.
-    shape : tuple of int
-        The (rows, columns) of the image.
-    places : array or slice
-        The flat indices of the P pixels in the image, in ascending order; by default all pixels.
+    classes: uint8 (P, T), 0 for no class. Before the first step all pixels have no class.
+    shape: (rows, columns) of the image.
+    pixel: flat indices of the P pixels in the image, ascending; by default all pixels.
     """
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
-    changes = classes != before
+    is_change = classes != before
     n_changes = np.zeros(shape, np.uint16)
-    n_changes.reshape(-1)[places] = np.count_nonzero(changes, axis=1)
-    changed = np.flatnonzero(changes)
-    steps = (changed % classes.shape[1]).astype(np.uint16)
-    return Changes(n_changes, steps, classes.ravel()[changed])
+    n_changes.reshape(-1)[pixel] = np.count_nonzero(is_change, axis=1)
+    steps = np.nonzero(is_change)[1].astype(np.uint16)
+    return Changes(n_changes, steps, classes[is_change])
 
 
 def steps_of_soft(
@@ -154,26 +144,14 @@ def steps_of_soft(
     """Compare a soft map with the masks of annotators at every threshold.
 
     A pixel is right if it is on and any annotator marked it, false if it is on and none did,
-    missed if it is off and any did.
+    missed if it is off and any did. `matches` are summed over annotators.
 
-    Parameters
-    ----------
-    thresholds : array
-        float64 (T,), increasing.
-    reached : array
-        Integers (H, W), the number of thresholds that each pixel reaches; or bool (T, H, W), one
+    thresholds: float64 (T,), increasing.
+    reached: integers (H, W), the number of thresholds that each pixel reaches; or bool (T, H, W), a
         map for each step if the maps are not nested, such as boundaries of segmentations.
-    masks : array
-        bool (A, H, W), the pixels that each annotator marked.
-    valid : array or None
-        bool (H, W), the pixels that count; None if all do.
-    beta2 : float
-        beta^2 of F.
-
-    Returns
-    -------
-    DrawnSteps
-        The classes of the pixels, and matches summed over annotators.
+    masks: bool (A, H, W), the pixels that each annotator marked.
+    valid: bool (H, W), the pixels that count; None if all do.
+    beta2: beta^2 of F.
     """
     n_steps = thresholds.size
     masks, reached = without_void(masks, valid), without_void(reached, valid)
@@ -198,10 +176,8 @@ def steps_of_soft(
     else:  # each pixel is on until its level, and off afterwards: at most two changes
         start_class = np.where(reached > 0, class_if_on, class_if_off)
         turns_off = (reached > 0) & (reached < n_steps)
-        # (H, W, 2): the change at step 0 and the change to off
-        is_change = np.stack([start_class > 0, turns_off], axis=-1)
+        is_change = np.stack([start_class > 0, turns_off], axis=-1)  # (H, W, 2)
         steps = np.stack([np.zeros_like(reached), reached], axis=-1)[is_change].astype(np.uint16)
         new_classes = np.stack([start_class, class_if_off], axis=-1)[is_change]
-        n_changes = is_change.sum(axis=-1, dtype=np.uint16)
-        changes = Changes(n_changes, steps, new_classes)
+        changes = Changes(is_change.sum(axis=-1, dtype=np.uint16), steps, new_classes)
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
