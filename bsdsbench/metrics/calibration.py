@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.images import (
     GroundTruth,
-    Map,
     Prediction,
     annotated_masks,
     same_shape,
@@ -37,7 +36,6 @@ from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weight
 from bsdsbench.transforms.maps import prepare, unit
 
 _FLOAT32 = 1e-6  # the share by which .7 and 1 - .3 as float32 differ from .7, and some more
-_SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
 
 
 @frozen
@@ -67,15 +65,17 @@ class CalibrationOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-def _bin_edges(soft: Map, bins: int, closed: str) -> F8:
-    """Return the edges between bins of equal width, float64 (bins - 1,).
+def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
+    """Return the bin of each value in 0 .. 1, out of `bins` bins of equal width.
 
-    The edges are moved by the largest rounding error of the values of the map, so that a value on
-    an edge falls into the bin that is `closed` at this end: down for "left", up for "right".
+    A value on the edge of two bins belongs to the bin that is `closed` at this end, "left" or
+    "right". As values have the rounding error of a map of `dtype`, the edges are moved by it.
     """
-    error = _FLOAT32 if soft.dtype == np.float32 else RELATIVE_TOLERANCE
+    error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
-    return edges / with_tolerance(1, error) if closed == "left" else with_tolerance(edges, error)
+    if closed == "left":
+        return np.searchsorted(edges / with_tolerance(1, error), values, "right")
+    return np.searchsorted(with_tolerance(edges, error), values, "left")
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
@@ -114,23 +114,18 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
-        p, edges = unit(soft), _bin_edges(soft, opt.bins, opt.closed)
-        same_shape(p.shape, masks.shape[1:], pred.where)
-        n_annotators, n_marked = len(masks), masks.sum(axis=0)
+        same_shape(soft.shape, masks.shape[1:], pred.where)
+        p, n_marked, n_annotators = unit(soft).ravel(), masks.sum(axis=0).ravel(), len(masks)
         if valid is not None:
-            p, n_marked = p[valid], n_marked[valid]
+            p, n_marked = p[valid.ravel()], n_marked[valid.ravel()]
         if opt.of == "decision":
             n_marked = np.where(p >= 0.5, n_marked, n_annotators - n_marked)
             p = np.maximum(p, 1 - p)
-        bin_of = np.searchsorted(edges, p.ravel(), _SIDE[opt.closed])
-        pixels, value, marked = (
-            np.bincount(bin_of, of_pixel, opt.bins)
-            for of_pixel in (None, p.ravel(), n_marked.ravel())
-        )
+        bin_of = _find_bins(p, soft.dtype, opt.bins, opt.closed)
         return {
-            "pixels": n_annotators * pixels,
-            "marked": marked.astype(np.int64),
-            "value": n_annotators * value,
+            "pixels": n_annotators * np.bincount(bin_of, minlength=opt.bins),
+            "marked": np.bincount(bin_of, n_marked, opt.bins).astype(np.int64),
+            "value": n_annotators * np.bincount(bin_of, p, opt.bins),
         }
 
     def pixel_steps(
@@ -142,14 +137,13 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         """
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
-        edges = _bin_edges(soft, bins, opt.closed)
-        n_reached = np.searchsorted(edges, unit(soft), _SIDE[opt.closed])
+        n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute the errors (N,) from counts (N, B); NaN if no pixel is counted.
+        """Compute the errors (N,) from the counts (N, B) of B bins; NaN if no pixel is counted.
 
-        Each error has the keys of both columns, such as `ece` and `ece_mean`.
+        Each is returned twice, such as `ece` and `ece_mean`, for the pooled column and the mean.
         """
         n, difference = counts["pixels"], np.abs(counts["value"] - counts["marked"])
         gap = defined_ratio(difference, n)  # (N, B), NaN for an empty bin
@@ -163,13 +157,12 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
-        """Return the errors (S,) and `reliability`, whose arrays are (S, B); see the class."""
-        n, marked, value = (
-            weighted_sum(weights, stack[name]) for name in ("pixels", "marked", "value")
-        )
+        """Return the errors (S,) and `reliability`, whose arrays are (S, B)."""
+        sums = {name: weighted_sum(weights, stack[name]) for name in ("value", "marked", "pixels")}
+        n = sums["pixels"]
         reliability = {
-            "value": defined_ratio(value, n),
-            "marked": defined_ratio(marked, n),
+            "value": defined_ratio(sums["value"], n),
+            "marked": defined_ratio(sums["marked"], n),
             "pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
         }
         return {**super().scores(stack, weights, protocol, opt), "reliability": reliability}

@@ -38,8 +38,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     default_protocol = "crispness-seval"
     columns = (
         Column("average", "Average crispness", "AC"),
-        *(
-            # The table of a single run shows these in its table of parts.
+        *(  # shown in tables of several runs; that of one run has a table of its parts
             Column(
                 f"{part}.{k}", f"{title} {k.upper()}", f"{title[0]} {k.upper()}", shown="several"
             )
@@ -62,9 +61,9 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         """Match boundaries with and without NMS, and sum the map before and after NMS.
 
         thresholds : float64 (T,)
-        seval, ceval : int64 (T, 4), the `matches` of `boundary_counts`. For SEval the map is put
-            through NMS and thinned before matching, for CEval neither
-        kept, total : float64 (), sums of the map after NMS and of the raw map. This NMS has
+        seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
+            with neither
+        kept, total : float64 (), sums of the map after NMS and of the raw map; this NMS has
             parameters of its own, see `_crispness_sums`
         """
         thinned = protocol.replace(nms=True, thin=True)
@@ -82,9 +81,9 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of SEval and CEval, and `average`, the mean crispness over images (S,).
+        """Return the scores of SEval and CEval, and `average` (S,), the mean of kept / total.
 
-        Images whose map is 0 everywhere are left out of `average`.
+        Images whose map is 0 everywhere are left out of the mean.
         """
         crispness = defined_ratio(stack["kept"], stack["total"])  # (N,)
         curves = super().scores(stack, weights, protocol, opt)

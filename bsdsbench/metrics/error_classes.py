@@ -176,10 +176,7 @@ def boundary_errors(
         thresholds = np.r_[0.0, thresholds]
         counts = whole_image_counts(gt_maps, valid)
         counted = np.ones(shape, bool) if valid is None else valid
-        within_r, within_2r = (
-            np.count_nonzero(unpack(bits, shape[1]) & counted)
-            for bits in (target.near, around.near)
-        )
+        near, wider = (unpack(bits, shape[1]) & counted for bits in (target.near, around.near))
         first_rows = {
             "matches": counts,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched

@@ -20,7 +20,6 @@ Source. DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccP
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -104,8 +103,8 @@ class OcclusionMetric(CurveMetric[None]):
             predicted pixels in a right pair with any annotator. The official programs write
             right_gt and never use it.
 
-        If a `counter` is given, the arrays that it counts for the edges are added. It leaves out
-        the threshold 0 of the whole image, and so does this method.
+        With a `counter`, its counts of the edges are added. The threshold 0 of the whole image is
+        left out of all counts.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -115,10 +114,10 @@ class OcclusionMetric(CurveMetric[None]):
         if angles.shape != shape:
             angles = bilinear(angles, shape)
         resized = Prediction(pred.image_id, soft=soft)
-        edges: dict[str, Any] = {}
-        if counter is not None:  # without the row of the whole image
+        edges: Arrays = {}
+        if counter is not None:
             above = protocol.thresholds[int(protocol.whole_image) :]
-            edges |= counter(resized, gt, protocol.replace(thresholds=above))
+            edges = counter(resized, gt, protocol.replace(thresholds=above))
         thresholds, events, _ = threshold_events(resized, shape, protocol)
         maps, radius = rebuild_maps(events, shape), protocol.radius(shape)
         counts = np.zeros((thresholds.size, 6), np.int64)
@@ -128,8 +127,8 @@ class OcclusionMetric(CurveMetric[None]):
             else:
                 counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
         right_gt, right_pred = counts[:, 4:].T
-        matches = {"thresholds": thresholds, "matches": counts[:, :4]}
-        return {**edges, **matches, "right_gt": right_gt, "right_pred": right_pred}
+        orientation = {"right_gt": right_gt, "right_pred": right_pred}
+        return {**edges, "thresholds": thresholds, "matches": counts[:, :4], **orientation}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """Return True: `count` resizes the prediction to the ground truth."""
@@ -138,8 +137,8 @@ class OcclusionMetric(CurveMetric[None]):
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
         """Return the counts (N, T, 4) of the three curves by the path of their scores.
 
-        The columns are those of `matches`: for orientation and accuracy, predicted pixels in a
-        right pair take the place of matched ones, and for accuracy matched ones that of all.
+        The columns are those of `matches`. For orientation and accuracy, predicted pixels in a
+        right pair take the place of matched ones; for accuracy, matched ones that of all.
         """
         edge = stack["matches"]
         gt, right = edge[..., [MATCHED_GT, TOTAL_GT]], stack["right_pred"][..., None]

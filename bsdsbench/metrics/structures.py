@@ -20,6 +20,7 @@ ECCV 2010.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -182,15 +183,15 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         skeleton : int64 (2, 2), by map (pred, gt): skeleton pixels in the other mask, and all
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
-        options = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
-        pred_numbers, gt_numbers = (betti_numbers(mask, **options) for mask in masks)
+        count_in_patches = partial(
+            betti_numbers, connectivity=opt.connectivity, patch=opt.patch, stride=opt.stride
+        )
+        pred_numbers, gt_numbers = map(count_in_patches, masks)
         if "valid" in gt.parts:
             # A patch has a component of valid pixels unless it is void everywhere
-            is_counted = betti_numbers(gt.valid, **options)[:, 0] > 0
+            is_counted = count_in_patches(gt.valid)[:, 0] > 0
             pred_numbers, gt_numbers = pred_numbers[is_counted], gt_numbers[is_counted]
-        pred_label, gt_label = (
-            mask.astype(np.int8) - 1 for mask in masks
-        )  # 0 on the mask, else -1
+        pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)  # 0 on the mask, or -1
         return {
             "errors": np.abs(pred_numbers - gt_numbers).sum(axis=0),
             "patches": len(pred_numbers),
@@ -241,10 +242,7 @@ class _BufferedLines(NamedTuple):
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
 ) -> _BufferedLines:
-    """Find the centre lines of both foregrounds, and their buffers.
-
-    Foregrounds are thinned to skeletons, unless `opt.lines` says that they are centre lines.
-    """
+    """Find the centre lines of both foregrounds (their skeletons, or as given), and the buffers."""
     from skimage.morphology import skeletonize
 
     from bsdsbench.kernels.matching.graph import within_reach
@@ -309,18 +307,18 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         """Return the classes of the pixels as a single step.
 
         A pixel of a line is right if it lies within the buffer of the other line. Off the lines,
-        the buffers have classes of their own. If a pixel is in several of these, the first listed
-        class is shown: matched, false, missed, near both lines, near the predicted, near the
-        annotated one.
+        the buffers have classes of their own. A pixel of several classes has the first of these:
+        matched, false, missed, near both lines, near the predicted, near the annotated one.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
-        matched_gt, matched_pred = (lines.gt & near.pred).sum(), (lines.pred & near.gt).sum()
+        matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
         classes = np.select(
-            [lines.pred & near.gt, lines.pred, lines.gt & ~near.pred, near.pred & near.gt, *near],
+            [matched_pred, lines.pred, lines.gt & ~near.pred, near.pred & near.gt, *near],
             [MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, NEAR_BOTH, NEAR_PRED, NEAR_GT],
         )
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
-        matches = np.array([[matched_gt, lines.gt.sum(), matched_pred, lines.pred.sum()]])
+        counted = matched_gt, lines.gt, matched_pred, lines.pred
+        matches = np.array([[pixels.sum() for pixels in counted]])
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:

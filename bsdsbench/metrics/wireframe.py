@@ -93,7 +93,7 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> Arrays:
         """Count the pixels of drawn lines by `counter`, and lines and junctions by their distance.
 
-        The counts of `counter` (by default `boundary_counts`) are returned, and
+        The counts of `counter` are returned, and
 
         lines : float64 (L, 4), in the order of the file up to the first repetition of the first
             line: each predicted line's score, and 1 if it is true at 5, 10 and 15, else 0
@@ -101,58 +101,40 @@ class WireframeMetric(Metric[WireframeOptions]):
             if no junction is annotated
         n_lines, n_junctions : float64 (), number of annotated items
 
-        If one of the sides has no line coordinates, or no junctions, the number is NaN and the
-        array is empty.
+        If a side has no line coordinates, or no junctions, the number is NaN and the array empty.
         """
-        counts: dict[str, Any] = {**counter(self._draw(pred, gt, opt), gt, protocol)}
+        grid, drawn = GRID, pred
+        if "lines" in pred.parts:
+            grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
+            if grid not in (pred.lines.grid, GRID):  # the reader drew them on the network's grid
+                soft = draw_lines(pred.lines, gt.shape, grid)
+                drawn = Prediction(pred.image_id, pred.path, soft=soft)
+        counts: dict[str, Any] = {**counter(drawn, gt, protocol)}
         counts |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
         counts |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return counts
-        drawn, annotated = pred.lines, gt.lines
-        grid, gt_grid = self._grid(drawn, gt, opt), annotated.grid or GRID
-        _check_coordinates(drawn, grid, pred.where)
-        _check_coordinates(annotated, gt_grid, gt.where)
-        counts["lines"] = _match_lines(
-            drawn, _to_grid(drawn.ends, grid), _to_grid(annotated.ends, gt_grid)
-        )
-        counts["n_lines"] = float(len(annotated.ends))
-        if drawn.junctions is not None and annotated.junctions is not None:
-            places = _to_grid(annotated.junctions[:, :2], gt_grid)
-            counts["junctions"] = _match_junctions(drawn.junctions, grid, places)
-            counts["n_junctions"] = float(len(places))
+        lines, gt_lines, gt_grid = pred.lines, gt.lines, gt.lines.grid or GRID
+        _check_coordinates(lines, grid, pred.where)
+        _check_coordinates(gt_lines, gt_grid, gt.where)
+        gt_ends = _to_grid(gt_lines.ends, gt_grid)
+        counts["lines"] = _match_lines(lines, _to_grid(lines.ends, grid), gt_ends)
+        counts["n_lines"] = float(len(gt_ends))
+        if lines.junctions is not None and gt_lines.junctions is not None:
+            gt_junctions = _to_grid(gt_lines.junctions[:, :2], gt_grid)
+            counts["junctions"] = _match_junctions(lines.junctions, grid, gt_junctions)
+            counts["n_junctions"] = float(len(gt_junctions))
         return counts
-
-    def _grid(self, lines: Lines, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
-        """Return the (rows, columns) of the grid of predicted coordinates.
-
-        A grid in the file counts first; without it the option `lines_in` decides.
-        """
-        return lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-
-    def _draw(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
-        """Return the prediction with a soft map (H, W) of its lines.
-
-        The prediction is returned unchanged if it has no lines, or lines with a grid of their own,
-        which are drawn when they are read.
-        """
-        if "lines" not in pred.parts or pred.lines.grid:
-            return pred
-        grid = self._grid(pred.lines, gt, opt)
-        soft = pred.soft if grid == GRID else draw_lines(pred.lines, gt.shape, grid)
-        return Prediction(pred.image_id, pred.path, soft=soft)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets, each (S,).
+        """Return the scores of S weighted data sets, each (S,), and those of `curve_scores`.
 
         fh, aph : F^H and AP^H of the pixels, for which recalls in ascending and precisions in
             descending order are paired by rank
         sap5, sap10, sap15, msap : sAP at each distance, and their mean
         map_j : mAP^J of the junctions, the mean over three distances
-
-        ODS, OIS, AP and the curve of the pixels are returned too.
         """
         pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = pixels["curve"]
@@ -172,9 +154,9 @@ class WireframeMetric(Metric[WireframeOptions]):
 def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Return the score of each predicted line, and whether it is true at each limit of SQUARED.
 
-    `pred_ends` (N, 4) and `gt_ends` (M, 4) are the rows and columns of both ends on the common
-    grid. Returns float64 (L, 4), where L is N, or the number of lines before the first line is
-    repeated.
+    pred_ends (N, 4), gt_ends (M, 4): rows and columns of both ends on the common grid.
+
+    Returns float64 (L, 4), where L is N, or the number of lines before the first is repeated.
     """
     is_repeated = (drawn.ends[1:] == drawn.ends[:1]).all(axis=1)
     n = int(is_repeated.argmax()) + 1 if is_repeated.any() else len(pred_ends)
@@ -186,19 +168,18 @@ def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     return np.column_stack([drawn.scores[:n], hits])
 
 
-def _match_junctions(junctions: F8, grid: tuple[int, int], places: F8) -> F8:
-    """Return the score of each predicted junction, and whether it is true at each limit of
-    APART.
+def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
+    """Return the score of each predicted junction, and whether it is true at each limit of APART.
 
     junctions (N, 3): row and column on `grid`, and score.
-    places (M, 2): row and column of annotated junctions on the common grid.
+    annotated (M, 2): row and column on the common grid.
 
     Returns float64 (N, 4) by falling score, or (0, 4) if no junction is annotated.
     """
-    if not len(places):
+    if not len(annotated):
         return np.zeros((0, 4))
     best_first = junctions[np.argsort(-junctions[:, 2], kind="stable")]
-    offsets = _to_grid(best_first[:, :2], grid)[:, None] - places  # (N, M, 2)
+    offsets = _to_grid(best_first[:, :2], grid)[:, None] - annotated  # (N, M, 2)
     hits = _hits(np.sqrt((offsets**2).sum(axis=-1)), APART)
     return np.column_stack([best_first[:, 2], hits])
 
@@ -210,10 +191,10 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     the (rows, columns) of `grid`. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
-    places = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
-    if not places.size:
+    points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
+    if not points.size:
         return
-    row, column = places.max(axis=0)
+    row, column = points.max(axis=0)
     if max(row, column) <= 1 and lines.ends.any():
         raise DataError(
             f"{where}: all coordinates lie within 0 .. {max(row, column):.4g}, expected those of "
