@@ -58,7 +58,7 @@ from bsdsbench.metrics.depth_maps import (
 )
 from bsdsbench.metrics.label_maps import name_file_in_errors
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import MatchCounts, Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import (
     Weights,
@@ -123,28 +123,13 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     return DbeParts(np.array([to_gt[is_near].sum(), distances.sum()]), n)
 
 
-def _count_dbe(maps: DepthMaps, opt: DepthOptions) -> DbeParts:
-    """Detect the edges that DBE compares in the form `opt.dbe`, and sum their distances."""
-    pred = canny_edges(maps.raw_pred, opt.dbe)
-    if opt.dbe == "sharpdepth":
-        gt = canny_edges(require(maps.raw_gt, "depth"), opt.dbe)
-    else:
-        gt = np.logical_or.reduce(maps.true_edges(opt))
-    return dbe_parts(pred, gt, maps.valid, opt)
+def _count_edges(
+    maps: DepthMaps, gt: GroundTruth, protocol: Protocol, opt: DepthOptions, counter: Counter
+) -> MatchCounts:
+    """Match soft edges of the predicted depth with the true edges, and return their counts.
 
-
-class _BoundaryInputs(NamedTuple):
-    """A soft edge map and the true edges, in the form that `boundary_counts` takes."""
-
-    pred: Prediction
-    gt: GroundTruth
-
-
-def _boundary_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> _BoundaryInputs:
-    """Convert depth maps to a soft edge map and true edges, 0 at pixels that do not count.
-
-    The soft map (H, W) has the steps of log depth, or 0 and 1 if `opt.pred_edges` is "canny". `gt`
-    provides the image id and the path.
+    Soft edges are the steps of log depth, or 0 and 1 if `opt.pred_edges` is "canny". Pixels that do
+    not count are 0 in both maps.
     """
     if opt.pred_edges == "canny":
         soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
@@ -152,7 +137,7 @@ def _boundary_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> _Bo
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
     drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
     pred = Prediction(gt.image_id, soft=soft * maps.valid)
-    return _BoundaryInputs(pred, GroundTruth(gt.image_id, drawn, path=gt.path))
+    return counter(pred, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
 
 
 def log_steps(depth: F8) -> F8:
@@ -185,10 +170,10 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
     """Compute the share of edges that are in both maps, as mean over the four directions.
 
     pairs (..., R, 4, columns): edges by ratio and direction; column 0 counts those of both maps.
-    column: the column of all edges, of one map.
+    column: the column of all edges of one map.
 
-    Returns float64 (..., R). A direction without edges counts 0 if `strict`; otherwise it is left
-    out, and the mean is NaN if no direction has edges.
+    Returns float64 (..., R). A direction without edges counts 0 if `strict`, and is left out
+    otherwise; the mean is NaN if no direction has edges.
     """
     if strict:
         return ratio(pairs[..., 0], pairs[..., column]).mean(axis=-1)
@@ -198,8 +183,8 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 def _values_at_ratios(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     """Compute the values of "si" and "matte" at each ratio, name -> float64 (N, R).
 
-    `stack` holds the counts of `DepthMetric.count` with a first axis of images. A measure that it
-    does not hold has no values. Recall is NaN if no true edge counts, and so is F.
+    `stack` holds the counts of `DepthMetric.count` for N images. A measure without counts has no
+    values. Recall and F are NaN if no true edge counts.
     """
     values = {}
     if "si" in stack:
@@ -213,10 +198,9 @@ def _values_at_ratios(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, 
 
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
-    """Compute the values of N images, or of N sums over images, name -> float64 (N,).
+    """Compute the values of N images, or of N sums over images, name -> float64 (N,) or NaN.
 
-    `stack` holds the counts of `DepthMetric.count`, each with a first axis N. Values are NaN if
-    they are undefined.
+    `stack` holds the counts of `DepthMetric.count`, each with a first axis N.
 
     si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio
     si_f1_plain ... : the same means without weights
@@ -312,19 +296,20 @@ class DepthMetric(Metric[DepthOptions]):
         with name_file_in_errors(pred, gt):
             maps = prepare_depth_maps(pred.depth, gt, opt)
             if "si" in opt.measures:
-                pred_inverse, gt_inverse = inverse(maps.pred), inverse(require(maps.gt, "depth"))
-                counts["si"] = depth_pairs.ratio_pairs(
-                    pred_inverse, gt_inverse, maps.valid, _RATIOS
-                )
+                inverses = inverse(maps.pred), inverse(require(maps.gt, "depth"))
+                counts["si"] = depth_pairs.ratio_pairs(*inverses, maps.valid, _RATIOS)
             if "matte" in opt.measures:
-                matte = require(maps.matte, "matte")
-                counts["matte"] = depth_pairs.count_hit_mask_edges(
-                    inverse(maps.pred), matte, _RATIOS
-                )
+                matte, near = require(maps.matte, "matte"), inverse(maps.pred)
+                counts["matte"] = depth_pairs.count_hit_mask_edges(near, matte, _RATIOS)
             if "dbe" in opt.measures:
-                counts["dbe_sum"], counts["dbe_n"] = _count_dbe(maps, opt)
+                edges = canny_edges(maps.raw_pred, opt.dbe)
+                if opt.dbe == "sharpdepth":
+                    gt_edges = canny_edges(require(maps.raw_gt, "depth"), opt.dbe)
+                else:
+                    gt_edges = np.logical_or.reduce(maps.true_edges(opt))
+                counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
             if "edges" in opt.measures:
-                counts |= counter(*_boundary_inputs(maps, gt, opt), protocol)
+                counts |= _count_edges(maps, gt, protocol, opt, counter)
         return counts
 
     def scores(

@@ -106,9 +106,12 @@ class DepthOptions:
         "all.",
         accepting(
             lambda v: (
-                len(v) in (0, 4)
-                and all(is_int(n) and n >= 0 for n in v)
-                and (v == () or (v[0] < v[1] and v[2] < v[3]))
+                v == ()
+                or (
+                    (len(v) == 4 and all(is_int(n) and n >= 0 for n in v))
+                    and v[0] < v[1]
+                    and v[2] < v[3]
+                )
             ),
             "first row, end, first column and end, or none",
         ),
@@ -169,8 +172,8 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     - "both": of these, the pixels with a known predicted depth too
     - "none": all pixels
 
-    Raises ShapeError if the sizes differ, DataError if the crop exceeds the image, or `opt.align`
-    asks for a fit and there is no true depth.
+    Raises ShapeError if the sizes differ, DataError if the crop exceeds the image, or there is no
+    true depth to align by.
     """
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
@@ -209,24 +212,18 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
 
 
 class _Annotation(NamedTuple):
-    """The annotated maps within the crop, each (H, W).
+    """The annotated maps within the crop, each (H, W)."""
 
-    edges : bool, one map per annotator, or () if there are none
-    matte : bool, or None
-    depth : values as stored in the file, or None
-    """
-
-    edges: tuple[Bool, ...]
+    edges: tuple[Bool, ...]  # one map per annotator, () if there are none
     matte: Bool | None
-    depth: Map | None
+    depth: Map | None  # values as stored in the file
 
 
 def _read_annotation(gt: GroundTruth, holds: str, window: tuple[slice, slice]) -> _Annotation:
     """Cut the annotated maps to the window (rows, columns).
 
-    A file with a single map becomes the part "depth". If `holds` is "edges" or "matte", and the
-    ground truth has no such part, this map is converted to edges or to a matte, and there is no
-    depth.
+    The part "depth" is the map of a file with a single map. If `holds` is "edges" or "matte", and
+    there is no part for these, the map is converted to edges or to a matte, and there is no depth.
     """
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
@@ -239,16 +236,11 @@ def _read_annotation(gt: GroundTruth, holds: str, window: tuple[slice, slice]) -
 
 
 class _Depth(NamedTuple):
-    """The depths of a map, and two masks of its values, each (H, W).
-
-    depth : float64
-    is_number : bool, values that are finite and not 0
-    is_known : bool, values that are finite and above 0
-    """
+    """The depths of a map, and two masks of its values, each (H, W)."""
 
     depth: F8
-    is_number: Bool
-    is_known: Bool
+    is_number: Bool  # the value is finite and not 0
+    is_known: Bool  # the value is finite and above 0
 
 
 def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
@@ -264,7 +256,7 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
 
     `known` are the pixels to fit by; the fit is applied to all pixels. `align` is
 
-    - "none": `depth` is returned unchanged, also if no pixel is known
+    - "none", or no pixel is known: `depth` is returned unchanged
     - "scale": depth becomes factor * depth
     - "scale-shift": depth becomes factor * depth + shift; a constant prediction is only scaled
     - "disparity-scale", "disparity-scale-shift": the same for 1 / depth
@@ -286,18 +278,15 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
 
 
 def inverse(depth: F8) -> F8:
-    """Return 1 / depth, float64 (H, W) in C order.
-
-    Depths below 1e-6, also negative ones, count as 1e-6. NaN stays NaN.
-    """
+    """Return 1 / depth, float64 (H, W) in C order; depths below 1e-6 count as 1e-6, NaN stays."""
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
 def canny_edges(depth: F8, form: str) -> Bool:
-    """Detect the Canny edges of a depth map (H, W) by the rules of a form of DBE, bool (H, W).
+    """Detect the Canny edges of a depth map (H, W) as a form of DBE does, bool (H, W).
 
     The form "ibims" takes the edges of the depth, "sharpdepth" those of the depth and of its
-    inverse, with lower thresholds. Pixels with NaN make no edges.
+    inverse, with lower thresholds. NaN makes no edge.
     """
     from skimage.feature import canny
 
@@ -309,9 +298,9 @@ def canny_edges(depth: F8, form: str) -> Bool:
 
 
 def _stretch(values: F8) -> F8:
-    """Stretch a map (H, W) to 0 .. 1. Values that are not finite become NaN.
+    """Stretch a map (H, W) to 0 .. 1; values that are not finite become NaN.
 
-    A map with fewer than two different finite values becomes NaN everywhere, and so has no edges.
+    A map with fewer than two different finite values becomes NaN everywhere.
     """
     finite = np.where(np.isfinite(values), values, np.nan)
     low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)

@@ -100,9 +100,8 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
 
 
 def _undefine_void(values: F8, n_pixels: I8) -> F8:
-    """Return `values`, (N,) or (N, T), with NaN for the images without pixels, `n_pixels` (N,)."""
-    has_pixels = n_pixels > 0
-    return np.where(has_pixels if values.ndim == 1 else has_pixels[:, None], values, np.nan)
+    """Return `values` (N, ...) with NaN for the images without pixels, `n_pixels` (N,)."""
+    return np.where(n_pixels > 0, values.T, np.nan).T
 
 
 # Key without "_mean" -> heading; the names of papers are those of `explain`.
@@ -296,10 +295,9 @@ def _to_levels(value: Map) -> NDArray[np.uint8]:
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Convert a soft map (H, W) to floats in [0, 1].
+    """Convert a soft map (H, W) to floats in [0, 1], with `stretch` to 0 .. 1 unless constant.
 
-    With `stretch`, a map that is not constant is stretched to 0 .. 1. Maps of uint8, uint16 or bool
-    become float64; float maps keep their dtype, as the levels of their pixels depend on it.
+    Integers and bool become float64; float maps keep their dtype, which decides levels.
     """
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
@@ -392,10 +390,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """Compute 2 m / (m m + 1 + s) from the mean m and the standard deviation s of values.
-
-    A single value has the standard deviation 0.
-    """
+    """Compute 2 m / (m m + 1 + s) from the mean m and the standard deviation s (0 of one value)."""
     mean = values.mean()
     deviation = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
@@ -405,7 +400,7 @@ def _similarity(a: F8, b: F8) -> float:
     """Compute the structural similarity (SSIM) of two arrays without its stabilising constants.
 
     It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)), with means ma, mb, variances va, vb and the
-    covariance cov. If the numerator is 0, it is 1 if the denominator is 0 too, and 0 otherwise.
+    covariance cov; 0 / 0 is 1.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     da, db = a - mean_a, b - mean_b
