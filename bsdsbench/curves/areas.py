@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import F8, Bool, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
 from bsdsbench.curves.ranking import Ranking, rank
-from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, defined, samples
+from bsdsbench.curves.samples import LabelReading, above_zero, columns, defined, samples
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
@@ -93,8 +93,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: F8, recall: F8) -> float:
     """Return the `davis_goadrich_area` through PR points (K,) in ascending order of recall.
 
-    The totals of the classes are not needed: TP and FP are expressed as fractions of P. Raises
-    DataError if precision is 0 at a recall above 0, or if FP falls by more than rounding.
+    TP and FP are expressed as fractions of P, so that the totals of the classes are not needed.
     """
     is_right_of_0 = recall > 0
     p, r = precision[is_right_of_0], recall[is_right_of_0]
@@ -138,10 +137,8 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     if tps.size and tps[0] > 0:
         tps, fps = np.r_[0.0, tps], np.r_[0.0, fps]
     rises = np.diff(tps) > 0  # a segment along which only FP rises has no area
-    tp_a = tps[:-1][rises]
-    tp_b = tps[1:][rises]
-    fp_a = fps[:-1][rises]
-    fp_b = fps[1:][rises]
+    tp_a, tp_b = tps[:-1][rises], tps[1:][rises]
+    fp_a, fp_b = fps[:-1][rises], fps[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
     start = tp_a + fp_a
@@ -243,10 +240,9 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return the largest precision at each recall level or beyond: float64, one per level.
+    """Return the largest precision of a curve at each recall level or beyond, float64 (levels,).
 
-    precision, recall (K,): the points of a curve in ascending order of recall.
-    levels (L,): recall levels. A level beyond the last recall gets precision 0.
+    `recall` (K,) ascends. A level beyond the last recall gets precision 0.
     """
     # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
     largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
@@ -360,8 +356,8 @@ def point_areas(
 ) -> tuple[AreaRow, ...]:
     """Compute the area under a curve of points (TP, FP) by each rule that needs points alone.
 
-    Returns one row per rule, with "as given" and "-" in the columns that describe samples. The
-    arguments and the errors are those of `auccalculator_areas`.
+    Returns one row per rule, with "as given" and "-" in the columns that describe samples. Raises
+    as `auccalculator_areas` does.
     """
     tps, fps = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -387,22 +383,21 @@ def point_areas(
         ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
         ("ROC hull", "trapezoid", trapezoids(*hull)),
     ]
-    areas = []
-    for name, rule, value in rows:
-        space = "ROC" if name.startswith("ROC") else "PR"
-        areas.append(AreaRow(name, space, value, "as given", "-", "-", rule))
-    return tuple(areas)
+    return tuple(
+        AreaRow(name, "ROC" if name.startswith("ROC") else "PR", value, "as given", "-", "-", rule)
+        for name, rule, value in rows
+    )
 
 
-def _compute_areas(positive: Bools, negative: Bools, scores: F8) -> dict[str, float]:
-    """Compute the values of `area_table` by name. Undefined values are left out.
+def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
+    """Compute the values of `area_table` by name, from the fields of `Samples`, (n,) each.
 
-    positive, negative (n,), scores (n,): the fields of `Samples`.
+    Undefined values are left out:
 
-    - without positives: nothing
-    - without negatives: no ROC areas, and 1 for the areas that need both totals
-    - with a score of +inf: no areas of scikit-learn, which rejects it
-    - with a score outside [0, 1]: no area of the BSDS benchmark
+    - without positives: all
+    - without negatives: ROC areas; areas that need both totals are 1
+    - with a score of +inf: areas of scikit-learn, which rejects it
+    - with a score outside [0, 1]: the area of the BSDS benchmark
     """
     merged = rank(positive, negative, scores, "merge")
     by_sample = rank(positive, negative, scores, "sample")
@@ -444,11 +439,11 @@ def _is_in_unit_range(scores: F8) -> bool:
     return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
 
 
-def _torchmetrics_areas(positive: Bools, negative: Bools, scores: F8) -> dict[str, float]:
+def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the exact and the binned average precision of torchmetrics, by name.
 
-    The arguments are those of `_compute_areas`, with at least one positive. If a score is outside
-    [0, 1], all scores pass through a sigmoid in single precision. The bins are 100 even thresholds.
+    There is a positive. If a score is outside [0, 1], all scores pass through a sigmoid in single
+    precision. The bins are 100 even thresholds.
     """
     probabilities = scores
     if not _is_in_unit_range(scores):
@@ -465,15 +460,14 @@ def _torchmetrics_areas(positive: Bools, negative: Bools, scores: F8) -> dict[st
     }
 
 
-def _development_kit_areas(positive: Bools, negative: Bools, scores: F8) -> dict[str, float]:
+def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the average precisions of the PASCAL VOC and COCO development kits, by name.
 
-    The arguments are those of `_compute_areas`, with at least one positive. As in MATLAB and numpy,
-    a score of -inf is the smallest score. The point without predictions is left out.
+    There is a positive. As in MATLAB and numpy, a score of -inf is the smallest score. The point
+    without predictions is left out.
     """
     curve = pr_from_ranking(rank(positive, negative, scores, "sample", include_inf=True))
-    precision = ratio(curve.tp, curve.tp + curve.fp)[1:]
-    recall = curve.recall[1:]
+    precision, recall = ratio(curve.tp, curve.tp + curve.fp)[1:], curve.recall[1:]
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently than i/100
     return {
@@ -484,12 +478,11 @@ def _development_kit_areas(positive: Bools, negative: Bools, scores: F8) -> dict
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall if scores at or above a threshold are predicted.
+    """Return precision and recall if scores at or above each finite threshold are predicted.
 
-    thresholds (T,): finite, in any order, which is that of the points. 0/0 gives precision 0.
+    Without predictions precision is 0.
     """
     # The last point of the ranking whose threshold is not below the wanted threshold
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
-    tp = ranking.tp[last_point]
-    fp = ranking.fp[last_point]
+    tp, fp = ranking.tp[last_point], ranking.fp[last_point]
     return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

@@ -23,10 +23,8 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
-# Which of two curves dominates
-Relation = Literal["first", "second", "equal", "neither"]
-# Relative differences of interpolated heights below this are rounding
-_TOLERANCE = 1e-12
+Relation = Literal["first", "second", "equal", "neither"]  # which of two curves dominates
+_TOLERANCE = 1e-12  # relative differences of interpolated heights below this are rounding
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
 Curve: TypeAlias = Sequence[ArrayLike]
 
@@ -226,10 +224,9 @@ class _Counts(NamedTuple):
 
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
-    """Insert a point at each whole TP between points (TP, FP) of a curve, linear in counts.
+    """Insert a point at each whole TP between points (TP, FP) of a curve (K,), linear in counts.
 
-    tp, fp (K,): counts along the curve, non-decreasing. Raises DataError if a count falls.
-    Returns the old and the new points in the order of the curve.
+    Returns all points in the order of the curve. Raises DataError if a count falls.
     """
     tps, fps = columns("count", tp=tp, fp=fp)
     if tps.size == 0:
@@ -252,19 +249,18 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull of points, with (0, 0) and (right, top) added to them.
+    """Return the upper convex hull of points (K,) in any order, with (0, 0) and (right, top) added.
 
-    x, y (K,): coordinates of the points in any order, from 0 to `right` and from 0 to `top`.
+    The points lie between these two.
     """
     from bsdsbench.kernels.hull import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
     order = np.lexsort((all_y, all_x))
-    sorted_x, sorted_y = all_x[order], all_y[order]
-    indices = np.empty(order.size, np.int64)
-    n_corners = upper_hull(sorted_x, sorted_y, indices)
-    corners = indices[:n_corners]
-    return _Polyline(sorted_x[corners], sorted_y[corners])
+    corners = np.empty(order.size, np.int64)
+    n_corners = upper_hull(all_x[order], all_y[order], corners)
+    corners = order[corners[:n_corners]]
+    return _Polyline(all_x[corners], all_y[corners])
 
 
 def dominates(
@@ -378,8 +374,7 @@ def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
     - "equal": the curves do not differ
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
-    is_above = bool((difference > 0).any())
-    is_below = bool((difference < 0).any())
+    is_above, is_below = bool((difference > 0).any()), bool((difference < 0).any())
     if is_above and is_below:
         return "neither"
     if is_above:
@@ -404,10 +399,9 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves at the ends of a range and at all corners inside it.
+    """Compute the heights of two curves at the ends of the range `within`, and at corners inside.
 
-    The arguments are those of `dominates`. In PR space the range ends at the smaller of the last
-    recalls. Raises DataError as `dominates` does.
+    In PR space the range ends at the smaller of the last recalls. Raises DataError as `dominates`.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -429,7 +423,7 @@ def _heights(
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the limits of a polyline's height at positions `grid`, float64 (2 * grid.size - 2,).
 
-    The order is that of `_Heights`: right of the first position, left and right of each inner
+    They are ordered as in `_Heights`: right of the first position, left and right of each inner
     position, left of the last. `grid` is ascending and lies within the polyline.
     """
     interpolated = np.interp(grid, line.x, line.y)

@@ -157,9 +157,8 @@ class CurvePoints(TabularCurve):
         """
         if np.isnan(self.fpr + self.tpr).any():
             return self
-        return CurvePoints.of_rates(
-            *roc_convex_hull(self.fpr, self.tpr), self.positives, self.negatives
-        )
+        corners = roc_convex_hull(self.fpr, self.tpr)
+        return CurvePoints.of_rates(*corners, self.positives, self.negatives)
 
     def with_between(self) -> CurvePoints:
         """Return the points and, between them, a point at each whole TP, linear in counts.
@@ -187,37 +186,41 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
 
 
 def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Convert a curve to a type with precision and recall. Raises DataError as `to_space` does.
+    """Convert a curve to a type with precision and recall, with its points along the curve.
 
-    - PRResult: unchanged, but in the order of the curve
+    - PRResult: sorted along the curve
     - ROCResult: the PRResult of the same counts
-    - PRCurve: unchanged if it is a single curve
     - PRPoints: CurvePoints with unknown FPR and totals
-    - ROCPoints, CurvePoints: CurvePoints with totals
+    - PRCurve: unchanged. Raises DataError for a stack of curves
+    - ROCPoints, CurvePoints: CurvePoints. Raises DataError if its totals are unknown
+
+    Raises DataError for any other type.
     """
     if isinstance(curve, PRResult):
         return along_curve(curve)
     if isinstance(curve, ROCResult):
         return pr_from_ranking(_ranking(along_curve(curve)))
+    if isinstance(curve, PRPoints):
+        return _from_pr_points(curve)
     if isinstance(curve, PRCurve):
         if curve.precision.ndim > 1:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
         return curve
-    if isinstance(curve, PRPoints):
-        return _from_pr_points(curve)
-    points = _points(curve)
+    points = points_of(curve)
     if points.tpr.size and math.isnan(points.positives + points.negatives):
         raise _missing_totals()
     return points
 
 
 def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to a type with TPR and FPR. Raises DataError as `to_space` does.
+    """Convert a curve to a type with TPR and FPR, with its points along the curve.
 
-    - ROCResult: unchanged, but in the order of the curve
+    - ROCResult: sorted along the curve
     - PRResult: the ROCResult of the same counts
-    - PRCurve, PRPoints: DataError, because FPR needs the totals of the classes
+    - PRCurve, PRPoints: DataError, since FPR needs the number of negatives
     - ROCPoints, CurvePoints: CurvePoints, with or without totals
+
+    Raises DataError for any other type.
     """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -225,7 +228,11 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
         return roc_from_ranking(_ranking(along_curve(curve)))
     if isinstance(curve, PRCurve | PRPoints):
         raise _missing_totals()
-    return _points(curve)
+    if isinstance(curve, ROCPoints):
+        return CurvePoints.of_rates(*curve)
+    if isinstance(curve, CurvePoints):
+        return curve
+    raise DataError(f"{kind_of_value(curve)}: expected a curve of bsdsbench.curves")
 
 
 class Meeting(NamedTuple):
@@ -298,15 +305,6 @@ def _from_pr_points(points: PRPoints) -> CurvePoints:
         positives=math.nan,
         negatives=math.nan,
     )
-
-
-def _points(curve: object) -> CurvePoints:
-    """Convert ROCPoints or CurvePoints to CurvePoints. Raises DataError for any other type."""
-    if isinstance(curve, ROCPoints):
-        return CurvePoints.of_rates(*curve)
-    if isinstance(curve, CurvePoints):
-        return curve
-    raise DataError(f"{kind_of_value(curve)}: expected a curve of bsdsbench.curves")
 
 
 def _ranking(curve: PRResult | ROCResult) -> Ranking:

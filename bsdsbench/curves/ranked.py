@@ -302,15 +302,13 @@ def pr_from_ranking(
 ) -> PRResult:
     """Compute the result of `pr` from the counts of a ranking.
 
-    `interpolate` and `prior` are the options interpolate and normalize_prior of `pr`. Without
-    positives the areas are NaN. Raises DataError if `prior` is outside [0, 1].
+    `prior` is the option normalize_prior. Without positives the areas are NaN. Raises DataError if
+    `prior` is outside [0, 1].
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
-    if p:
-        recall = tp / p
-    else:
-        recall = tp / (_FLOOR if ranking.ties == "sample" else np.nan)
+    missing_total = _FLOOR if ranking.ties == "sample" else np.nan
+    recall = tp / (p or missing_total)
     precision = _precision(ranking, tp, prior)
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
@@ -319,10 +317,9 @@ def pr_from_ranking(
         auc = trapezoids(recall, precision)
         ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
         ap_11 = _eleven_point_ap(ranking.tp, precision, p)
+    chance = p / (p + n) if p + n else np.nan
     if prior is not None:
         chance = float(prior)
-    else:
-        chance = p / (p + n) if p + n else np.nan
     fields = _shared_fields(ranking, recall=recall, precision=precision)
     return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
 
@@ -330,8 +327,8 @@ def pr_from_ranking(
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     """Compute the precision (K,) at each point of a ranking. `tp` is `ranking.tp` as float64.
 
-    With `prior`, positives weigh prior/P and negatives (1 - prior)/N. A point without predictions
-    has precision 1. With ties="sample", numerator and denominator have VLFeat's floor.
+    With `prior`, positives weigh prior/P and negatives (1 - prior)/N. Precision is 1 without
+    predictions. With ties="sample", numerator and denominator have VLFeat's floor.
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
@@ -352,7 +349,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
 
-    tp, precision (K,): a PR curve by falling threshold. A level that is not reached counts 0.
+    tp, precision (K,) are in ascending order of tp. A level that is not reached counts 0.
     """
     # The first point with recall >= i/10, in whole numbers, so that rounding misses no level
     level_start = np.searchsorted(tp, -(-np.arange(11) * positives // 10))
@@ -372,18 +369,13 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
     tpr = ranking.tp / (p or missing_total)
     fpr = ranking.fp / (n or missing_total)
-    auc = np.nan
-    equal_error = _EqualError(np.nan, np.nan)
+    auc, equal_error = np.nan, _EqualError(np.nan, np.nan)
     if p and n:
         auc = _roc_area(ranking, plot)
         equal_error = _find_equal_error(tpr, fpr, ranking.thresholds)
-    return ROCResult(
-        **_shared_fields(ranking, tpr=tpr, fpr=fpr),
-        auc=auc,
-        eer=equal_error.rate,
-        eer_threshold=equal_error.threshold,
-        plot=plot,
-    )
+    fields = _shared_fields(ranking, tpr=tpr, fpr=fpr)
+    eer, eer_threshold = equal_error
+    return ROCResult(**fields, auc=auc, eer=eer, eer_threshold=eer_threshold, plot=plot)
 
 
 class _EqualError(NamedTuple):
@@ -396,10 +388,9 @@ class _EqualError(NamedTuple):
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
     """Find where a ROC curve (K,) by falling threshold crosses the line TPR = TNR.
 
-    - NaN if TPR is below TNR at all points
-    - if TPR and TNR both change at the crossing, because equal scores were merged, both are
-      interpolated linearly
-    - otherwise one of them stays the same, and the equal error rate is 1 minus that rate
+    Both are interpolated linearly if both change at the crossing, because equal scores were merged.
+    If only one changes, the equal error rate is 1 minus the other. It is NaN if TPR is below TNR at
+    all points.
     """
     # Both rates rise along the curve, so bisection finds the last point with TNR > TPR
     s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
@@ -465,8 +456,8 @@ def parse_variant(name: str) -> Variant:
 def along_curve(curve: _C) -> _C:
     """Return a curve with its points by falling threshold, starting without predictions.
 
-    A curve of `stable` has its points in input order and lacks the first point, which is added.
-    Samples that are never retrieved (counts -1) are dropped. Other curves are returned unchanged.
+    A curve of `stable` is sorted, its first point is added, and samples that are never retrieved
+    (counts -1) are dropped. Other curves are returned unchanged.
     """
     if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
@@ -483,10 +474,7 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve of counts at thresholds, from (0, 0) to (1, 1).
-
-    thresholds, tp, fp (T,): ascending thresholds, and the true and false positives at each.
-    """
+    """Compute the ROC curve of counts at ascending thresholds, (T,) each, from (0, 0) to (1, 1)."""
     ranking = Ranking(
         thresholds=np.r_[np.inf, np.flip(thresholds), -np.inf],
         tp=np.r_[0, np.flip(tp), positives],
@@ -503,12 +491,8 @@ def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     The arrays, (K,) each, are made read-only. If the ranking has `rows`, they are in input order,
     (n,), with NaN or a count of -1 for samples that are never predicted.
     """
-    arrays: dict[str, Any] = {
-        **rates,
-        "tp": ranking.tp,
-        "fp": ranking.fp,
-        "thresholds": ranking.thresholds,
-    }
+    shared = {"tp": ranking.tp, "fp": ranking.fp, "thresholds": ranking.thresholds}
+    arrays: dict[str, Any] = {**rates, **shared}
     rows = ranking.rows
     if rows is not None:
         for name, values in arrays.items():

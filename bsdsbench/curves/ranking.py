@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_word
-from bsdsbench.curves.samples import Bools, whole_number
+from bsdsbench.arguments import F8, I8, Bool, given_word
+from bsdsbench.curves.samples import whole_number
 from bsdsbench.errors import InputWarning, warn
 from bsdsbench.kernels import ranks
 
@@ -22,8 +22,7 @@ class Ranking(NamedTuple):
     tp, fp int64 (K,): predicted positives and negatives.
     positives, negatives: totals of the classes, with samples that are never predicted.
     ties: the rule of `rank` by which points were made.
-    rows int64 (n,): the point at which each sample is first predicted, -1 if never. None if it was
-        not asked for.
+    rows int64 (n,): the point at which each sample is first predicted, -1 if never; or None.
     """
 
     thresholds: F8
@@ -36,8 +35,8 @@ class Ranking(NamedTuple):
 
 
 def rank(
-    positive: Bools,
-    negative: Bools,
+    positive: Bool,
+    negative: Bool,
     scores: F8,
     ties: Ties = "merge",
     include_inf: bool | None = None,
@@ -47,13 +46,11 @@ def rank(
 ) -> Ranking:
     """Count the predicted positives and negatives along falling scores.
 
-    positive, negative bool (n,), scores float64 (n,): the fields of `Samples`. The other arguments
-    are those of `pr`:
-
-    - ties: "merge" makes a point per distinct score, "sample" a point per sample
-    - include_inf: if False, points with threshold -inf are cut off; by default with "sample" only
-    - stable: if True, `rows` of the ranking is set, otherwise it is None
-    - num_positives, num_negatives: totals instead of the numbers of samples; warns if smaller
+    positive, negative bool (n,), scores float64 (n,): the fields of `Samples`.
+    ties: "merge" makes a point per distinct score, "sample" a point per sample.
+    include_inf: if False, points with threshold -inf are cut off; by default with "sample" only.
+    stable: whether the ranking gets `rows`.
+    num_positives, num_negatives: totals instead of the numbers of samples; warns if smaller.
     """
     n_positives = _total(positive, num_positives, "num_positives")
     n_negatives = _total(negative, num_negatives, "num_negatives")
@@ -90,11 +87,10 @@ def rank(
     )
 
 
-def _total(is_member: Bools, total: int | None, name: str) -> int:
-    """Return `total`, or the number of members of a class if it is None.
+def _total(is_member: Bool, total: int | None, name: str) -> int:
+    """Return `total`, or the number of members of a class, bool (n,), if it is None.
 
-    is_member bool (n,): the samples of the class. name: of the option `total`, for messages. Warns
-    if `total` is smaller than the number of members.
+    Warns if `total` is smaller than the number of members; `name` is the option's.
     """
     n_members = int(np.count_nonzero(is_member))
     if total is None:
@@ -116,11 +112,11 @@ class _Levels(NamedTuple):
     fp: I8
 
 
-def _count_levels(positive: Bools, negative: Bools, scores: F8) -> _Levels:
-    """Count the positives and negatives with a score at or above each distinct score.
+def _count_levels(positive: Bool, negative: Bool, scores: F8) -> _Levels:
+    """Count the positives and negatives with a score at or above each distinct score; all (n,).
 
-    The arguments are those of `rank`. The scores of each class are sorted apart and then merged.
-    Up to 10,000 samples the kernels run uncompiled, which takes less time than importing numba.
+    The scores of each class are sorted apart and then merged. Up to 10,000 samples the kernels run
+    uncompiled, which takes less time than importing numba.
     """
     is_small = scores.size <= 10_000
     if is_small:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8
-from bsdsbench.curves.samples import Bools, LabelReading, samples
+from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.curves.samples import LabelReading, samples
 from bsdsbench.errors import DataError
 
 
@@ -125,8 +125,8 @@ class _Placements(NamedTuple):
     below (negatives,): fraction of the positives that exceed a negative; ties count half
     """
 
-    positive: Bools
-    negative: Bools
+    positive: Bool
+    negative: Bool
     above: F8
     below: F8
 
@@ -156,8 +156,6 @@ def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_
 
     above (2, positives), below (2, negatives): the placements of `_Placements` by both scores.
     positive_clusters (positives,), negative_clusters (negatives,): number of each sample's cluster.
-
-    Raises DataError if all positives or all negatives are in one cluster.
     """
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
     sums = []  # for each class (2, clusters): the deviations from the mean, summed in each cluster

@@ -10,18 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, Bool, given_array, given_number, given_word
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 
-Bools = Bool
 LabelReading = Literal["auto", "binary", "sign", "larger"]
-
-# Larger integers are not all distinct as float64, so that a ranking could change
-EXACT = 2**53
+EXACT = 2**53  # larger integers are not all distinct as float64, so that a ranking could change
 
 
 class Samples(NamedTuple):
     """Samples of two classes, (n,) each. A sample may be neither positive nor negative."""
 
-    positive: Bools
-    negative: Bools
+    positive: Bool
+    negative: Bool
     scores: F8
 
 
@@ -66,8 +63,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     """Return "sign" if a label (n,) is -1, and "binary" if all labels are 0 or 1.
 
-    Raises DataError if there are other labels. The error suggests each reading that would give both
-    classes.
+    Raises DataError if there are other labels, with each reading that would give both classes.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
@@ -88,15 +84,13 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
 
 
 def defined(ratios: ArrayLike, others: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Drop undefined points (0/0) from both ends of a curve, and warn if there are any.
+    """Drop undefined points (0/0) from both ends of a curve (K,), and warn if there are any.
 
-    ratios (K,): the coordinate that conversion between PR and ROC space may leave NaN, precision or
-        FPR. name: its name in the warning.
-    others (K,): the other coordinate, recall or TPR. A point is undefined if its ratio is NaN and
-        this coordinate is 0.
+    ratios: the coordinate that conversion between PR and ROC space may leave NaN, precision or FPR.
+        name: its name in the warning.
+    others: recall or TPR. A point is undefined if its ratio is NaN and this is 0.
 
-    Returns both arrays, flattened. NaN elsewhere, and arrays of different sizes, are left to the
-    checks of the caller.
+    Returns both arrays, flattened. NaN elsewhere, and different sizes, are left to later checks.
     """
     x, y = given_array(ratios, name).ravel(), given_array(others, name).ravel()
     if x.size == y.size and np.isnan(x).any():
@@ -117,10 +111,7 @@ def whole_number(value: float, name: str) -> int:
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Multiply rates by their total. Counts within rounding of a whole number become whole.
-
-    If `total` is NaN, all counts are NaN.
-    """
+    """Multiply rates by their total, and make counts whole that are within rounding; NaN stays."""
     counts = rates * total
     rounded = np.rint(counts)
     return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
@@ -139,14 +130,9 @@ def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
 def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
     """Convert the keyword arguments to float64 arrays (K,), in the order of the keywords.
 
-    `kind` says which values are allowed in all of them:
-
-    - "number": finite numbers
-    - "share": numbers from 0 to 1
-    - "count": numbers from 0 on that do not fall along the array
-
-    Raises DataError, with the keyword as name, if another value occurs, and ShapeError if the
-    lengths differ.
+    `kind` says which values are allowed: finite numbers, a "share" from 0 to 1, or a "count" from
+    0 on that does not fall along the array. Raises DataError, with the keyword as name, for other
+    values, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():

@@ -110,10 +110,9 @@ def threshold_curve(
 
 
 def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
-    """Return the number of instances in each row, float64 (n_rows,).
+    """Return the number of instances in each row, float64 (n_rows,), from one number or (n_rows,).
 
-    `instance_count` is one number for all rows or (n_rows,). Raises ShapeError if it has another
-    size, and DataError if a number is negative.
+    Raises ShapeError for another size, and DataError if a number is negative.
     """
     (counts,) = columns("number", instance_count=instance_count)
     if counts.size not in (1, n_rows):
