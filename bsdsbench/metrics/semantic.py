@@ -3,13 +3,15 @@
 Definition. Each class is a boundary benchmark of its own. The scores are averaged over the classes
 that occur in the ground truth.
 
-Conventions. Maps are prepared as the published programs do it, in this order: add a frame of
-ignored labels, scale the labels, draw the boundaries (of classes and of each instance), thin and
-scale the boundaries, resize predictions to the ground truth, crop both. The tolerance is a fraction
-of the diagonal of the prepared maps. `interior = "kill"` removes predictions inside a region of
-their class that are further from its boundary than the tolerance, after thinning like the SBD
-programs; "kill_first" removes them before thinning like SEISM. `absent = "skip"` ignores an image
-for the classes that it does not have. `protocol.thin` selects the thin or the raw form.
+Conventions. Label maps and instance maps are (H, W) integers; 0 in an instance map is no instance.
+Boundaries of all classes are (C, H, W), bool in the ground truth and soft or bool in a prediction.
+They are prepared as the published programs do it, in this order: add a frame of ignored labels,
+scale the labels, draw the boundaries (of classes and of each instance), thin and scale the
+boundaries, resize predictions to the ground truth, crop both. The tolerance is a fraction of the
+diagonal of the prepared maps. `interior = "kill"` removes predictions inside a region of their
+class that are further from its boundary than the tolerance, after thinning like the SBD programs;
+"kill_first" removes them before thinning like SEISM. `absent = "skip"` ignores an image for the
+classes that it does not have. `protocol.thin` selects the thin or the raw form.
 
 Source. Hariharan et al., "Semantic contours from inverse detectors", ICCV 2011 (SBD); Yu et al.,
 "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018; the programs of SBD, SEAL, SEISM and
@@ -18,28 +20,405 @@ py-edge-eval.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
+from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
-from bsdsbench.errors import DataError, ProtocolError
+from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.pictures import refuse_channels
-from bsdsbench.loaders.labels import id_evidence, label_evidence, refuse_white
+from bsdsbench.loaders.labels import (
+    id_evidence,
+    label_evidence,
+    refuse_white,
+    seg2bdry,
+    train_id_options,
+)
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.label_maps import (
     SIDES,
+    as_label_map,
     name_file_in_errors,
     refuse_other_numbering,
 )
-from bsdsbench.metrics.semantic_maps import SemanticOptions, dilate, prepare_classes
-from bsdsbench.metrics.semantic_maps import class_boundaries as class_boundaries  # of the API
+from bsdsbench.protocol.fields import (
+    CLASS_NAMES,
+    LABEL,
+    accepting,
+    is_int,
+    is_number,
+    one_of,
+    option,
+    whole,
+)
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, TOTAL_GT, Evidence, Score, Stack, value_at
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
+from bsdsbench.transforms.resize import bicubic
+
+
+def _is_labels(values: object) -> bool:
+    """Return True for a tuple of labels, whole numbers from 0 below 2^31."""
+    return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
+
+
+@frozen
+class SemanticOptions:
+    """The classes, and the choices in which programs of per-class boundaries differ."""
+
+    classes: tuple[str, ...] = option(
+        (),
+        "Class names in the order of their labels.",
+        CLASS_NAMES,
+        caption=lambda o: f"{len(o.classes)} classes",
+    )
+    first: int = option(0, "Label of the first class; the others follow without a gap.", LABEL)
+    ids: tuple[int, ...] = option(
+        (),
+        "Label of each class, if the labels have gaps; other labels up to the largest belong to no "
+        "class.",
+        accepting(_is_labels, "labels from 0"),
+    )
+    ignore: int | tuple[int, ...] = option(
+        255,
+        "Label, or labels, of pixels that belong to no class; -1 for none.",
+        accepting(
+            lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"
+        ),
+    )
+    radius: int = option(
+        0,
+        "Half width in pixels of the boundaries drawn from label maps; 0 for the one-pixel rule.",
+        whole(0, 99, "0 to 99"),
+        caption="radius {}",
+    )
+    ignored_rule: str = option(
+        "drop",
+        'Ignored pixels if `radius` is above 0. "drop": they are never boundary, and there is no '
+        'boundary between them and a class. "span": a thin strip of them is boundary, as '
+        "py-edge-eval draws it.",
+        one_of("drop", "span"),
+        caption="ignored labels {}",
+    )
+    interior: str = option(
+        "keep",
+        "Predictions inside a region of their class, further from its boundary than the tolerance: "
+        '"keep" them, or remove them after thinning ("kill") or before thinning ("kill_first").',
+        one_of("keep", "kill", "kill_first"),
+        caption=lambda o: f"interior {o.interior}",
+    )
+    absent: str = option(
+        "count",
+        '"count" the predictions of a class in images without it, or "skip" such images.',
+        one_of("count", "skip"),
+        caption=lambda o: f"absent {o.absent}",
+    )
+    instances: bool = option(
+        False,
+        "Also count the boundaries between instances of a class (needs an instance map).",
+        caption="instances separated",
+    )
+    instance_from: int = option(
+        1,
+        "Smallest value in an instance map that is an instance (Cityscapes: 1000).",
+        whole(1, 2**31 - 1, "a value from 1"),
+    )
+    thin_gt: bool = option(
+        False, "Thin the boundaries of the ground truth.", caption="ground truth thinned"
+    )
+    border: int = option(
+        0,
+        "Width in pixels of the image border that is excluded.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
+    )
+    border_rule: str = option(
+        "crop",
+        '"crop" cuts the border off both maps, and the tolerance is that of the smaller size; '
+        '"ignore" gives the border of label maps the ignored label and sets predictions there to '
+        "0, and the tolerance is that of the full size.",
+        one_of("crop", "ignore"),
+    )
+    scale: float = option(
+        1.0,
+        "Scale factor of the ground truth; takes the nearest pixel, as imresize does.",
+        accepting(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
+    )
+    scaled: str = option(
+        "labels",
+        'Scale the "labels" before boundaries are drawn, or the drawn "boundaries".',
+        one_of("labels", "boundaries"),
+    )
+    resize: str = option(
+        "refuse",
+        'Predictions whose size differs from the ground truth: "refuse" them, or resize them by '
+        '"nearest" as in Pillow or by "bicubic" as in MATLAB\'s imresize.',
+        one_of("refuse", "nearest", "bicubic"),
+        caption="resized {}",
+    )
+
+    @property
+    def frame(self) -> int:
+        """The width in pixels of the frame of ignored labels, 0 if there is none."""
+        return self.border if self.border_rule == "ignore" else 0
+
+    @property
+    def class_labels(self) -> tuple[int, ...]:
+        """The label of each class."""
+        return self.ids or tuple(range(self.first, self.first + len(self.classes)))
+
+    @property
+    def ignored(self) -> tuple[int, ...]:
+        """The labels of ignored pixels, () if `ignore` is -1."""
+        given = self.ignore if isinstance(self.ignore, tuple) else (self.ignore,)
+        return tuple(label for label in given if label >= 0)
+
+
+def class_boundaries(
+    labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
+) -> Bool:
+    """Draw the boundaries of every class of a label map.
+
+    With radius 0, a pixel is boundary of a class if some, but not all, of the pixel and its
+    neighbours below, to the right and below-right belong to the class (the rule of seg2bdry). With
+    radius r, a pixel is boundary if a pixel on the other side of the outline is at most r away.
+    Ignored pixels are on neither side and never boundary, unless `ignored_rule` is "span".
+
+    Parameters
+    ----------
+    labels : array
+        (H, W), integers: labels of the classes, 0, and ignored labels.
+    params : SemanticOptions
+        The classes and the rules of drawing.
+    instances : array or None
+        (H, W), integers. If given, the boundary of every instance of a class is drawn too.
+    framed : array or None
+        `labels` with the border overwritten by the ignored label. If given, classes are drawn from
+        this map. Instances are always drawn without the frame, as in py-edge-eval, which only
+        matters for "span".
+
+    Returns
+    -------
+    array
+        bool (C, H, W), in the order of `params.classes`.
+
+    Raises
+    ------
+    DataError
+        If `labels` is no label map or has a label of no class.
+    ShapeError
+        If the shapes differ.
+    """
+    unframed = as_label_map(labels, "label map")
+    drawn_labels = unframed if framed is None else framed
+    valid = ~np.isin(drawn_labels, params.ignored)
+    present = set(np.unique(drawn_labels[valid]).tolist())
+    _check_labels(present, params)
+    spans = params.radius > 0 and params.ignored_rule == "span"
+    draw = _draw_spanning_boundary if spans else _draw_boundary
+    boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
+    for k, label in enumerate(params.class_labels):
+        if label not in present:
+            continue
+        region = unframed == label
+        masks = [drawn_labels == label]
+        if instances is not None:
+            numbers = np.unique(instances[region])
+            masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
+        for mask in masks:
+            covered = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]  # rows, columns
+            margin = 2 * params.radius + 1  # pixels further away do not change the boundary
+            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in covered)
+            boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
+    return boundaries
+
+
+def _check_labels(present: set[int], params: SemanticOptions) -> None:
+    """Raise DataError if one of the labels `present` belongs to no class and is not 0.
+
+    If the classes have listed labels (`params.ids`), others below the largest are accepted.
+    """
+    known = params.class_labels
+    strange = present - {0, *known, *(range(max(known)) if params.ids else ())}
+    if strange:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)",
+            fix=train_id_options("semantic") if params.ids else (),
+        )
+
+
+def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """Draw the boundary of a mask among the `valid` pixels; all maps are bool (H, W).
+
+    Radius 0 draws by the rule of seg2bdry. A radius above 0 draws the pixels within `radius` of a
+    pixel on the other side of the mask.
+    """
+    if not radius:
+        return seg2bdry(mask, valid)
+    inside, outside = mask & valid, ~mask & valid
+    return inside & dilate(outside, radius) | outside & dilate(inside, radius)
+
+
+def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
+
+    A pixel is boundary if its distance to the outside plus its distance to the class is at most
+    `radius`. Pixels that are not `valid` are inside for the first distance and outside for the
+    second, so that the boundary spans thin strips of them. It is empty if nothing is outside.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    inside = mask | ~valid
+    if inside.all():
+        return np.zeros(mask.shape, bool)
+    return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
+
+
+def dilate(mask: Bool, radius: float) -> Bool:
+    """Return the pixels at most `radius` pixels away from a pixel of the mask; bool (H, W)."""
+    from bsdsbench.kernels.matching.graph import disk, within_reach
+
+    dilated: Bool = within_reach(np.ascontiguousarray(mask), disk(radius, mask.shape).half)
+    return dilated
+
+
+class PreparedClasses(NamedTuple):
+    """The maps of one image at one size.
+
+    maps : (C, H, W), predicted boundaries, soft or bool
+    boundaries : bool (C, H, W), annotated boundaries
+    labels : (H, W) annotated labels, or None if only boundaries are annotated
+    """
+
+    maps: Map
+    boundaries: Bool
+    labels: Map | None
+
+
+def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
+    """Draw, scale, frame and crop both sides so that they can be compared pixel by pixel.
+
+    `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool maps (C, H, W).
+    Annotated boundaries are drawn from the labels if the ground truth has no boundaries, or if a
+    radius is set and it has labels too.
+
+    Raises ShapeError if the sizes differ or the border leaves no pixel, DataError if the ground
+    truth has neither labels nor boundaries, or lacks the instances that are asked for.
+    """
+    from bsdsbench.kernels.thinning import thin_each
+
+    labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
+    # Scale of boundaries once they are drawn; labels are scaled by `_draw_from_labels`
+    scale_drawn = params.scale if params.scaled == "boundaries" else 1
+    if annotated is None or (params.radius and labels is not None):
+        instances = gt.instances if params.instances else None
+        boundaries = _draw_from_labels(gt.labels, params, instances)
+        gt_scale = scale_drawn
+    else:
+        checked = _check_class_axis(annotated, params, "class boundaries")
+        boundaries = _overwrite_border(checked != 0, params)
+        gt_scale = params.scale
+    if params.thin_gt:
+        boundaries = thin_each(boundaries)
+    boundaries = _scale_to_nearest(boundaries, gt_scale)
+    if labels is not None:
+        labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
+    maps = pred
+    if pred.ndim == 2:
+        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), scale_drawn)
+    maps = _check_class_axis(maps, params, "class maps")
+    maps = _resize(maps, boundaries.shape[1:], params.resize)
+    if params.frame or not params.border:
+        return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
+    if min(boundaries.shape[1:]) <= 2 * params.border:
+        raise ShapeError(
+            f"ground truth {boundaries.shape[1:]}, expected more than the border of "
+            f"{params.border} pixels on each side"
+        )
+    inner = np.s_[..., params.border : -params.border, params.border : -params.border]
+    maps, boundaries = (np.ascontiguousarray(side[inner]) for side in (maps, boundaries))
+    labels = None if labels is None else np.ascontiguousarray(labels[inner])
+    return PreparedClasses(maps, boundaries, labels)
+
+
+def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
+    """Draw the boundaries of classes, bool (C, H', W'), from labels and instances (H, W).
+
+    Both are scaled first, unless `scaled` is "boundaries"; labels are framed too.
+    """
+    scale = params.scale if params.scaled == "labels" else 1
+    scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
+    framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
+    return class_boundaries(_scale_to_nearest(labels, scale), params, scaled_instances, framed)
+
+
+def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> Map:
+    """Return an array (C, H, W) with one map per class. Raises ShapeError for another shape."""
+    if array.ndim != 3 or array.shape[0] != len(params.classes):
+        is_last = array.shape[-1] == len(params.classes)
+        fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
+        expected = f"({len(params.classes)}, rows, columns)"
+        raise ShapeError(f"{what}: shape {array.shape}, expected {expected}", fix=fix)
+    return array
+
+
+def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
+    """Overwrite a border of `params.frame` pixels of labels (H, W) or maps (C, H, W).
+
+    Maps get 0, labels the first ignored label, or nothing if there is none.
+    """
+    border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
+    if not border or not values:
+        return maps
+    framed = np.full(maps.shape, values[0], np.result_type(maps, np.min_scalar_type(values[0])))
+    rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
+    framed[..., rows, cols] = maps[..., rows, cols]
+    return framed
+
+
+def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
+    """Resize predicted maps (C, H, W) to `shape`, the (rows, columns) of the ground truth.
+
+    Raises ShapeError for another size if `rule`, the option `resize`, is "refuse".
+    """
+    if maps.shape[1:] == tuple(shape):
+        return maps
+    if rule == "refuse":
+        raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
+    if rule == "bicubic":
+        return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+    from PIL import Image
+
+    chosen = []  # the rows and the columns that Pillow samples, read off a resized ramp
+    for n, new_n in zip(maps.shape[1:], shape, strict=True):
+        ramp = Image.fromarray(np.arange(n, dtype=np.int32)[None])
+        chosen.append(np.asarray(ramp.resize((new_n, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, chosen[0]][:, :, chosen[1]])
+
+
+def _scale_to_nearest(array: Map, scale: float) -> Map:
+    """Resize an array (..., H, W) to ceil(scale * size) by nearest neighbours, as imresize.
+
+    As in MATLAB, positions follow from the scale and not from the sizes, halves are rounded up, and
+    positions beyond the end are mirrored: of five pixels, a scale of 0.5 takes the pixels 1, 3, 4.
+    """
+    if scale == 1:
+        return array
+    for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
+        # Centres of the new pixels, in old pixels counted from 1
+        centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
+        index = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+        mirrored = np.minimum(index, 2 * size - 1 - index)
+        array = np.take(array, mirrored, axis)
+    return np.ascontiguousarray(array)
 
 
 class SemanticMetric(CurveMetric[SemanticOptions]):
@@ -76,19 +455,15 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True if `count` can take the sizes: they are equal, or `resize` is not "refuse".
+        """Return True for equal sizes, if `resize` is not "refuse", and for maps (H, W, C).
 
-        Also accepts maps (H, W, C) with the classes on the last axis: `count` refuses them with a
-        message that suggests to move the axis.
+        `count` refuses the latter with a message that suggests to move the axis.
         """
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
     def label_evidence(self, labels: Map, opt: SemanticOptions, truth: bool) -> Evidence:
-        """Return the evidence of an annotated label map (H, W) on its numbering.
-
-        A predicted map gives no evidence.
-        """
+        """Return the evidence of an annotated label map (H, W), if it is one, on its numbering."""
         if not truth:
             return NO_EVIDENCE
         ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else NO_EVIDENCE
@@ -120,10 +495,10 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
         # Empty maps tell which arrays the counter returns
-        empty = counter(np.zeros(boundaries.shape[1:]), (boundaries[0] & False,), protocol)
-        counts: dict[str, Any] = dict(empty)
-        for name in counts.keys() - {"thresholds"}:
-            counts[name] = np.zeros((len(opt.classes), *counts[name].shape), np.int64)
+        counts = dict(counter(np.zeros(boundaries.shape[1:]), (boundaries[0] & False,), protocol))
+        thresholds = counts.pop("thresholds")
+        for name, array in counts.items():
+            counts[name] = np.zeros((len(opt.classes), *array.shape), np.int64)
         radius = protocol.radius((boundaries.shape[1], boundaries.shape[2]))
         counted = boundaries.any(axis=(1, 2)) | (opt.absent == "count")
         for k in np.flatnonzero(counted):
@@ -134,15 +509,15 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:
                     dropped = interior
-            for name, array in counter(soft, (drawn,), protocol, dropped=dropped).items():
-                if name != "thresholds":
-                    counts[name][k] = array
-        return {**counts, "counted": counted}
+            of_class = counter(soft, (drawn,), protocol, dropped=dropped)
+            for name, array in counts.items():
+                array[k] = of_class[name]
+        return {**counts, "thresholds": thresholds, "counted": counted}
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
         """Return the counts (N, T, 4) of each class; keys are paths ("per_class", NAME)."""
-        names = enumerate(opt.classes)
-        return {("per_class", name): stack["matches"][:, k] for k, name in names}
+        matches = stack["matches"]
+        return {("per_class", name): matches[:, k] for k, name in enumerate(opt.classes)}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions

@@ -7,8 +7,8 @@ from scipy import ndimage
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.metrics import semantic_maps
-from bsdsbench.metrics.semantic_maps import SemanticOptions, class_boundaries, prepare_classes
+from bsdsbench.metrics import semantic
+from bsdsbench.metrics.semantic import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.runs import refused
@@ -181,14 +181,14 @@ def test_half_resolution_of_odd_sizes():
     for size in range(1, 200):
         for scale in (0.5, 0.25, 1 / 3, 0.3, 0.7, 2.0, 1.5):
             expected = list(imresize_nearest(size, scale))
-            found = semantic_maps._scale_to_nearest(np.arange(size)[None], scale)[0]
+            found = semantic._scale_to_nearest(np.arange(size)[None], scale)[0]
             assert found.tolist() == expected, (size, scale)
 
 
 def test_predictions_are_resized_to_the_nearest_as_pillow_does():
     values = np.random.default_rng(4).integers(0, 256, (23, 31)).astype(np.uint8)
     for wanted in ((7, 50), (1, 1), (46, 30)):
-        found = semantic_maps._resize(values[None], wanted, "nearest")[0]
+        found = semantic._resize(values[None], wanted, "nearest")[0]
         picture = Image.fromarray(values).resize(wanted[::-1], Image.Resampling.NEAREST)
         assert np.array_equal(found, np.asarray(picture)), wanted
 

@@ -10,8 +10,12 @@ import bsdsbench as bb
 from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
-from bsdsbench.metrics.semantic import SemanticMetric
-from bsdsbench.metrics.semantic_maps import SemanticOptions, class_boundaries, prepare_classes
+from bsdsbench.metrics.semantic import (
+    SemanticMetric,
+    SemanticOptions,
+    class_boundaries,
+    prepare_classes,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts, value_at
 from tests.helpers.counting import counts_of, score_of

@@ -9,9 +9,9 @@ Sources: Arbelaez et al., PAMI 2011, and the official program (covering, PRI, VO
 Marques, CVPR 2013 and PAMI 2016, and SEISM (the other measures).
 
 For an ultrametric contour map the table is computed once, at the finest threshold, and its rows are
-merged up the hierarchy; thresholds at which no region merges cost nothing. The official measures
-use the 8-connected regions of ucm2 <= t, SEISM's measures the pixels that are 4-connected across
-the contour grid. On a well-formed ucm2 both are the same regions and are computed once.
+merged up the hierarchy. The official measures use the 8-connected regions of ucm2 <= t, SEISM's
+measures the pixels that are 4-connected across the contour grid. On a well-formed ucm2 both are the
+same regions and are computed once.
 """
 
 from __future__ import annotations
@@ -92,8 +92,11 @@ def region_counts(
     annotators = Annotators.of(given_list(given, "ground truth", "label maps or a GroundTruth"))
     if not isinstance(pred, Prediction):
         pred = _to_prediction(pred, annotators.shape)
-    thresholds, tables = _tables_at_thresholds(pred, annotators, proto)
-    columns, best_iou = _measure_tables(tables)
+    thresholds = proto.threshold_array()
+    if pred.kind == "segs":
+        thresholds = np.arange(1.0, len(pred.segs) + 1)
+    columns = _measure_tables(_tables_at_thresholds(pred, annotators, proto))
+    best_iou = np.maximum.reduce(columns.pop("best_gt"))  # of each annotated region
     n_annotators, n_pixels = annotators.labels.shape
     columns["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
     columns["total_pred"] = np.full(thresholds.size, n_pixels)
@@ -104,9 +107,8 @@ def region_counts(
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
     """Convert an array to a prediction, by its type and the (rows, columns) of the ground truth.
 
-    - integers or bool: label map (H, W), or a stack of label maps
-    - floats at double size, (2H + 1, 2W + 1): ultrametric contour map
-    - other floats: soft boundary map
+    Integers and bool are label maps, floats of shape (2H + 1, 2W + 1) an ultrametric contour map,
+    and other floats a soft boundary map.
     """
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
@@ -116,13 +118,6 @@ def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
     return Prediction("prediction", soft=array)
 
 
-class _Tables(NamedTuple):
-    """The thresholds, float64 (T,), and an iterator over the tables at each threshold."""
-
-    thresholds: F8
-    tables: Iterator[_TablePair]
-
-
 class _TablePair(NamedTuple):
     """The tables at one threshold: of the official program's regions, and of SEISM's regions."""
 
@@ -130,20 +125,20 @@ class _TablePair(NamedTuple):
     seism: OverlapTable
 
 
-def _tables_at_thresholds(pred: Prediction, gts: Annotators, protocol: Protocol) -> _Tables:
-    """Return the thresholds of a prediction, and its tables of overlaps at each of them.
+def _tables_at_thresholds(
+    pred: Prediction, gts: Annotators, protocol: Protocol
+) -> Iterator[_TablePair]:
+    """Return an iterator over the tables of a prediction at each threshold.
 
     - an ultrametric contour map is cut at the protocol's thresholds
-    - segmentations have the thresholds 1, 2, ...
+    - each segmentation is a threshold of its own
     - a soft map is closed into regions at the protocol's thresholds. Raises DataError if
       `regions_from_soft` is off, unless the map is 0 everywhere
     """
-    thresholds = protocol.threshold_array()
     if pred.kind == "ucm2":
-        return _Tables(thresholds, _tables_of_ucm(pred.ucm2, gts, thresholds))
+        return _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
     if pred.kind == "segs":
-        numbers = np.arange(1, len(pred.segs) + 1, dtype=np.float64)
-        return _Tables(numbers, _tables_of_maps(pred.segs, gts))
+        return _tables_of_maps(pred.segs, gts)
     soft = pred.soft
     same_shape(soft.shape, gts.shape, pred.where)
     if soft.any() and not protocol.regions_from_soft:
@@ -155,49 +150,34 @@ def _tables_at_thresholds(pred: Prediction, gts: Annotators, protocol: Protocol)
             ),
         )
     soft = prepare(soft, protocol)
-    closed = (_close_regions(soft, t) for t in protocol.thresholds)
-    return _Tables(thresholds, _tables_of_maps(closed, gts))
+    return _tables_of_maps((_close_regions(soft, t) for t in protocol.thresholds), gts)
 
 
-class _Measured(NamedTuple):
-    """The measures at T thresholds.
-
-    columns : name -> T values
-    best_iou : float64 (G,), of each annotated region the largest IoU at any threshold
-    """
-
-    columns: dict[str, Any]
-    best_iou: F8
-
-
-def _measure_tables(tables: Iterator[_TablePair]) -> _Measured:
-    """Compute the official and SEISM's measures of each pair of tables.
+def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
+    """Compute `official` and `seism` at each of T thresholds: name -> list of T values.
 
     A table that is the same object as at the threshold before keeps its measures.
     """
     measures: dict[str, Any] = {}
-    columns: dict[str, list[Any]] = {}
-    best_iou: Any = 0.0
+    columns: dict[str, Any] = {}
     previous: tuple[OverlapTable | None, OverlapTable | None] = None, None
     for pair in tables:
         if pair.official is not previous[0]:
             measures |= official(pair.official)
-            best_iou = np.maximum(best_iou, measures.pop("best_gt"))
         if pair.seism is not previous[1]:
             measures |= seism(pair.seism)
         previous = pair
         for name, value in measures.items():
             columns.setdefault(name, []).append(value)
-    return _Measured({**columns}, best_iou)
+    return columns
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
     """Close a soft boundary map (H, W) into regions; the labels, int32 (H, W), start at 1.
 
     Regions are the 4-connected components of pixels below the threshold (uint8 and uint16 maps are
-    value/255 and value/65535). Each boundary pixel joins the region of the nearest pixel below the
-    threshold. If there is no such pixel, the image is one region. Regions of different thresholds
-    need not be nested.
+    value/255 and value/65535), or the whole image if there are none. Each boundary pixel joins the
+    region of the nearest of these pixels. Regions of different thresholds need not be nested.
     """
     from scipy import ndimage
 
@@ -211,8 +191,7 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 
 
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
-    """Yield the table at each threshold of a hierarchy; the same object as long as no region
-    merges.
+    """Yield the table at each threshold of a hierarchy; the same object while no region merges.
 
     `levels` int32 (2, H, W), from `ucm.join_levels`, holds the threshold at which each pixel joins
     its right and its lower neighbour.
@@ -242,10 +221,8 @@ def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_Tab
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Return an iterator over the tables of an ultrametric contour map at each threshold.
 
-    `ucm2` is (2H + 1, 2W + 1) and `thresholds` are ascending, float64 (T,). Regions are 8-connected
-    across the contour grid for the official program, 4-connected for SEISM. If both give the same
-    regions, each table is computed once. Raises ShapeError if the shape differs from the ground
-    truth's, DataError if the map has strengths above the first threshold at pixels.
+    `ucm2` is (2H + 1, 2W + 1) and `thresholds` (T,) ascend. Raises ShapeError if the shape differs
+    from the ground truth's, DataError if pixels have strengths above the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -254,11 +231,10 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
-    official_levels, seism_levels = (
-        ucm.join_levels(array, thresholds, corners) for corners in (True, False)
-    )
-    tables = _tables_of_levels(official_levels, gts, thresholds.size)
-    if np.array_equal(official_levels, seism_levels):
+    # Regions of the official program are 8-connected across the contour grid, SEISM's 4-connected
+    levels, seism_levels = (ucm.join_levels(array, thresholds, corner) for corner in (True, False))
+    tables = _tables_of_levels(levels, gts, thresholds.size)
+    if np.array_equal(levels, seism_levels):
         return (_TablePair(table, table) for table in tables)
     seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
     return map(_TablePair, tables, seism_tables)
@@ -295,9 +271,8 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
         "voi_merge": _mean(np.maximum(0.0, (row_bits - overlap_bits) / n_px)),
     }
     for rule in RULES:
-        measures[f"are_{rule}"] = _mean(
-            [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
-        )
+        errors = [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
+        measures[f"are_{rule}"] = _mean(errors)
     return measures
 
 
@@ -367,12 +342,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
 
 
 class _PixelPairs(NamedTuple):
-    """Numbers of pixel pairs that share a region.
-
-    both : int64 (A,), in the segmentation and in the annotator's map
-    pred : int, in the segmentation
-    gt : int64 (A,), in the annotator's map
-    """
+    """Pairs of pixels that share a region: in both maps (A,), in one segmentation, in gt (A,)."""
 
     both: Any
     pred: Any
@@ -395,29 +365,23 @@ def _voi(table: OverlapTable) -> F8:
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
-    """Return the mean of at least one value, by a correctly rounded sum.
-
-    The order of the annotators therefore does not change the mean.
-    """
+    """Return the mean, by a correctly rounded sum, so that the order of annotators is no matter."""
     return math.fsum(values) / len(values)
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """Compute the adapted Rand error with one annotator: 1 - F of pixel pairs, in [0, 1].
 
-    A pair counts if its pixels share a region. `rule` says what the label 0 is, and whether a pixel
-    forms a pair with itself:
+    A pair counts if its pixels share a region; the error is 0 if neither map has a pair. By `rule`,
 
-    - "skimage": pixels with 0 in the truth are ignored, 0 in the segmentation is a region like any
-      other, and pixels form no pairs with themselves (scikit-image's default).
+    - "region": 0 is a region like any other in both maps, and pixels form no pairs with themselves
+      (scikit-image with ignore_labels=())
+    - "skimage": as "region", but pixels with 0 in the truth are ignored (scikit-image's default)
     - "cremi": pixels with 0 in the truth are ignored, each pixel with 0 in the segmentation is a
       region of its own, which adds 1/N to the sums (N are all pixels), and pixels form pairs with
-      themselves (CREMI, SNEMI3D, gala).
-    - "region": 0 is a region like any other in both maps, and pixels form no pairs with themselves
-      (scikit-image with ignore_labels=()).
+      themselves (CREMI, SNEMI3D, gala)
 
-    The error is 0 if neither map has a pair. Source: Arganda-Carreras et al., Frontiers in
-    Neuroanatomy 2015.
+    Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
     # Sums of squared areas. Minus the number of pixels they are twice the number of pairs.
     both: float = int(table.overlaps.ints[annotator, 0])

@@ -46,11 +46,9 @@ from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, we
 
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
 # Error (0 is best) -> the name under which SEISM prints 1 - error, or ""
-ERRORS = {
-    **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd", "bce": "bce"},
-    **{"gce": "gce", "lce": "lce"},
-    **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
-}
+ERRORS = {"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd"}
+ERRORS |= {"bce": "bce", "gce": "gce", "lce": "lce"}
+ERRORS |= dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), "")
 SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
 SIMILARITIES = {**{s: f"1 - {error} ({s})" for s, error in SIMILAR_TO.items()}, "nvoi": "nvoi"}
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
@@ -109,7 +107,7 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
     F is always computed from a mean precision and a mean recall over images: for ODS at the best
     single threshold, for OIS at each image's threshold of largest F (the first of equals). Returns
-    arrays (S,), one value for each row of `weights` (S, N), and the curve of the means.
+    (S,) arrays, for `weights` (S, N), and the curve of the means.
     """
     images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
     ois_precision = weighted_mean(weights, precision[images, best_step])
@@ -154,14 +152,21 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
 
 def _summed_fop(counts: Stack, weights: Weights) -> F8:
     """Return the largest F of objects and parts (S,), from counts summed over images."""
-    precision, recall = (
-        ratio(
-            weighted_sum(weights, counts[f"fop_{side}"]),
-            weighted_sum(weights, counts[f"fop_{side}_candidates"]),
-        )
-        for side in ("pred", "gt")
-    )
+    total = {name: weighted_sum(weights, counts[name]) for name in counts if name[:4] == "fop_"}
+    precision = ratio(total["fop_pred"], total["fop_pred_candidates"])
+    recall = ratio(total["fop_gt"], total["fop_gt_candidates"])
     return f_measure(precision, recall).max(axis=1)
+
+
+def _columns_of(
+    measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
+) -> tuple[Column, ...]:
+    """Return the columns of `scores`, such as "ods", of each of `measures`, path -> heading."""
+    return tuple(
+        Column(f"{path}.{score}", f"{heading} {score.upper()}", lower=lower, shown=shown)
+        for path, heading in measures.items()
+        for score in scores
+    )
 
 
 class RegionMetric(Metric[None]):
@@ -180,23 +185,17 @@ class RegionMetric(Metric[None]):
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
         Column("covering.ois", "Covering OIS", "Cov. OIS"),
         Column("covering.best", "Covering best", "Cov. best"),
-        *(
-            Column(f"{key}.{k}", f"{words} {k.upper()}", lower=key == "voi")
-            for key, words in (("pri", "PRI"), ("voi", "VOI"), ("fop", "Fop"))
-            for k in ("ods", "ois")
-        ),
-        Column("fop.ap", "Fop AP"),
+        *_columns_of({"pri": "PRI"}, "ods", "ois"),
+        *_columns_of({"voi": "VOI"}, "ods", "ois", lower=True),
+        *_columns_of({"fop": "Fop"}, "ods", "ois", "ap"),
         Column("fop.summed", "Fop of sums", shown="never"),
-        *(Column(f"pair_f.{k}", f"Pairs {k.upper()}", shown="never") for k in ("ods", "ois", "ap")),
-        *(
-            Column(f"{name}.{k}", f"{name} {k.upper()}", lower=True, shown="never")
-            for name in ERRORS
-            for k in ("ods", "ois")
-        ),
-        *(
-            Column(f"similarities.{name}.{k}", f"{title} {k.upper()}", shown="never")
-            for name, title in SIMILARITIES.items()
-            for k in ("ods", "ois")
+        *_columns_of({"pair_f": "Pairs"}, "ods", "ois", "ap", shown="never"),
+        *_columns_of({name: name for name in ERRORS}, "ods", "ois", lower=True, shown="never"),
+        *_columns_of(
+            {f"similarities.{name}": title for name, title in SIMILARITIES.items()},
+            "ods",
+            "ois",
+            shown="never",
         ),
         IMAGES,
     )
@@ -266,8 +265,7 @@ class RegionMetric(Metric[None]):
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """Return the path to the scores of each measure that has a table of its own.
 
-        These are the errors (0 is best), each followed by SEISM's similarity (1 is best) if it has
-        one.
+        These are the errors, each followed by SEISM's similarity (1 is best) if it has one.
         """
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
@@ -279,32 +277,24 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (file name, text) of the five tables of the official program, and of a CSV of all
-        curves.
+        """Yield (file name, text) of the official program's five tables and of a CSV of all curves.
 
-        `ids` are the N image ids, in the order of the `stack`. The official tables are written by
-        `format_rows`: eval_cover (best scores of covering, by threshold, by image), eval_RI_VOI
-        (best scores of PRI and VOI, by threshold).
+        `ids` are the N image ids, in the order of the `stack`. The tables are eval_cover (best
+        scores of covering, by threshold, by image) and eval_RI_VOI (best scores, by threshold).
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
         covering = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
         covering_pred = ratio(stack["covered_pred"], stack["total_pred"])
         best_step = covering.argmax(axis=1)
+        best_covering = covering[images, best_step], covering_pred[images, best_step]
+        by_image = np.column_stack([images + 1, thresholds[best_step], *best_covering])
+        best_regions = pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois
         tables = {
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
             "eval_cover_th.txt": np.column_stack([thresholds, cover.curve]),
-            "eval_cover_img.txt": np.column_stack(
-                [
-                    images + 1,
-                    thresholds[best_step],
-                    covering[images, best_step],
-                    covering_pred[images, best_step],
-                ]
-            ),
-            "eval_RI_VOI.txt": [
-                (pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois)
-            ],
+            "eval_cover_img.txt": by_image,
+            "eval_RI_VOI.txt": [best_regions],
             "eval_RI_VOI_thr.txt": np.column_stack([thresholds, pri.curve, voi.curve]),
         }
         for file, table in tables.items():
@@ -315,8 +305,7 @@ class RegionMetric(Metric[None]):
         """Parse the region scores that the official program wrote.
 
         `tables` maps file names to arrays (rows, columns). Returns `covering`, `pri`, `voi` (those
-        whose file is present) and `n_images`, or None if neither eval_cover.txt nor eval_RI_VOI.txt
-        is present.
+        whose file is present) and `n_images`, or None if there is none of these files.
         """
         scores = {}
         if "eval_cover.txt" in tables:
@@ -335,12 +324,8 @@ class RegionMetric(Metric[None]):
 
 def _curves_csv(score: Score, thresholds: F8) -> str:
     """Return a CSV of every measure at each threshold: a header, then a row per threshold."""
-    columns = {
-        "thresholds": thresholds,
-        "covering": score.covering.curve,
-        "pri": score.pri.curve,
-        "voi": score.voi.curve,
-    }
+    columns = {"thresholds": thresholds}
+    columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
     for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
         columns |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
     columns |= {name: score[name].curve for name in ERRORS}

@@ -91,7 +91,7 @@ class Annotators:
         regions = [number_regions(array) for array in arrays]
         n_regions = [m.area.size for m in regions]
         start = np.cumsum([0, *n_regions])
-        first_columns = start[:-1].tolist()
+        zeros = zip(start[:-1].tolist(), [m.zero for m in regions], strict=True)
         return cls(
             shape=arrays[0].shape,
             labels=np.stack([m.labels for m in regions]),
@@ -99,17 +99,12 @@ class Annotators:
             col_area=np.concatenate([m.area for m in regions]),
             ann_of_col=np.repeat(np.arange(len(regions), dtype=np.int32), n_regions),
             candidate=np.concatenate([select_candidates(m.area) for m in regions]),
-            zero=tuple(
-                first + m.zero if m.zero >= 0 else -1
-                for first, m in zip(first_columns, regions, strict=True)
-            ),
+            zero=tuple(first + zero if zero >= 0 else -1 for first, zero in zeros),
         )
 
     @cached_property
     def squares_and_bits(self) -> Any:
-        """The sums of b^2, int64 (A,), and of b log2 b, float64 (A,), over each annotator's
-        areas b.
-        """
+        """Sums of b^2, int64 (A,), and b log2 b, float64 (A,), over each annotator's areas b."""
         areas = np.split(self.col_area, self.col_start[1:-1])
         squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
         return np.array(squares, np.int64), np.array(bits)
@@ -132,31 +127,20 @@ class OverlapTable:
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Build from a segmentation whose regions are numbered from 0.
-
-        labels int32 (N,): the region of each pixel.
-        n_regions: number of regions, the rows of the table.
-        zero: the region with the label 0, or -1.
-        """
+        """Build from a segmentation (N,) of regions 0 .. n_regions - 1, with label 0 at `zero`."""
         runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Build from an integer label map (H, W).
-
-        Raises DataError if the array is no label map, ShapeError if its shape differs.
-        """
+        """Build from a label map (H, W). Raises DataError if it is none, ShapeError by its shape."""
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         regions = number_regions(array)
         return cls.of(regions.labels, regions.area.size, gts, regions.zero)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return a table of `n_rows` rows in which each row r is part of row new_row[r].
-
-        `new_row` is int32, with one entry per row of this table.
-        """
+        """Return a table of `n_rows` rows; `new_row` int32 (rows,) is the row that each becomes."""
         indptr, cols, counts = self.cells
         rows = np.repeat(new_row, np.diff(indptr))
         table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
