@@ -133,7 +133,7 @@ class OverlapTable:
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Build from a label map (H, W). Raises DataError if it is none, ShapeError by its shape."""
+        """Build from a label map (H, W). Raises DataError or ShapeError for other arrays."""
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         regions = number_regions(array)
