@@ -1,4 +1,4 @@
-"""Checks of arguments to public functions. A wrong kind of value gives a one-line error."""
+"""Checks of arguments to public functions: DataError in one line that begins with `what`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     machine. Tensors may be on any device; bfloat16 becomes float32. No copy is made if none is
     needed.
 
-    `what` names the array in errors. Raises DataError for a masked array, a value that numpy cannot
-    convert, any other type (complex, text, objects), or more than MAX_GIVEN numbers.
+    Raises DataError for a masked array, a value that numpy cannot convert, any other type (complex,
+    text, objects), or more than MAX_GIVEN numbers.
     """
     _refuse_mask(value, what)
     try:
@@ -56,11 +56,9 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
 
-    An array that has the dtype already is returned without a copy. Floats are converted to an
-    integer dtype only if all are whole; fractions are never truncated.
-
-    `what` names the value in errors. Raises DataError for a masked array, a value that is not
-    numeric, or a fraction where `dtype` is an integer type.
+    An array of this dtype is returned without a copy. Floats become integers only if all are whole.
+    Raises DataError for a masked array, a value that is not numeric, or a fraction where `dtype` is
+    an integer type.
     """
     if type(value) is np.ndarray and value.dtype == dtype:  # as nearly always
         return value
@@ -79,10 +77,9 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Return the items of an iterable as a list, but refuse text, bytes and masked arrays.
+    """Return the items of an iterable as a list; `expected` describes it in errors.
 
-    `what` names the value in errors, and `expected` describes a valid value there. Raises DataError
-    for a value that is text or not iterable.
+    Raises DataError for text, bytes, a masked array, and a value that is not iterable.
     """
     _refuse_mask(value, what)
     items: Any = value
@@ -95,8 +92,8 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
     """Check that a value is a number from `low` to `high`, both included, and return the number.
 
-    With `whole` only integers are accepted, and an int is returned; otherwise a float. `what` names
-    the value in errors. Raises DataError for a bool, NaN, a number out of range, or another type.
+    With `whole` only integers are accepted, and an int is returned; otherwise a float. Raises
+    DataError for a bool, NaN, a number out of range, or another type.
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
@@ -107,10 +104,7 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path. `what` names the value in errors.
-
-    Raises DataError for any other value.
-    """
+    """Convert text or a path object to a Path. Raises DataError for any other value."""
     path: Any = value
     try:
         return Path(path)
@@ -119,10 +113,7 @@ def given_path(value: object, what: str) -> Path:
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:
-    """Return the value if it is one of the allowed `words`. Raises DataError otherwise.
-
-    `what` names the value in errors.
-    """
+    """Return the value if it is one of the allowed `words`. Raises DataError otherwise."""
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value

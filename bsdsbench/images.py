@@ -23,6 +23,7 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # Allowed numbers of axes and kinds of dtypes, if other than (H, W) and any real numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
+_CLASS_MAPS = ("labels", "class_boundaries", "instances")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -324,17 +325,7 @@ class GroundTruth(ImageParts):
 
     __slots__ = ()
     several = ("boundaries", "segmentations", "angles")
-    known = (
-        *several,
-        "labels",
-        "class_boundaries",
-        "instances",
-        "mask",
-        "photo",
-        "depth",
-        "valid",
-        "lines",
-    )
+    known = (*several, *_CLASS_MAPS, "mask", "photo", "depth", "valid", "lines")
 
     def __init__(
         self,

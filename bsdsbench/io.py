@@ -1,11 +1,7 @@
 """Files: bounded reading of untrusted bytes, JSON and TOML; atomic writing; locks of folders.
 
-Every error is one line with the file's name. Bounds keep any file from using up the memory:
-`MAX_FILE_BYTES` on disk, `MAX_PIXELS` in an array (checked from the header, before anything is
-decoded), `MAX_DECODED_BYTES` in all arrays of a file together, `MAX_VALUES` in a JSON or TOML text.
+Every error is one line with the file's name. Bounds keep any file from using up the memory.
 Including later processing, a file takes at most three times `MAX_DECODED_BYTES`.
-
-Fields of a JSON object have fixed types; any other value is a FaultError.
 """
 
 from __future__ import annotations
@@ -29,10 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
-MAX_FILE_BYTES = 1 << 29
-MAX_PIXELS = 100_000_000
-MAX_DECODED_BYTES = 1 << 29
-MAX_VALUES = 5_000_000
+MAX_FILE_BYTES = 1 << 29  # on disk
+MAX_PIXELS = 100_000_000  # in an array, checked from the header before anything is decoded
+MAX_DECODED_BYTES = 1 << 29  # in all arrays of a file together
+MAX_VALUES = 5_000_000  # in a JSON text
 MAX_JSON_BYTES = 1 << 27
 MAX_TOML_BYTES = 1 << 20
 _KIND_NAMES = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
@@ -48,10 +44,9 @@ class FaultError(DataError):
 
 @contextmanager
 def reading(path: PathLike, what: str) -> Iterator[None]:
-    """Turn any exception that is raised while a file is parsed into a FileFormatError of one line.
+    """Turn any exception that is raised while a file is parsed into a one-line FileFormatError.
 
-    - A DataError whose message names the file keeps its type; any other becomes a
-      FileFormatError. Every problem gets the file's name.
+    - DataError: keeps its type if its message names the file. Every problem gets the file's name.
     - MemoryError: the file is too large for this machine.
     - Any other exception: the file is damaged, and `what` (such as "a MATLAB file") was expected.
     """
@@ -71,9 +66,7 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """Return the content of a file, which must be regular and not empty.
-
-    `limit` is the largest size in bytes, by default MAX_FILE_BYTES; no more than that is ever read.
+    """Return the content of a regular file that has 1 to `limit` (MAX_FILE_BYTES) bytes.
 
     Raises FileFormatError if the path is a folder, a pipe or the like, if the file cannot be
     opened, is too large or empty, or if its size or time stamp changes while it is read.
@@ -114,7 +107,7 @@ class HeldFiles:
         self._contents: dict[str, bytes] = {}
 
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
-        """Return the content of a file; only the first call for a path reads the disk."""
+        """Return the content of a file. Only the first call for a path reads the disk."""
         name = os.fspath(path)
         if name not in self._contents:
             self._contents[name] = read_bytes(path, limit)
@@ -122,10 +115,10 @@ class HeldFiles:
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a JSON file that holds an object.
+    """Return the content of a JSON file that holds an object; `what` describes it in errors.
 
-    `what` is the expected content in errors. Raises FileFormatError if the file cannot be read, is
-    too large or not JSON, has a number that is not finite, or holds something other than an object.
+    Raises FileFormatError if the file cannot be read, is too large or not JSON, has a number that
+    is not finite, or holds something other than an object.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
@@ -138,8 +131,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 def parse_json(data: bytes) -> Any:
     """Return the value of a JSON text in UTF-8, with or without a byte order mark.
 
-    Raises FaultError if the text is too large (`too_much_json`), has NaN or an infinite number, or
-    is not JSON.
+    Raises FaultError if the text is too large, has NaN or an infinite number, or is not JSON.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
@@ -157,7 +149,7 @@ def as_json(content: object) -> str:
 def too_much_json(data: bytes) -> str:
     """Return the reason why a JSON text is too large to parse, or "" if it is not.
 
-    The limits are MAX_JSON_BYTES, and MAX_VALUES commas, colons and opening brackets.
+    Counted are bytes (MAX_JSON_BYTES), and commas, colons and opening brackets (MAX_VALUES).
     """
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
@@ -188,10 +180,9 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array is too large to be decoded.
+    """Raise FaultError if an array of `shape`, as a file claims, is too large to be decoded.
 
-    `shape` is the shape that the file claims, `itemsize` the bytes per value. The limits are
-    MAX_PIXELS values and MAX_DECODED_BYTES bytes.
+    `itemsize` is the number of bytes per value. The limits are MAX_PIXELS and MAX_DECODED_BYTES.
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
@@ -216,7 +207,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, which must have the type `kind`.
 
     `kind` is str (only text that UTF-8 can hold), int, float (an int is converted) or dict. A bool
-    has none of these types. Raises FaultError if the field is absent or has another type.
+    has none of these types. Raises FaultError for an absent field and for another type.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -229,8 +220,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
     """Return the JSON object in the field `name`, all of whose values must have the type `kind`.
 
-    The types are those of `entry`. Raises FaultError if the object is absent or a value has another
-    type.
+    Raises FaultError, as `entry` does, if the object is absent or a value has another type.
     """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
@@ -242,10 +232,9 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the whole new content.
 
-    The data are written to a hidden file ".NAME.*.part" in the same folder, which then replaces the
-    target. Text is encoded as UTF-8, and missing folders are created. With `durable` the call
-    returns only once the data are on the disk. If writing fails, the hidden file is deleted; an
-    OSError names the target.
+    A hidden file ".NAME.*.part" in the same folder replaces the target when it is complete, and is
+    deleted if writing fails. Text becomes UTF-8, missing folders are created. With `durable` the
+    call returns only once the data are on the disk. An OSError names the target.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -300,8 +289,8 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock of the folder `out` while the body runs. The folder is created if needed.
 
     A thread that holds the lock may take it again. Raises RunLockedError if another process still
-    holds the lock after `wait` seconds, DataError if the file system has no locks, and OSError if
-    the lock file cannot be written.
+    holds it after `wait` seconds, DataError if the file system has no locks, and OSError if the
+    lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 

@@ -13,7 +13,7 @@ def lazy_getattr(
     """Return a `__getattr__` for the module `package` that imports names when they are first used.
 
     - names: public name -> module that defines it, as a path below bsdsbench ("curves.areas")
-    - modules: public name -> module that the name itself stands for, as a path below bsdsbench
+    - modules: public name -> module that the name itself stands for, as such a path
     """
 
     def get(name: str) -> object:

@@ -11,8 +11,8 @@ LINE = 600  # the largest number of characters of a message
 def visible(text: str, spaces: bool = True) -> str:
     r"""Replace unprintable characters by their Python escapes.
 
-    Control and zero-width characters, line ends, surrogates and marks of writing direction are
-    escaped. Spaces other than the ASCII space are kept if `spaces` is True, else escaped.
+    These are control and zero-width characters, line ends, surrogates and marks of writing
+    direction, and without `spaces` also spaces other than the ASCII space.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
@@ -54,10 +54,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" with the known word most similar to `word`.
-
-    Returns "" if no known word is similar enough (difflib's ratio of 0.6).
-    """
+    """Return "; did you mean 'X'?" with the known word most similar to `word`, or "" if none is."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)

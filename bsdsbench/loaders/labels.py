@@ -1,4 +1,4 @@
-"""Label maps: their boundaries, and evidence about the meaning of their numbers."""
+"""Label maps (H, W): their boundaries, and evidence about the meaning of their numbers."""
 
 from __future__ import annotations
 
@@ -71,21 +71,19 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return evidence on whether labels are class labels or a mask of 0 and 255.
+    """Return WHITE_LABELS if a map holds nothing but 0 and 255 and 255 is no class, else LABELS.
 
-    Returns WHITE_LABELS if the map (H, W) holds nothing but 0 and 255 and 255 is no class, else
-    LABELS. A single image proves little, as it may hold nothing but 0 and an ignored label; if all
-    images of a set are WHITE_LABELS, the set has masks. `known` are the labels of the classes.
+    A single image proves little, as it may hold nothing but 0 and an ignored label; if all images
+    of a set are WHITE_LABELS, the set has masks. `known` are the labels of the classes.
     """
     is_white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
     return Values.WHITE_LABELS if is_white else Values.LABELS
 
 
 def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError if the prediction looks like a mask of 0 and 255, but the truth not.
+    """Raise DataError if the prediction `what` looks like a mask of 0 and 255, but the truth not.
 
-    This is so if all of the following hold. The maps are (H, W), `known` are the labels of the
-    classes, and `what` names the prediction in errors.
+    This is so if all of the following hold. `known` are the labels of the classes.
 
     - The prediction has no labels but 0 and 255, and 255 is no class.
     - The ground truth has a label other than 0 and 255.
@@ -102,12 +100,11 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
     - no object: VOID_ALONE if there are void pixels, else no evidence
     - several numbers: NUMBERS
-    - one number, `by_number`: no property, but the number as level
-    - one number in several connected pieces: PIECES, and the number as level
+    - one number in several connected pieces: PIECES and the number as level, but without PIECES if
+      `by_number`, when an object keeps its number and may be in pieces
     - one number in one piece: no property, but the number as level
 
-    numbers (H, W): 0 or less is background, any other number an object unless it is in `void`.
-    by_number: True if an object keeps its number, so that its pixels may be in several pieces.
+    In `numbers` 0 or less is background, any other number an object unless it is in `void`.
     """
     is_void = np.isin(numbers, list(void))
     is_object = (numbers > 0) & ~is_void
@@ -128,13 +125,11 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
     """Return evidence on whether labels are label ids or train ids (as in Cityscapes).
 
     Label ids are the given `ids`, which have gaps; train ids number the n classes from 0 to n - 1.
-    The first rule that fits applies:
+    0 and `ignored` labels are no evidence. The first rule that fits applies:
 
     - LABEL_IDS: a label is one of `ids` and at least n
     - TRAIN_IDS: a label is below n but not one of `ids`
     - otherwise no evidence
-
-    labels (H, W); 0 and `ignored` labels are no evidence.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])

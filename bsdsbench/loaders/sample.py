@@ -1,8 +1,7 @@
-"""The folder of the shipped sample, in an installed wheel or beside the package in a checkout.
+"""The sample that `scripts/make_sample.py` makes: shipped in a wheel, or beside it in a checkout.
 
 The sample is in BSDS layout: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
 annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench run` makes the maps.
-`scripts/make_sample.py` makes the sample.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 def sample_root() -> Path:
     """Return the folder that holds the sample's images and groundTruth.
 
-    This is `_sample` inside an installed package, or datasets/sample of a checkout. Raises
-    DataError if neither is there.
+    This is `_sample` of an installed package, or datasets/sample of a checkout. Raises DataError if
+    neither is there.
     """
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):

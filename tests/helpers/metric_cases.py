@@ -1,6 +1,7 @@
 """For every metric: small made images of its kind, plain counts and scores, a writer of files."""
 
 from functools import cache, partial
+from pathlib import Path
 
 import imageio.v3 as iio
 import numpy as np
@@ -9,8 +10,11 @@ from sklearn.metrics import auc
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
-from bsdsbench.loaders.formats.line_files import _to_grid as to_grid
+from bsdsbench.loaders.formats.line_files import (
+    _draw_annotated_lines,
+    _draw_predicted_lines,
+    parse_annotated_lines,
+)
 from bsdsbench.metrics import registry
 from bsdsbench.testing import MetricCase
 from tests.helpers.making import edge_map, noisy_map
@@ -93,7 +97,8 @@ def wires(image_id, rng, shape):
     soft, ends = _draw_predicted_lines(lines, drawn, shape), annotated[:, [1, 0, 3, 2]]
     mine = Lines(lines, drawn, np.column_stack([lines[:, :2], drawn]))
     points = np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)])
-    true = Lines(to_grid(ends, shape), np.zeros(4), points, (128, 128))
+    parsed = parse_annotated_lines({"lines": annotated, "size": np.array(shape)}, Path())
+    true = Lines(parsed["lines"].ends, np.zeros(4), points, (128, 128))
     truth = bb.GroundTruth(image_id, (_draw_annotated_lines(ends, shape),), lines=true)
     return bb.Prediction(image_id, soft=soft, lines=mine), truth
 

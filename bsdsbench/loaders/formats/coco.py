@@ -15,7 +15,7 @@ segment, except 0, which is void. Needs pycocotools (extra `coco`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -62,55 +62,54 @@ class CocoItems:
         self.paths = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int, str] = {}
-        self.gt, is_panoptic = self._read_side(self.paths[1], is_truth=True)
-        self.pred, _ = self._read_side(self.paths[0], is_truth=False, is_panoptic=is_panoptic)
+        self.gt = self._read_side(self.paths[1], is_truth=True)
+        is_panoptic = _are_panoptic(chain.from_iterable(self.gt.values()))
+        self.pred = self._read_side(self.paths[0], is_truth=False, is_panoptic=is_panoptic)
 
-    def _read_side(self, path: Path, is_truth: bool, is_panoptic: bool = False) -> _Side:
-        """Read the annotations of a file and group them by image id.
+    def _read_side(
+        self, path: Path, is_truth: bool, is_panoptic: bool = False
+    ) -> dict[int, list[Entry]]:
+        """Read the annotations of a file and return them by image id.
 
-        From the ground truth, which is read first, `images` and `categories` are filled too. A file
-        is panoptic if an annotation has segments_info. A file without any annotation shows nothing;
-        it is panoptic if the other file is (`is_panoptic`), unless it is a list of results.
+        From the ground truth, which is read first, `self.images` (name without suffix and size, by
+        id) and `self.categories` are filled too. A file without any annotation shows nothing; it is
+        panoptic if the other file is (`is_panoptic`), unless it is a list of results.
 
-        Raises FileFormatError for a file that is not COCO's, an annotation of an image that is not
-        listed, and a panoptic file without exactly one entry for each image.
+        Raises FileFormatError for a file that is not COCO's, an image that is listed twice or has
+        no allowed size, an annotation of an image that is not listed, and a panoptic file without
+        exactly one entry for each image.
         """
         by_image: dict[int, list[Entry]] = {}
         with reading(path, "a COCO file"):
             content = parse_json(read_bytes(path))
             if is_truth:
-                self._add_images(_get_field(content, "images"))
+                for image in _get_field(content, "images"):
+                    rows, cols = image["height"], image["width"]
+                    if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
+                        expected = f"expected 1 to {MAX_PIXELS} pixels"
+                        raise FaultError(f"an image of {rows}x{cols}, {expected}")
+                    name = Path(image.get("file_name", str(image["id"]))).stem
+                    if image["id"] in self.images:
+                        raise FaultError(f"image {image['id']} is listed twice, expected once")
+                    self.images[image["id"]] = name, (rows, cols)
                 kinds = sorted(_get_field(content, "categories"), key=itemgetter("id"))
                 self.categories = {kind["id"]: str(kind.get("name", kind["id"])) for kind in kinds}
             is_list = isinstance(content, list)
-            for entry in content if is_list else _get_field(content, "annotations"):
+            entries = content if is_list else _get_field(content, "annotations")
+            for entry in entries:
                 image_id = _get_field(entry, "image_id")
                 if image_id not in self.images:
                     has = f"an annotation of image_id {image_id!r}"
                     raise FaultError(f"{has}, expected one of the listed images")
                 by_image.setdefault(image_id, []).append(entry)
-            entries = [*chain.from_iterable(by_image.values())]
-            has_segments = any("segments_info" in entry for entry in entries)
-            is_panoptic = has_segments or (is_panoptic and not entries and not is_list)
-            if is_panoptic:
-                self._check_entries(by_image)
-        return _Side(by_image, is_panoptic)
-
-    def _add_images(self, images: list[Entry]) -> None:
-        """Add the listed images to `self.images`, by id: the name without suffix, and the size.
-
-        An image without a file name is named by its id. Raises FaultError for an id that is listed
-        twice, and for a size below 1 pixel or above MAX_PIXELS.
-        """
-        for image in images:
-            rows, cols = image["height"], image["width"]
-            if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
-                expected = f"expected 1 to {MAX_PIXELS} pixels"
-                raise FaultError(f"an image of {rows}x{cols}, {expected}")
-            name = Path(image.get("file_name", str(image["id"]))).stem
-            if image["id"] in self.images:
-                raise FaultError(f"image {image['id']} is listed twice, expected once")
-            self.images[image["id"]] = name, (rows, cols)
+            if _are_panoptic(entries) or (is_panoptic and not entries and not is_list):
+                for image_id, (name, _) in self.images.items():
+                    segmented = by_image.get(image_id, [])
+                    if len(segmented) != 1:
+                        fault = f"image {image_id} ({show(name)}) has {len(segmented)} entries"
+                        raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
+                    _get_field(segmented[0], "segments_info")
+        return by_image
 
     def __len__(self) -> int:
         return len(self.images)
@@ -131,13 +130,13 @@ class CocoItems:
         is_truth: bool,
         annotated: list[_Segment],
     ) -> _Drawing:
-        """Draw the label map of one side of an image, from the annotations of a file.
+        """Draw the label map of one side of an image from its annotations in the file `path`.
 
         Predicted segments that equal `annotated` segments are drawn in the order of these. Raises
         FileFormatError for annotations that cannot be read.
         """
         with reading(path, "a COCO file"):
-            if entries and "segments_info" in entries[0]:
+            if _are_panoptic(entries[:1]):
                 return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
             segments = _reorder_exact(annotated, self._segments(entries, shape, is_truth))
         label_map = np.zeros(shape, np.int32)
@@ -166,20 +165,8 @@ class CocoItems:
         protocol = base or Protocol.preset("masks")
         return protocol.replace(options=dict.fromkeys(metrics, options))
 
-    def _check_entries(self, panoptic: dict[int, list[Entry]]) -> None:
-        """Raise FaultError unless each listed image has exactly one entry with segments_info.
-
-        `panoptic` maps image ids to the entries of a panoptic file.
-        """
-        for image_id, (name, _) in self.images.items():
-            entries = panoptic.get(image_id, [])
-            if len(entries) != 1:
-                fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
-                raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
-            _get_field(entries[0], "segments_info")
-
     def _segments(self, annotations: list[Entry], shape: _Size, is_truth: bool) -> list[_Segment]:
-        """Return the segments of an image in drawing order, the one to be drawn first first.
+        """Return the segments of an image in the order in which they are drawn.
 
         Crowds come first, then lower scores, then larger segments, then segments that begin higher
         up. All segments of the ground truth have the score 1, as have predictions without a score.
@@ -231,12 +218,11 @@ class CocoItems:
     def _value(self, annotation: Entry, number: int, is_truth: bool) -> int:
         """Return the value of a segment in a label map.
 
-        - the k-th category, k from 1: k * DIVISOR + number
-        - a crowd of the k-th category in the ground truth: n is the number of categories, and the
-          value (n + 1) * DIVISOR + DIVISOR - k, the instance DIVISOR - k of the ignored class
+        - the k-th category, k from 1: k * DIVISOR + `number`, which counts the annotations from 1
+        - a crowd of the k-th of n categories in the ground truth: (n + 1) * DIVISOR + DIVISOR - k,
+          the instance DIVISOR - k of the ignored class
 
-        `number` counts the annotations of the image from 1. Raises FaultError for an unknown
-        category, and for DIVISOR annotations or more.
+        Raises FaultError for an unknown category, and for DIVISOR annotations or more.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -249,13 +235,6 @@ class CocoItems:
         return k * DIVISOR + number
 
 
-class _Side(NamedTuple):
-    """The annotations of a file by image id, and whether they are panoptic."""
-
-    by_image: dict[int, list[Entry]]
-    is_panoptic: bool
-
-
 class _Drawing(NamedTuple):
     """A label map, and its segments in drawing order (none of a panoptic PNG)."""
 
@@ -264,31 +243,31 @@ class _Drawing(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A segment of an image.
+    """A segment of an image."""
 
-    - height: the key by which segments are sorted for drawing: not a crowd, score, minus the number
-      of pixels, index of the first pixel
-    - category: the category id
-    - value: its value in the label map
-    - mask: its pixels, bool (rows, columns)
-    """
-
+    # Segments are drawn by ascending height: not a crowd, score, minus the number of pixels, index
+    # of the first pixel
     height: tuple[bool, float, int, int]
-    category: int
-    value: int
-    mask: Bool
+    category: int  # its id
+    value: int  # in the label map
+    mask: Bool  # (rows, columns)
 
     def content(self) -> tuple[int, bytes]:
         """Return the category and the packed pixels, by which equal segments are recognised."""
         return self.category, np.packbits(self.mask).tobytes()
 
 
+def _are_panoptic(entries: Iterable[Entry]) -> bool:
+    """Return True if an annotation is of a panoptic file, that is, has segments_info."""
+    return any("segments_info" in entry for entry in entries)
+
+
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
     """Return the predicted segments with exact hits in the order of the ground truth.
 
     Both lists are in drawing order. Predicted segments with the category and the pixels of an
-    annotated segment are exchanged among their positions, so that they come in the annotated order;
-    all others keep their positions. A perfect prediction thus gives the annotated map.
+    annotated segment are exchanged among their positions; all others keep theirs. A perfect
+    prediction thus gives the annotated map.
     """
     if not annotated:
         return predicted
@@ -310,14 +289,11 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
     for number in {*drawn_ids, *listed_ids} - {0}:
         n_listed = listed_ids.count(number)
         is_drawn = number in drawn_ids
-        if is_drawn and n_listed == 1:
-            continue
-        presence = "is" if is_drawn else "is not"
-        listing = f"{n_listed} times" if n_listed else "not"
-        raise FaultError(
-            f"segment {number} {presence} in the picture and {listing} in {show(path)}, expected "
-            "it once in both"
-        )
+        if not is_drawn or n_listed != 1:
+            presence = "is" if is_drawn else "is not"
+            listing = f"{n_listed} times" if n_listed else "not"
+            fault = f"segment {number} {presence} in the picture and {listing} in {show(path)}"
+            raise FaultError(f"{fault}, expected it once in both")
 
 
 def _get_field(entry: Entry, name: str) -> Any:

@@ -1,12 +1,11 @@
-"""Files of depth maps -> inputs.
+"""Files of depth maps -> inputs. Values are kept as they are in the file.
 
 | what | file |
 |---|---|
 | predicted depth | a picture (16 bits, float), .npy, or .npz, .mat, .h5, .dpt with one map, or one of the names below |
 | annotated depth | the same; or .npz, .mat, .h5 with `depth` and what there is of `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
 
-Values are kept as they are in the file: what they mean (depth or its inverse, a scale) the metric's
-options say. A file of one map without a name may also hold edges or a matte; that too is an option.
+The metric's options say what the values mean: depth or its inverse, a scale, edges, a matte.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -24,16 +23,8 @@ from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.text import listed
 
-_DEPTH_NAMES = (
-    "depth",
-    "pred_depths",
-    "pred_depth",
-    "depth_pred",
-    "disparity",
-    "pred",
-    "prediction",
-    "",
-)
+_PREDICTED = ("pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction")
+_DEPTHS = ("depth", *_PREDICTED, "")
 # Maps in iBims-1's struct with 1 at valid pixels
 _VALID_NAMES = ("valid", "mask_invalid", "mask_transp")
 _MATTE = 0.1  # pixels above this fraction are in the object (ml-depth-pro)
@@ -45,8 +36,8 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return {"depth": (H, W)}, the depth map of a file, as arguments of Prediction.
 
-    `arrays` are the variables of the file by name. `shape` is not used; other readers of
-    predictions need it. Raises FaultError if no depth map is found.
+    `arrays` are the variables of the file by name. Readers of other predictions need `shape`.
+    Raises FaultError if no depth map is found.
     """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
@@ -60,8 +51,8 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     - mask: the pixels at which `matte` is above a tenth, or None without a matte
 
     `arrays` are the variables of the file by name; in iBims-1's files they are the fields of the
-    struct `data`. `path` is not used; other readers of ground truth need it. Raises FaultError if
-    there is neither depth nor edges nor matte.
+    struct `data`. Readers of other ground truth need `path`. Raises FaultError if there is neither
+    depth nor edges nor matte.
     """
     struct = arrays.get("data")
     variables = struct if isinstance(struct, dict) else arrays
@@ -87,13 +78,12 @@ def binarise_matte(matte: NDArray[Any]) -> Bool:
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
     """Return the depth map (H, W) among the variables of a file.
 
-    This is the only array, if the depth is `needed`, or else the first array named in _DEPTH_NAMES.
+    This is the only array, if the depth is `needed`, or else the first array named in _DEPTHS.
     Without such an array, returns None, or raises FaultError if the depth is needed.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
-    if needed and len(arrays) == 1:
-        return to_plane(next(iter(arrays.values())), "depth")
-    for name in _DEPTH_NAMES:
+    is_single = needed and len(arrays) == 1
+    for name in arrays if is_single else _DEPTHS:
         if name in arrays:
             return to_plane(arrays[name], "depth")
     if needed:

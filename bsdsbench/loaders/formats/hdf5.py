@@ -35,8 +35,8 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file by name.
 
-    MATLAB's files give the values of `read_mat`. Other arrays are returned as they are stored.
-    Names that begin with "#" are MATLAB's own and are left out. Links, and data in other files, are
+    MATLAB's files give the values of `read_mat`; names that begin with "#" are MATLAB's own and are
+    left out. Other arrays are returned as they are stored. Links, and data in other files, are
     never followed.
 
     Raises FaultError if the file is damaged, too large, nested deeper than MAX_DEPTH or needs such
@@ -92,10 +92,8 @@ class _Converter:
         """Convert an item: a group by `convert_group`, a cell to a list, numbers to an array.
 
         Text, function handles and objects become None, an empty cell [], any other empty item an
-        array (0, 0). `depth` is the level of nesting, from 0 on.
-
-        Raises FaultError for more than MAX_DEPTH levels, data in another file, and data that are
-        too large.
+        array (0, 0). Raises FaultError for more than MAX_DEPTH levels, data in another file, and
+        data that are too large.
         """
         import h5py
 
@@ -138,8 +136,7 @@ def _check_chunks(item: h5py.Dataset) -> None:
     """Raise FaultError if a data set is not safe to read.
 
     Refused are filters other than gzip with or without shuffle, chunks that are too large or too
-    many, and a compressed chunk that does not decode to the size of a chunk. To find the latter,
-    all chunks are decoded here; a data set without chunks needs no check.
+    many, and a compressed chunk that does not decode to the size of a chunk: all are decoded here.
     """
     plan = item.id.get_create_plist()
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
@@ -167,7 +164,7 @@ def _check_chunks(item: h5py.Dataset) -> None:
 def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
     """Return the arrays of a .h5 file by name. Variables that are not arrays are left out.
 
-    `read` returns the bytes of the file. Raises FileFormatError unless it is a sound HDF5 file.
+    Raises FileFormatError unless it is a sound HDF5 file.
     """
     data = read(path)
     with reading(path, "an HDF5 file"):

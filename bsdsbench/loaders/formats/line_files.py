@@ -60,7 +60,7 @@ def _parse_places(arrays: Mapping[str, object], name: str, width: int) -> F8:
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
     """Return the scores in the array of a name, float64 (N,), one for each of N places.
 
-    Raises FaultError if their number differs from that of the places.
+    Raises FaultError for another number of them.
     """
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
@@ -69,7 +69,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the size (rows, columns) in the first two values of an array, or None if it is absent.
+    """Return (rows, columns), the first two values of an array, or None if it is absent.
 
     Raises FaultError if a value is not whole or below 1.
     """
@@ -81,17 +81,15 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
     return int(rows), int(columns)
 
 
-def parse_predicted_lines(
-    arrays: Mapping[str, object], shape: tuple[int, int]
-) -> dict[str, object]:
+def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Return the predicted lines of a file as arguments of Prediction.
 
     - lines: the ends and scores of the lines on the file's grid, and the junctions with their
       scores if the file has them
-    - soft: float64 (H, W), the lines drawn at the size of the image
+    - soft: float64 `shape`, the lines drawn at the size of the image
 
-    `arrays` are the variables of the file by name, see the module. `shape` (H, W) is that of the
-    image. Raises FaultError for missing or malformed arrays, and for scores of lines beyond [0, 1].
+    `arrays` are the variables of the file by name, see the module. Raises FaultError for missing or
+    malformed arrays, and for scores of lines beyond [0, 1].
     """
     ends = _parse_places(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -105,12 +103,11 @@ def parse_predicted_lines(
     return {"soft": draw_lines(lines, shape, lines.grid or GRID), "lines": lines}
 
 
-def draw_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> F8:
-    """Draw predicted lines as a soft map, float64 (H, W), with the best score at each pixel.
+def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
+    """Draw predicted lines as a soft map, float64 `shape`, with the best score at each pixel.
 
-    The networks fill their output by repeating it from the start: lines are drawn up to the next
-    one with the score of the first. `shape` is the size of the map, `grid` (rows, columns) the size
-    in which the ends of the lines are measured.
+    The ends of lines are measured in `grid`. The networks fill their output by repeating it from
+    the start: lines are drawn up to the next one with the score of the first.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     end = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -134,7 +131,11 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
-    ends = _parse_places(arrays, "lpos", 4) if "lpos" in arrays else _to_grid(pixels, size)
+    if "lpos" in arrays:
+        ends = _parse_places(arrays, "lpos", 4)
+    else:  # scaled from pixels counted from 1 to GRID, and kept inside, as in L-CNN's data set
+        grid = np.array([*GRID] * 2)
+        ends = np.clip((pixels - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
         junctions = np.pad(_parse_places(arrays, "junc", 2), ((0, 0), (0, 1)))  # score 0 beside
@@ -142,21 +143,11 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
 
 
-def _to_grid(lines: F8, size: tuple[int, int]) -> F8:
-    """Scale annotated lines from an image to GRID, as L-CNN's data set does.
-
-    lines (N, 4): row column row column, in pixels counted from 1. `size` is (rows, columns) of the
-    image. Returns float64 (N, 4) in 0 .. 128, just below 128 at most.
-    """
-    grid = np.array([*GRID] * 2)
-    return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
-
-
 def _read_image_size(path: Path) -> _Size:
-    """Return (rows, columns) of the image that belongs to an annotation.
+    """Return (rows, columns) of the image ../images/ID with a suffix of IMAGE_SUFFIXES.
 
-    The image is ../images/ID with a suffix of IMAGE_SUFFIXES, seen from the folder of `path`, where
-    ID is the stem of `path`. Raises FaultError if there is none.
+    This is seen from the folder of the annotation `path`, and ID is its stem. Raises FaultError if
+    there is none.
     """
     from PIL import Image
 
@@ -169,15 +160,12 @@ def _read_image_size(path: Path) -> _Size:
     raise FaultError(f"no size, expected {expected}")
 
 
-def parse_predicted_edges(
-    arrays: Mapping[str, object], shape: tuple[int, int]
-) -> dict[str, object]:
+def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Return predicted oriented edges as arguments of Prediction.
 
-    These are "soft" (H, W), the strength, and "angles" (H, W) in radians. They are the variables
-    edge and ori of the file, or the fields of its struct edge_ori. `shape` is not used; other
-    readers of predictions need it. Raises FaultError if an array is missing or an angle is not
-    finite.
+    These are "soft" (H, W), the strength, and "angles" (H, W) in radians: the variables edge and
+    ori of the file, or the fields of its struct edge_ori. Readers of other predictions need
+    `shape`. Raises FaultError if an array is missing or an angle is not finite.
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
@@ -186,15 +174,15 @@ def parse_predicted_edges(
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return annotated oriented edges as arguments of GroundTruth.
 
-    These are "boundaries", bool (H, W) per annotator, and "angles", radians (H, W) per annotator.
-    `arrays` are the variables of the file by name:
+    These are "boundaries", bool (H, W) per annotator, and "angles", radians (H, W) per annotator,
+    from the variables of the file:
 
     - bndinfo_pascal (PIOD): one annotator, with edges as fragments and angles in OrientMap
     - gtStruct (BSDS ownership): per annotator a cell (H, W, 2) of edge and angle
     - edge and ori: (H, W) of one annotator, or (A, H, W)
 
-    `path` is not used; other readers of ground truth need it. Raises FaultError if an array is
-    missing, an angle is not finite, or there is no annotator.
+    Readers of other ground truth need `path`. Raises FaultError if an array is missing, an angle is
+    not finite, or there is no annotator.
     """
     edges: Any
     angles: Any
@@ -210,8 +198,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
         edges = [cell[..., 0] for cell in cells]
         angles = [_parse_angles({"angles": cell[..., 1]}, "angles") for cell in cells]
     else:
-        edges = _find_numbers(arrays, "edge")
-        angles = _parse_angles(arrays, "ori")
+        edges, angles = _find_numbers(arrays, "edge"), _parse_angles(arrays, "ori")
         if edges.ndim == 2:
             edges, angles = [edges], [angles]
     if not len(edges):
@@ -223,8 +210,8 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw PIOD's edge fragments as a map, bool (H, W).
 
     `edges` is the struct whose field indices has one array of pixels per fragment, or a list of
-    such arrays, or a single one. Pixels are numbered from 1, column by column. `shape` is (H, W).
-    Raises FaultError for anything else, and for pixels outside the map.
+    such arrays, or a single one. Pixels are numbered from 1, column by column. Raises FaultError
+    for anything else, and for pixels outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
@@ -251,11 +238,9 @@ def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
 
 # ---- straight lines drawn as pixels, like the wireframe parsing programs
 #
-# A line of length L has ceil(L) samples, evenly spaced, both ends among them; one sample is the
-# second end, a line of no length has none. Rounding is half away from zero. The programs count
-# pixels from 1, and draw the two sides differently: ground truth, in pixels of the picture, as
-# round(v), and what is 0 or less becomes 1; predictions, in a grid of their own (128 x 128), scaled
-# to the picture, round(v - 0.5), and what lies outside goes to the nearest pixel inside.
+# The programs count pixels from 1, and draw the two sides differently: ground truth, in pixels of
+# the picture, as round(v), and what is 0 or less becomes 1; predictions, in a grid of their own,
+# scaled to the picture, round(v - 0.5), and what lies outside goes to the nearest pixel inside.
 # Source: L-CNN (Zhou, Qi, Ma, "End-to-End Wireframe Parsing", ICCV 2019), eval_release.m.
 
 
@@ -276,7 +261,7 @@ def _sample_line(start: F8, end: F8) -> F8:
     return places
 
 
-def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
+def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """Draw annotated lines as a map, bool (H, W).
 
     lines (N, 4): row column row column, in pixels counted from 1. Coordinates below 1 are drawn at
@@ -290,10 +275,8 @@ def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
         pixels = np.maximum(_round_half_up(_sample_line(line[:2], line[2:])), 1) - 1
         if pixels.size and (pixels.max(axis=0) >= shape).any():
             row, column = pixels.max(axis=0) + 1
-            raise DataError(
-                f"a line up to row {row}, column {column}, expected it inside {shape[0]} x "
-                f"{shape[1]}"
-            )
+            inside = f"{shape[0]} x {shape[1]}"
+            raise DataError(f"a line up to row {row}, column {column}, expected it inside {inside}")
         drawn[pixels[:, 0], pixels[:, 1]] = True
     return drawn
 
@@ -301,7 +284,8 @@ def _draw_annotated_lines(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
 def _draw_predicted_lines(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
-    """Draw predicted lines as a map, float64 (H, W). Each pixel gets the best score of its lines.
+    """Draw predicted lines as a map, float64 (H, W), with the best score of its lines at each
+    pixel.
 
     - lines (N, 4): row column row column, measured in the grid (rows, columns)
     - scores (N,): 0 .. 1; pixels without a line get 0

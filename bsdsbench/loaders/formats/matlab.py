@@ -4,10 +4,6 @@ This reader exists because a corrupted file must neither crash the process nor u
 scipy's reader crashes the interpreter on three of 1,500 damaged files. Every size is checked
 against the present bytes before anything is allocated. The reader is as fast as scipy.io.loadmat
 and saves its import (0.3 s). Source: MathWorks, "MAT-File Format", level 5.
-
-Numeric arrays become ndarrays in MATLAB's class (logical as bool, sparse as dense), cells lists in
-column order, a struct a dict, and a struct array a list of dicts. Text, objects and function
-handles become None.
 """
 
 from __future__ import annotations
@@ -42,9 +38,10 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
     """Return the variables of a .mat file by name; {} if it has none.
 
-    Numeric arrays become arrays of at least two axes, cells lists, structs dicts, struct arrays
-    lists of dicts, and anything else None; the module has the details. `read` returns the bytes of
-    the file. Raises FileFormatError unless it is a sound file of MATLAB 5, 7 or 7.3.
+    Numeric arrays become ndarrays of at least two axes in MATLAB's class (logical as bool, sparse
+    as dense), cells lists in column order, a struct a dict, a struct array a list of dicts. Text,
+    objects and function handles become None. Raises FileFormatError unless the file is a sound file
+    of MATLAB 5, 7 or 7.3.
     """
     data = read(path)
     is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
@@ -81,7 +78,7 @@ class _Element(NamedTuple):
 
 
 class _Variable(NamedTuple):
-    """A variable: its name, "" inside a cell or struct, and its value as `read_mat` returns it."""
+    """A variable of a file: its name, "" inside a cell or struct, and its value."""
 
     name: str
     value: object
@@ -135,7 +132,7 @@ class _Reader:
     def read_numbers(self) -> NDArray[Any]:
         """Return the numbers of the next element as (n,), in their storage type.
 
-        Raises FaultError if the element has no numeric type, or a size that does not suit the type.
+        Raises FaultError for an element of no numeric type, or a size that does not suit the type.
         """
         kind, body = self.read_element()
         code = STORAGE.get(kind)
@@ -169,11 +166,10 @@ class _Reader:
         """Read an array, cell or struct, whose elements follow from the current position.
 
         These are the flags (the class in the lower 8 bits of the first word, LOGICAL and COMPLEX in
-        the next 8), the dimensions, the name, and the values. Classes other than those of numbers,
-        cells and structs, such as function handles, give None.
+        the next 8), the dimensions, the name, and the values. Other classes, such as function
+        handles, give None. `depth` is the level of nesting, from 0 on.
 
-        `depth` is the level of nesting, from 0 on. Raises FaultError for a damaged header, complex
-        numbers, or more than MAX_DEPTH levels.
+        Raises FaultError for a damaged header, complex numbers, or more than MAX_DEPTH levels.
         """
         flags_words, dims = self.read_numbers(), self.read_numbers()
         name = bytes(self.read_element().body).decode("latin-1")
@@ -240,10 +236,11 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the values of the next `count` elements, the items of a cell or of a struct.
+        """Return the values of the next `count` elements, the items of a cell or struct at level
+        `depth`.
 
-        An item without data is an array (0, 0). `depth` is the level of the cell or struct. Raises
-        FaultError if an element is no array, or if fewer bytes are left than items need.
+        An item without data is an array (0, 0). Raises FaultError if an element is no array, or if
+        fewer bytes are left than items need.
         """
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
@@ -263,8 +260,7 @@ class _Reader:
 
         The elements are the length of a name, all names of fields, padded with zero bytes to this
         length, and the fields of one struct after the other. A single struct without fields gives
-        [], too. `depth` is the level of the struct. Raises FaultError for a length of names that is
-        not 1 to 64.
+        [], too. Raises FaultError for a length of names that is not 1 to 64.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)

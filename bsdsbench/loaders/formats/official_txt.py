@@ -9,8 +9,8 @@
 | eval_RI_VOI.txt, _thr.txt | tRI RI RI_ois tVOI VOI VOI_ois; thresh RI VOI |
 | ID_ev1.txt | thresh cntR sumR cntP sumP |
 
-Recall comes before precision here, and only here. The readers also accept what other programs
-write: `%f`, commas, more or fewer columns, descending thresholds, dropped rows.
+Recall comes before precision here, and only here. The readers also accept `%f`, commas, more or
+fewer columns, descending thresholds, and dropped rows of other programs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MAX_TEXT_BYTES = 16 << 20
 def format_rows(rows: object) -> str:
     """Format a row (k,) or rows (n, k) of numbers as official text.
 
-    Each number is written as `%10g`, separated by one space, and each row ends with a line feed.
+    Numbers are written as `%10g`, separated by one space, and each row ends with a line feed.
     """
     table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
@@ -111,29 +111,27 @@ def _read_ev1(path: PathLike) -> MatchCounts:
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
-    Returns
-    -------
-    dict
-        File name -> float64 (N, columns) for each table in COLUMNS that is there. Tables over
-        thresholds are in ascending order; a number that a program did not write is NaN.
-        eval_bdry.txt has 8 columns, or 9 if SBD's programs wrote it. "ev1" -> {image id:
-        MatchCounts}, from the files ID_ev1.txt in the folder, in its per_image/, or in its
-        nms-eval/ (edges toolbox); of equal ids the last counts.
+    Returns file name -> float64 (N, columns) for each table in COLUMNS that is there. Tables over
+    thresholds are in ascending order. Numbers that the program did not write are NaN; in rows of
+    eval_bdry.txt of four to six numbers only the first four are kept, because a fifth and a sixth
+    differ between programs. SBD's programs write 9 columns there, others 8.
 
-    Raises
-    ------
-    FileFormatError
-        If there is no such file, or one cannot be read.
+    "ev1" -> {image id: MatchCounts}, from the files ID_ev1.txt in the folder, in its per_image/, or
+    in its nms-eval/ (edges toolbox); of equal ids the last counts.
+
+    Raises FileFormatError if there is no such file, or one cannot be read.
     """
     root = Path(folder)
     tables = {}
     for name, n_columns in COLUMNS.items():
         if not (root / name).is_file():
             continue
-        if name == "eval_bdry.txt":
-            rows = _read_boundary_scores(root / name)
-        else:
-            rows = _read_rows(root / name, n_columns, AT_LEAST.get(name))
+        most = SBD_COLUMNS if name == "eval_bdry.txt" else n_columns
+        rows = _read_rows(root / name, most, AT_LEAST.get(name, n_columns))
+        if np.isnan(rows[:, n_columns:]).all():
+            rows = rows[:, :n_columns]
+        if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
+            rows[:, 4:] = np.nan
         tables[name] = _sort_by_threshold(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
@@ -145,34 +143,15 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     return {**tables, "ev1": ev1}
 
 
-def _read_boundary_scores(path: Path) -> F8:
-    """Read eval_bdry.txt as float64 (N, 8), or (N, 9) if SBD's programs wrote it.
-
-    Numbers that the program did not write are NaN. In rows of four to six numbers only the first
-    four are kept, because a fifth and a sixth differ between programs.
-    """
-    n_columns = COLUMNS["eval_bdry.txt"]
-    rows = _read_rows(path, SBD_COLUMNS, AT_LEAST["eval_bdry.txt"])
-    if np.isnan(rows[:, n_columns:]).all():
-        rows = rows[:, :n_columns]
-    if np.isnan(rows[:, 6]).all():
-        rows[:, 4:] = np.nan
-    return rows
-
-
 def format_boundary_tables(
     score: BoundaryScore, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
     """Yield the official boundary tables of a run as (file name, text).
 
     These are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for
-    every image.
-
-    - score: the scores of the run: its curve, ods, ois and ap
-    - ids: the N image ids
-    - thresholds (T,)
-    - matches (N, T, 4): the counts in the order of `MatchCounts.matches`
-    - rule: the name of the rule by which an image's best threshold is found, as for ODS
+    every image. `score` has the curve, ods, ois and ap of the run, whose N images have the `ids`;
+    thresholds (T,), matches (N, T, 4) in the order of `MatchCounts.matches`. `rule` names the rule
+    by which an image's best threshold is found, as for ODS.
     """
     curve: PRCurve = score["curve"]
     images = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
@@ -193,9 +172,9 @@ def format_boundary_tables(
 
 
 def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
-    """Yield the text of ID_ev1.txt for each image of a block.
+    """Yield the text of ID_ev1.txt for each image of a block: lines of a threshold and four counts.
 
-    thresholds (T,), matches (N, T, 4). A line is the threshold and four counts, `%10g` each.
+    thresholds (T,), matches (N, T, 4).
     """
     top = int(matches.max(initial=0)) + 1
     if top < matches.size:  # format each number once

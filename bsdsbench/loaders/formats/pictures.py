@@ -1,8 +1,7 @@
 """Reading any file to its arrays, by the table of formats, and choosing the maps among them.
 
 A reader is MODULE:FUNCTION of `bsdsbench.loaders.formats`. It is called with the path (a reader of
-images also with `indices`) and returns name -> array, or one array. .npy and .npz are read by
-numpy, without unpickling, after a check of their headers.
+images also with `indices`) and returns name -> array, or one array.
 """
 
 from __future__ import annotations
@@ -30,21 +29,8 @@ from bsdsbench.text import listed, show
 if TYPE_CHECKING:
     from PIL import ImageFile
 
-IMAGE_SUFFIXES = (
-    ".png",
-    ".tif",
-    ".tiff",
-    ".bmp",
-    ".jpg",
-    ".jpeg",
-    ".gif",
-    ".webp",
-    ".pgm",
-    ".ppm",
-    ".pbm",
-    ".pnm",
-    ".pfm",
-)
+_PNM = (".pgm", ".ppm", ".pbm", ".pnm", ".pfm")
+IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".gif", ".webp", *_PNM)
 FORMATS = {
     **dict.fromkeys(IMAGE_SUFFIXES, "pictures:_read_image"),
     ".npy": "pictures:_read_npy",
@@ -71,15 +57,13 @@ MAX_DEPTH = 8
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Read a file of any known format, and return its variables by name.
+    """Read a file of any known format, which its suffix decides, and return its variables by name.
 
-    The suffix decides the format. A file that holds a single array without a name, such as an image
-    or .npy, gives {"": array}. Images are gray, (H, W). Cells and structs of MATLAB give lists and
-    dicts.
+    A file that holds a single array without a name, such as an image or .npy, gives {"": array}.
+    Images are gray, (H, W). Cells and structs of MATLAB give lists and dicts.
 
     - indices: read the indices of a palette image instead of its colours, as label maps need
     - what: the expected content, for errors
-    - read: returns the bytes of a file
 
     Raises FileFormatError for an unknown suffix and for a file that is not sound.
     """
@@ -122,11 +106,11 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
     The sizes that the archive declares are checked before anything is decoded.
 
     - text: arrays of strings are accepted too
-    - limit: the number of bytes to which all arrays together may decode. None is
-      MAX_DECODED_BYTES, and then each array must also have the size of an image (`check_size`).
+    - limit: the bytes to which all arrays together may decode. None is MAX_DECODED_BYTES, and then
+      each array must also have the size of an image (`check_size`).
 
-    Raises FaultError for too many or too large arrays, and for members that are no plain arrays.
-    Raises BadZipFile or the like for a damaged archive.
+    Raises FaultError for too many or too large arrays, and for members that are no plain arrays,
+    and BadZipFile or the like for a damaged archive.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -149,9 +133,8 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
     """Read the array of a .npy file of `size` bytes, in the byte order of this machine.
 
-    The header is checked before anything is allocated. `kinds` are the accepted kinds of dtypes,
-    NUMBERS or TEXT. With `is_image` the array must also pass `check_size`. Bool is True for any
-    byte but 0.
+    The header is checked before anything is allocated. `kinds` are the accepted kinds of dtypes.
+    With `is_image` the array must also pass `check_size`. Bool is True for any byte but 0.
 
     Raises FaultError for a header that is no .npy header of versions 1 or 2, another dtype (Python
     objects are never loaded), or a shape that does not fit the size.
@@ -183,9 +166,7 @@ def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> Map:
 
     The file has `key value` lines (width, height, segments ...), the line `data`, and then lines of
     four integers, all counted from 0: segment, row, first column, last column. Every pixel must lie
-    in exactly one of these runs. `read` returns the bytes of the file.
-
-    Raises FileFormatError for any other file.
+    in exactly one of these runs. Raises FileFormatError for any other file.
     """
     data = read(path, MAX_SEG_BYTES)
     with reading(path, "a BSDS300 .seg file"):
@@ -214,11 +195,8 @@ def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> Map:
 
 
 # ---- images, as one gray or label array; photos.py reads colours
-#
-# Accepted as gray: 1, 8 or 16 bits, 32-bit float or integer TIFF, and PFM. A palette is read as its
-# colours (for label maps, as its indices). RGB must have three equal channels; an alpha channel
-# must be opaque. Only the following formats are tried, whatever the suffix is.
 
+# Only these formats are tried, whatever the suffix is
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 # Without any handler Python would print Pillow's log of damaged files; other handlers still get it
 logging.getLogger("PIL").addHandler(logging.NullHandler())
@@ -228,14 +206,13 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     """Read an image file as gray (H, W).
 
     - 1 bit: uint8, 0 and 255; with `indices` 0 and 1
-    - 8 bits: uint8
-    - 16 bits: uint16
+    - 8 and 16 bits: uint8 and uint16
     - TIFF and PFM of 32 bits: int32 or float32
     - palette: its colours, uint8, which must be gray; with `indices` its indices, as in label maps
     - RGB, with or without alpha: one channel, uint8, if all three are equal and all is opaque
 
-    `read` returns the bytes of the file. Raises FileFormatError for anything else, several pages,
-    and PNM files that Pillow would rescale.
+    Raises FileFormatError for anything else, several pages, and PNM files that Pillow would
+    rescale.
     """
     data = read(path)
     with reading(path, "a whole picture"):
@@ -283,10 +260,10 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
-    """Open an image without decoding its pixels.
+    """Open an image of one of the formats in PICTURES without decoding its pixels.
 
-    Only the formats in PICTURES are tried. Raises FaultError if the data are in no such format, or
-    if the image is larger than `check_size` allows.
+    Raises FaultError if the data are in no such format, or if the image is larger than `check_size`
+    allows.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -305,8 +282,8 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
 def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
     """Decode the first page of an image: (H, W), or (H, W, channels) if it has colour or alpha.
 
-    `header` comes from `open_image`; that of a PNG cannot be used afterwards. `mode` is Pillow's
-    mode, such as "RGB", to which the pixels are converted, or None. Raises FaultError for a PNG
+    `header` comes from `open_image`; that of a PNG cannot be used afterwards. `mode` is the mode of
+    Pillow, such as "RGB", to which the pixels are converted, or None. Raises FaultError for a PNG
     that is cut short; a damaged file makes Pillow raise its own errors.
     """
     import imageio.v3 as iio
@@ -350,8 +327,8 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 def to_plane(array: object, what: str) -> Map:
     """Return a numeric array as a map (H, W), in its dtype. `what` names the array in errors.
 
-    Of an array with more than two axes, those of length 1 are dropped. Raises FaultError for other
-    values, an array without values, and one that does not have two axes then.
+    Of more than two axes those of length 1 are dropped. Raises FaultError for other values, an
+    array without values, and one that does not have two axes then.
     """
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
@@ -389,10 +366,9 @@ def to_ucm2(array: object) -> F8:
 
 
 def require_one_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the one array among the variables of a file; (H, W, 1) becomes (H, W).
+    """Return the one array among the variables of a file (`select_maps`); (H, W, 1) becomes (H, W).
 
-    `select_maps` says which variables count. Raises DataError, which names `path`, if there are
-    several or none, or if the variable is no array.
+    Raises DataError, which names `path`, for several variables or none, or if it is no array.
     """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
@@ -406,12 +382,9 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     """Return the object in a file of a crack set such as CFD, bool (H, W), or None for other files.
 
     Such a file has a variable groundTruth that is one struct, where BSDS has a cell of structs. Its
-    Segmentation is 1 and 2 on the crack, or 0 and 1; its Boundaries are the outline of the crack.
-
-    A cell of one such struct is accepted too, but only if the outline lies inside the crack, which
+    Segmentation is 1 and 2 on the crack, or 0 and 1; its Boundaries are the outline of the crack. A
+    cell of one such struct is accepted too, but only if the outline lies inside the crack, which
     tells a crack from a BSDS segmentation with two regions.
-
-    `variables` are those of the file by name.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -438,13 +411,11 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     """Raise DataError if maps look like the channels of classes rather than independent maps.
 
     Probabilities and one-hot channels add up to white (1, 255 or 65535) in every pixel, and n
-    inverted channels to n - 1 times white. The lines of two annotators do not: most pixels are 0.
+    inverted channels to n - 1 times white. The lines of two annotators do not: most pixels are 0. A
+    single map, maps of different shapes, and maps that each have only one value are accepted.
 
-    Accepted are a single map, maps of different shapes, and maps that each have only one value.
-
-    - maps: (H, W) each, of any dtype
-    - what: the beginning of the error's line, up to the number of maps
-    - expected: the end of the line, which says what the maps should be
+    `maps` are (H, W) each, of any dtype. `what` begins the error, up to the number of maps;
+    `expected` ends it with what the maps should be.
     """
     n = len(maps)
     if n < 2 or len(set(map(np.shape, maps))) > 1:

@@ -27,18 +27,12 @@ _NAMES = (
 
 
 class LabelsAndScores(NamedTuple):
-    """The samples of a table of labels and scores.
+    """The n samples of a table of labels and scores."""
 
-    - labels: float64 (n,)
-    - scores: float64 (n,)
-    - counts: float64 (n,), the number of instances that a sample stands for; None without a column
-    - clusters: n names of groups of samples; None without a column
-    """
-
-    labels: F8
-    scores: F8
-    counts: F8 | None = None
-    clusters: tuple[str, ...] | None = None
+    labels: F8  # (n,)
+    scores: F8  # (n,)
+    counts: F8 | None = None  # (n,), the instances that a sample stands for, if there is a column
+    clusters: tuple[str, ...] | None = None  # the group of each sample, if there is a column
 
 
 def read_scores(
@@ -49,10 +43,8 @@ def read_scores(
     Columns are separated by comma, semicolon, tab or blanks. If no cell of the first row is a
     number, it is a header: a column named label (or y_true, target ...) and one named score (or
     y_score, confidence ...) may then be anywhere among others. Without a header there are two
-    columns, the label first. The words true and false are the labels 1 and 0.
-
-    - count: the name of the column with numbers of instances, or None
-    - cluster: the name of the column with the group of each sample, or None
+    columns, the label first. The words true and false are the labels 1 and 0. `count` and `cluster`
+    name the columns with numbers of instances and with the group of each sample.
 
     Raises FileFormatError if the file cannot be read, a column is missing, or a row has another
     number of cells, a cell that is no number, or NaN.
@@ -133,8 +125,7 @@ def _find_columns(names: Sequence[str]) -> Sequence[int]:
     """Return the indices of the label column and of the score column in a header.
 
     Names are compared in lower case with those in _NAMES. If neither column has a known name, a
-    header of two columns is label and score, in this order. Raises FaultError if columns are
-    missing or ambiguous.
+    header of two columns is label and score. Raises FaultError if columns are missing or ambiguous.
     """
     matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
     if [len(indices) for indices in matches] == [1, 1]:

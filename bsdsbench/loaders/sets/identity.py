@@ -24,35 +24,19 @@ from bsdsbench.protocol.protocol import Protocol
 
 @frozen
 class Identity:
-    """The identity of a set of ground truths: its fingerprint, and the known set most like it.
-
-    Parameters
-    ----------
-    fingerprint : str
-        The fingerprint of this set.
-    n_images : int
-        The number of its images.
-    like : str
-        The known set with which it shares most images, or "" if it shares none.
-    total : int
-        The number of images in the known set.
-    missing, altered : sequence of str
-        Ids of the known set that are absent, or have other annotations.
-    extra : sequence of str
-        Ids that the known set does not have.
-    """
+    """The identity of a set of ground truths: its fingerprint, and the known set most like it."""
 
     fingerprint: str
     n_images: int
-    like: str = ""
-    total: int = 0
-    missing: Sequence[str] = ()
-    altered: Sequence[str] = ()
-    extra: Sequence[str] = ()
+    like: str = ""  # the known set with which it shares most images, "" if it shares none,
+    total: int = 0  # and the number of images of that
+    missing: Sequence[str] = ()  # ids of the known set that are absent,
+    altered: Sequence[str] = ()  # and that have other annotations
+    extra: Sequence[str] = ()  # ids that the known set does not have
 
     @property
     def name(self) -> str | None:
-        """The name of the known set that contains all images, with the same annotations, or None.
+        """The name of the known set that has all images with the same annotations, or None.
 
         Images of the known set may be missing.
         """
@@ -77,11 +61,7 @@ class Identity:
         return f"a set without a name, {self.n_images} images{like}"
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the identity as values for JSON.
-
-        The keys are set (the name or None), n_images, of (the number of images in the known set, or
-        None) and fingerprint.
-        """
+        """Return values for JSON. "of" is the number of images in the known set, or None."""
         return {
             "set": self.name,
             "n_images": self.n_images,
@@ -104,11 +84,9 @@ def folder_fingerprints(
 ) -> dict[str, str]:
     """Return {image id: fingerprint}, version 1, of all ground truths in a folder, sorted by id.
 
-    - protocol: the options by which the files are read
-    - split_file: a file with the ids of the images, or None for all
-    - progress: called with (images done, all images, image id), or None
-
-    Raises DataError that lists all files that cannot be read.
+    `protocol` has the options by which files are read, and `split_file` the ids of the images, None
+    for all. `progress` is called with (images done, all images, image id). Raises DataError that
+    lists all files that cannot be read.
     """
     fingerprints = {}
     faults = []

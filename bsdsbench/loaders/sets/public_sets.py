@@ -38,39 +38,21 @@ Report = Callable[[int, int, str], None]
 
 @frozen
 class PublicSet:
-    """A data set that is available to the public, an entry of public_sets.toml.
+    """A data set that is available to the public, an entry of public_sets.toml."""
 
-    Parameters
-    ----------
-    name, title, licence, home : str
-        The name for `data get`, a one-line description, the terms, and the web page.
-    how : str
-        Instructions for the web page if the set cannot be downloaded by name.
-    url, keep, sha256 : str
-        The archive, a regular expression for the ends of the paths to keep, and the archive's hash
-        if it proves the content.
-    protocol : str
-        The protocol by which the ground truth is read.
-    splits : mapping
-        Name of a ground-truth set -> folder. Several names of one folder are editions.
-    images : mapping
-        The same names -> folder of images.
-    counts : mapping
-        Number of images of sets without a fingerprint.
-    """
-
-    name: str
-    title: str
+    name: str  # for `data get`
+    title: str  # one line
     licence: str
-    home: str
-    how: str = ""
-    url: str = ""
-    keep: str = ""
-    sha256: str = ""
-    protocol: str = "bsds500"
+    home: str  # its web page
+    how: str = ""  # instructions for the web page if the set cannot be downloaded by name
+    url: str = ""  # the archive
+    keep: str = ""  # a regular expression for the ends of the paths to keep
+    sha256: str = ""  # of the archive, if it proves the content
+    protocol: str = "bsds500"  # by which the ground truth is read
+    # Name of a ground-truth set -> its folder. Several names of one folder are editions.
     splits: dict[str, str] = field(factory=dict)
-    images: dict[str, str] = field(factory=dict)
-    counts: dict[str, int] = field(factory=dict)
+    images: dict[str, str] = field(factory=dict)  # the same names -> folder of images
+    counts: dict[str, int] = field(factory=dict)  # images of sets without a fingerprint
 
 
 @cache
@@ -89,10 +71,7 @@ def public_set(name: str) -> PublicSet:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloaded sets in the user's cache.
-
-    The environment variable XDG_CACHE_HOME may set the cache.
-    """
+    """Return the folder of downloaded sets in the user's cache, which XDG_CACHE_HOME may set."""
     import pooch
 
     return Path(pooch.os_cache("bsdsbench")) / "data"
@@ -101,8 +80,8 @@ def cache_folder() -> Path:
 def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
 
-    `split` is the name of a set of ground truths, such as "bsds500-test". Raises DataError if the
-    set is not in the cache; the error says how to download it, or that this is impossible.
+    `split` is the name of a set of ground truths, such as "bsds500-test". Raises DataError, which
+    says how to get the set, if it is not in the cache.
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
@@ -125,30 +104,16 @@ def download(
 ) -> Path:
     """Download a public set, keep the needed files, and check its ground truth by fingerprint.
 
-    The next call resumes an interrupted download. A folder in the cache with all splits is returned
-    unchanged, because it was checked when it was made.
+    Returns the folder of the set. The next call resumes an interrupted download. A folder in the
+    cache with all splits is returned unchanged, because it was checked when it was made.
 
-    Parameters
-    ----------
-    name : str
-        A set of `public_sets` with a URL.
-    to : path, optional
-        A new folder; by default one in the user's cache, where `set_folder` finds it.
-    url : str, optional
-        A mirror's .zip or .tar.gz, or the path of an archive; it may have some splits only.
-    progress : callable, optional
-        Called with (done, total, name) for bytes, then for checked images.
+    - name: a set of `public_sets` with a URL
+    - to: a new folder; by default one in the user's cache, where `set_folder` finds it
+    - url: a mirror's .zip or .tar.gz, or the path of an archive; it may have some splits only
+    - progress: called with (done, total, name) for bytes, then for checked images
 
-    Returns
-    -------
-    Path
-        The folder of the set.
-
-    Raises
-    ------
-    DataError
-        For a name without a URL, a failed download, a damaged or hostile archive, and other
-        content than expected. Only the bytes of an interrupted download are kept.
+    Raises DataError for a name without a URL, a failed download, a damaged or hostile archive, and
+    other content than expected. Only the bytes of an interrupted download are kept.
     """
     from filelock import FileLock, Timeout
 
@@ -189,10 +154,8 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
     """Download a URL to the file `archive`, unless this exists.
 
     Bytes are written to ARCHIVE.part, which is kept if the download fails and is continued by the
-    next call, if the server can send a part of a file. `progress` is called with (bytes done, all
-    bytes, url).
-
-    Raises DataError if the download fails, or if the server sends nothing.
+    next call, if the server can send a part of a file. Raises DataError if the download fails, or
+    if the server sends nothing.
     """
     if archive.exists():
         return
@@ -227,14 +190,12 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
 
 
 def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Yield the members of a .zip or .tar archive.
+    """Yield the members of a .zip or .tar archive, as a stream: open one before asking for the
+    next.
 
     A member is its path, whether it is a plain file (not a folder, link or device), and a function
-    that opens it. The members of a tar archive are read as a stream, so that one has to be opened
-    before the next is asked for.
-
-    Raises DataError if a tar archive unpacks to more than 2 * MAX_SET bytes. The sizes of zip
-    members are checked when they are read.
+    that opens it. Raises DataError if a tar archive unpacks to more than 2 * MAX_SET bytes; the
+    sizes of zip members are checked when they are read.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -255,12 +216,10 @@ def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], No
 def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
     """Write the needed files of an archive to `folder`, at the ends of their paths.
 
-    The regular expression `public.keep` matches the end of the path of a needed file. `source` is
-    the URL or path of the archive, for errors.
-
-    Raises DataError for a damaged archive, a hash other than `public.sha256`, a path that leads out
-    of the folder, a needed member that is not a plain file or is too large, a path that occurs
-    twice, and an archive without needed files.
+    The regular expression `public.keep` matches the end of the path of a needed file. Raises
+    DataError, which begins with `source`, for a damaged archive, a hash other than `public.sha256`,
+    a path that leads out of the folder, a needed member that is not a plain file or is too large, a
+    path that occurs twice, and an archive without needed files.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -301,11 +260,8 @@ def _check(folder: Path, source: str, public: PublicSet, progress: Report | None
     """Check the ground truth of every split of a set that is in `folder`; a split may be absent.
 
     A split must be a known set with the fingerprint of one of its names. Of a split without a
-    fingerprint the number of images in `public.counts` is checked.
-
-    `source` is the URL or path of the archive, for errors, and `progress` is called with (images
-    done, all images of the split, image id). Raises DataError for other content, and if the set
-    should have splits but `folder` has none.
+    fingerprint the number of images in `public.counts` is checked. Raises DataError, which begins
+    with `source`, for other content, and if `folder` has none of the splits.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
