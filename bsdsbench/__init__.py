@@ -70,9 +70,9 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.tasks import Task as Task
     from bsdsbench.results.comparability import comparability as comparability
     from bsdsbench.results.evaluation import Evaluation as Evaluation
-    from bsdsbench.runs.entry import evaluate as evaluate
-    from bsdsbench.runs.entry import evaluate_humans as evaluate_humans
-    from bsdsbench.runs.entry import evaluate_items as evaluate_items
+    from bsdsbench.runs.arrays import evaluate_items as evaluate_items
+    from bsdsbench.runs.engine import evaluate as evaluate
+    from bsdsbench.runs.engine import evaluate_humans as evaluate_humans
     from bsdsbench.runs.merge import merge as merge
     from bsdsbench.runs.streaming import StreamingEvaluator as StreamingEvaluator
     from bsdsbench.scores.counts import Counts as Counts
@@ -122,7 +122,8 @@ _PACKAGES = {
     "metrics.region.counting": "region_counts",
     "metrics.region.metric": "region_score",
     "runs.merge": "merge",
-    "runs.entry": "evaluate evaluate_humans evaluate_items",
+    "runs.engine": "evaluate evaluate_humans",
+    "runs.arrays": "evaluate_items",
     "runs.streaming": "StreamingEvaluator",
 }
 _HOME = {name: package for package, names in _PACKAGES.items() for name in names.split()}

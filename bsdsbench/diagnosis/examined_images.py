@@ -23,10 +23,10 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.engine import evidence_of
 from bsdsbench.runs.sanity import (
     Thumbnail,
     best_orientation,
+    evidence_of,
     look_at,
     thickness,
     thumbnail,

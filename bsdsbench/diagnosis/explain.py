@@ -44,8 +44,7 @@ from bsdsbench.results.references import PREFIX
 from bsdsbench.results.score_names import score_name
 from bsdsbench.results.sharing import ADDRESSES
 from bsdsbench.results.storage import is_run
-from bsdsbench.runs.engine import available_cores
-from bsdsbench.runs.entry import evaluate
+from bsdsbench.runs.engine import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores
 

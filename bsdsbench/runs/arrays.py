@@ -1,11 +1,11 @@
-"""Images whose inputs are arrays, for `evaluate_items` and training loops."""
+"""Images whose inputs are arrays: `evaluate_items`, and the items of training loops."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 import numpy as np
@@ -22,10 +22,63 @@ from bsdsbench.loaders.readers import (
     refuse_last_axis,
 )
 from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.keywords import TEXT_CHECK, Plan
-from bsdsbench.runs.sources import Inputs
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.provenance import Provenance
+from bsdsbench.runs.engine import run_source
+from bsdsbench.runs.keywords import TEXT_CHECK, ItemOptions, Plan, plan_call
+from bsdsbench.runs.sources import Inputs, RunHeader
+
+
+def evaluate_items(
+    items: Iterable[tuple[Any, Any, Any]],
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
+    **options: Unpack[ItemOptions],
+) -> Evaluation:
+    """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
+
+    Each worker reads a few images at a time. The scores are those of files with the same values.
+
+    Parameters
+    ----------
+    items : iterable of (id, prediction, truth)
+        The image id is text or an integer. Prediction and truth have the forms that
+        `StreamingEvaluator.update` accepts for one image.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : ItemOptions
+        Keywords of the run, described in `runs.keywords.RunKeywords`.
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the run.
+
+    Raises
+    ------
+    DataError
+        If an image or the set has a problem. Every problem is listed, but an item that is not such
+        a triple, or a repeated id, ends the run at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> maps = (("a", np.eye(20), [np.eye(20)]), ("b", np.eye(20), [np.eye(20)]))
+    >>> evaluate_items(maps, workers=1).boundary_score().ods.f
+    1.0
+    """
+    if not isinstance(items, Iterable):
+        raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
+    plan = plan_call("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
+    provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
+    total = len(items) if isinstance(items, Sized) else 0
+    images = array_items(items, plan)
+    return run_source(images, plan, RunHeader(str(plan.name), plan.protocol, provenance), total)
 
 
 @attrs.frozen
@@ -42,8 +95,10 @@ class ArrayItem:
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the arrays and their evidence. Raises the error of unusable arrays."""
+        if isinstance(self.inputs, DataError):
+            raise self.inputs
         digest = hashlib.blake2b(digest_size=16)
-        for side in filter(None, chain(*self._sound_inputs().values())):
+        for side in filter(None, chain(*self.inputs.values())):
             digest.update(repr(side.evidence).encode())
             for name, value in sorted(side.parts.items()):
                 for array in value if isinstance(value, tuple) else (value,):
@@ -53,17 +108,10 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return prediction and ground truth for a group of metrics that read files alike.
-
-        Raises the DataError of unusable arrays.
-        """
-        return self._sound_inputs()[alike.metrics[0].name]
-
-    def _sound_inputs(self) -> dict[str, Inputs]:
-        """Return the inputs by metric. Raises the DataError of unusable arrays."""
+        """Return the inputs for a group of metrics. Raises the error of unusable arrays."""
         if isinstance(self.inputs, DataError):
             raise self.inputs
-        return self.inputs
+        return self.inputs[alike.metrics[0].name]
 
 
 def named_id(value: object) -> str:
@@ -161,7 +209,17 @@ def _wrap_truth(
         return truth
     if kind == "annotators":
         regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
-        planes = map(_as_plane, _annotator_maps(truth))
+        maps: Any = truth
+        if not isinstance(truth, list | tuple):
+            maps = one_channel(given_array(truth, "array"))
+            if maps.ndim not in (2, 3):
+                wrong = f"ground truth: {kind_of_value(truth)}"
+                raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+            if maps.ndim == 2:
+                maps = maps[None]
+            else:
+                refuse_last_axis(maps)
+        planes = map(_as_plane, maps)
         annotations = [parse_annotation(p, reading, label, image_id, regions) for p in planes]
         return join_annotations(image_id, None, annotations)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
@@ -173,24 +231,6 @@ def _wrap_truth(
     if array.ndim == 2:
         return GroundTruth(image_id, labels=array)
     return GroundTruth(image_id, class_boundaries=array != 0)
-
-
-def _annotator_maps(truth: object) -> Iterable[object]:
-    """Split an array (H, W) or (A, H, W) into the maps of annotators. A list stays as it is.
-
-    Raises DataError for an array of another shape, and for one whose last axis looks like that of
-    the annotators.
-    """
-    if isinstance(truth, list | tuple):
-        return truth
-    array = one_channel(given_array(truth, "array"))
-    if array.ndim not in (2, 3):
-        wrong = f"ground truth: {kind_of_value(truth)}"
-        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-    if array.ndim == 2:
-        return array[None]
-    refuse_last_axis(array)
-    return array
 
 
 def _as_plane(pred: object) -> NDArray[Any]:

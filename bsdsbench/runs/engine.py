@@ -1,7 +1,7 @@
-"""The engine of a run: reads and counts each item of a source once, and keeps its record.
+"""Runs: `evaluate`, `evaluate_humans`, and the engine that counts the images of any source.
 
-A source is an iterable of `runs.sources.Item`. Records are stored as soon as they are counted, so
-that the same call continues after an interruption.
+An entry point resolves its keywords into a `Plan` and lists its images as `runs.sources.Item`. Each
+image is counted once, and its record stored at once, so that a repeated call continues the run.
 """
 
 from __future__ import annotations
@@ -21,31 +21,38 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import attrs
 import numpy as np
 
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, describe_unexpected, warn
-from bsdsbench.images import GroundTruth, Prediction, without_void
+from bsdsbench.images import without_void
 from bsdsbench.io import HeldFiles
+from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import empty_truth_error
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Counter, Metric
-from bsdsbench.metrics.optional import ShowsLabels
+from bsdsbench.metrics.base import Counter
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, locked_records, pack_record
-from bsdsbench.runs.keywords import Plan
-from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, soft_evidence
-from bsdsbench.runs.sources import Inputs, Item, RunHeader, image_fingerprint
-from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, ImageRecord, Sides
+from bsdsbench.runs.keywords import HumanOptions, Plan, RunOptions, StrPath, plan_call
+from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, first_look, look_at
+from bsdsbench.runs.sources import (
+    FileItem,
+    Inputs,
+    Item,
+    RunHeader,
+    check_truth,
+    folder_header,
+    image_fingerprint,
+    list_items,
+)
+from bsdsbench.scores.counts import ImageRecord, Sides
 from bsdsbench.text import listed, show
 
 R = TypeVar("R")
@@ -56,15 +63,118 @@ MANY_WORKERS = 8  # from here on processes are faster than threads, because read
 AHEAD = 3  # batches under way per worker, so that memory stays flat
 
 
+def evaluate(
+    pred_dir: StrPath,
+    gt_dir: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
+    **options: Unpack[RunOptions],
+) -> Evaluation:
+    """Evaluate a folder of predictions against a folder of ground truth.
+
+    The scores do not depend on workers, executor or shards.
+
+    Parameters
+    ----------
+    pred_dir, gt_dir : path
+        Folders with files of any formats, also in nested folders. Files are paired by image id.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : RunOptions
+        Keywords of the run, described in `runs.keywords.RunKeywords`.
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the run.
+
+    Raises
+    ------
+    DataError
+        If a folder is empty, or an image or the set has a problem. Every problem is listed, and
+        `out` keeps the records of the images without problems.
+
+    Warns
+    -----
+    InputWarning
+        If the first maps are inverted, flipped, swapped or too thick, if most maps of the set are
+        inverted, or if all maps are zero everywhere.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("sobel", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> run = bb.evaluate(maps, sample_ground_truth(), "bsds500", workers=1)
+    >>> round(run.boundary_score().ods.f, 3)
+    0.619
+    """
+    plan = plan_call("evaluate", RunOptions, options, protocol, metrics)
+    plan.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
+    ids = None
+    if plan.task is not None:
+        check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
+        ids = None if plan.split_file else plan.task.ids or None
+    items, absent = list_items(pred_dir, gt_dir, plan, ids)
+    header = folder_header(items, plan, pred=pred_dir, gt=gt_dir)
+    return run_source(items, plan, header.with_provenance(no_prediction=absent))
+
+
+def evaluate_humans(
+    gt_dir: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
+    **options: Unpack[HumanOptions],
+) -> Evaluation:
+    """Score each annotator of a data set against the others: the human point in plots.
+
+    Parameters
+    ----------
+    gt_dir : path
+        Folder of ground truth. Every image needs two or more annotators.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset. Default: the protocol of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that can score annotators.
+    **options : HumanOptions
+        Keywords of the run, described in `runs.keywords.RunKeywords`.
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the annotators, under the name "human".
+
+    Raises
+    ------
+    DataError
+        If an image or the set has a problem. Every problem is listed.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.loaders.sample import sample_ground_truth
+    >>> run = bb.evaluate_humans(sample_ground_truth(), workers=1)
+    >>> round(run.boundary_score().ods.f, 3)
+    0.81
+    """
+    plan = plan_call("evaluate_humans", HumanOptions, options, protocol, metrics)
+    plan.refuse_out_in(gt_dir=gt_dir)
+    folder = os.path.abspath(gt_dir) if plan.on_dask else gt_dir  # workers are in other folders
+    items = [FileItem(p, "", form="humans") for p in ground_truths(folder, plan.split_file)]
+    return run_source(items, plan, folder_header(items, plan, gt=gt_dir))
+
+
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
-    """Count the images of a source in order, and return and save the evaluation.
+    """Count the images of a source in order, and return the evaluation, saved in `plan.out` if set.
 
     - Of a sequence only the plan's shard is counted. Its groups are checked before the first image.
     - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if not
       known; it is shown as progress, and limits the number of workers.
 
-    `header` holds what is known about the run before images are counted. If `plan.out` is set,
-    records are stored there as soon as they are counted, and a repeated call continues.
+    `header` holds what is known about the run before images are counted.
 
     Raises DataError that lists the errors of all images, unless the plan skips bad images. If the
     run is interrupted, or a worker died, KeyboardInterrupt or DataError says how many images are
@@ -92,17 +202,21 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
                 evaluation.save(plan.out)
             return evaluation
         except (KeyboardInterrupt, BrokenExecutor) as error:
-            kept = _describe_kept(stored, plan)
+            kept = "nothing was kept"
+            if stored is not None:
+                kept = f"{len(stored)} images are kept in {show(str(plan.out))}"
+                kept += ": repeat the same call to continue"
+            would_delete = stored is not None and plan.fresh
+            fix = (Setting("fresh", False),) if would_delete else ()
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(kept) from None
-            raise DataError(attrs.evolve(kept, has=f"{error}; {kept.has}")) from None
+                raise KeyboardInterrupt(Problem(has=kept, fix=fix)) from None
+            raise DataError(Problem(has=f"{error}; {kept}", fix=fix)) from None
 
 
 def _check_groups(source: Sequence[Item], plan: Plan, header: RunHeader) -> None:
-    """Raise DataError if the plan's groups do not fit the images of a whole source.
+    """Raise DataError if the table of groups lacks an image of the source, or has a row of another.
 
-    Rows of images that are neither in the source nor without a prediction are refused, unless the
-    source is a part of a larger set.
+    Rows of images without a prediction are allowed, and any row if the source is part of a set.
     """
     if plan.groups is None and plan.group_by is None:
         return
@@ -112,31 +226,15 @@ def _check_groups(source: Sequence[Item], plan: Plan, header: RunHeader) -> None
     group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
 
 
-def _describe_kept(stored: Records | None, plan: Plan) -> Problem:
-    """Describe how many images an interrupted run keeps, and how to go on."""
-    if stored is None:
-        return Problem(has="nothing was kept")
-    images = f"{len(stored)} images are kept in {show(str(plan.out))}"
-    fix = (Setting("fresh", False),) if plan.fresh else ()  # would delete them
-    return Problem(has=f"{images}: repeat the same call to continue", fix=fix)
-
-
 @attrs.define
 class _CountedImages:
-    """The outcomes of all images of a run.
-
-    - records: the counts of each image that was counted, in the order of the source
-    - errors: id of an image that could not be counted -> its error
-    - left_out: ids of images without annotated boundaries, which the protocol leaves out
-    - n_kept: number of records that an earlier call had made
-    - looked_dark: True if the first look has already warned about inverted maps
-    """
+    """The outcomes of all images of a run. Records are in the order of the source."""
 
     records: list[ImageRecord] = attrs.Factory(list)
-    errors: dict[str, DataError] = attrs.Factory(dict)
-    left_out: list[str] = attrs.Factory(list)
-    n_kept: int = 0
-    looked_dark: bool = False
+    errors: dict[str, DataError] = attrs.Factory(dict)  # by image id
+    left_out: list[str] = attrs.Factory(list)  # ids of images that the protocol leaves out
+    n_kept: int = 0  # records that an earlier call had made
+    looked_dark: bool = False  # the first look has already warned about inverted maps
 
 
 class _Call(NamedTuple):
@@ -152,13 +250,13 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn about problems of the first images.
+    """Count every image, store each new record, and warn about problems of the first LOOKS images.
+
+    An image whose stored record is still valid is not counted again, and read only if it is one of
+    the first.
 
     stored: the records of earlier calls, to which new records are added; None without a folder.
     total: number of images, or 0 if not known. batch: images that a worker gets at once.
-
-    An image whose stored record is still valid is not counted again. The first LOOKS images are
-    always read, because they are compared with their ground truth.
     """
     images = _CountedImages()
     looks = list[Look]()
@@ -220,27 +318,27 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
-    Raises DataError
-
-    - with the errors of all images, if the plan does not skip bad images or no image is left
-    - if no image of a run that is not a shard has boundaries in its ground truth
-    - if the values of the files cannot be interpreted in one consistent way
+    Raises DataError with the errors of all images, if the plan does not skip bad images or no image
+    is left; or if no image of an undivided run has boundaries in its ground truth; or if the values
+    of the files cannot be interpreted in one consistent way.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
         raise DataError.collect(errors.values())
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    header = header.with_provenance(date=now, sources=plan.sources or None)
+    if images.left_out and not images.records and plan.shard[1] == 1:
+        raise DataError(f"{header.name}: no image with boundaries in its ground truth")
+    header = header.with_provenance(
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        sources=plan.sources or None,
+        empty_gt=tuple(sorted(images.left_out)),
+    )
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
     if plan.on_dask:  # Dask workers got absolute paths
         origin = header.provenance
         for folder in filter(None, (origin.pred, origin.gt, origin.photos)):
             absolute = os.path.abspath(folder)
             failed = {i: reason.replace(absolute, folder) for i, reason in failed.items()}
-    if images.left_out:
-        if not images.records and plan.shard[1] == 1:
-            raise DataError(f"{header.name}: no image with boundaries in its ground truth")
-        header = header.with_provenance(empty_gt=tuple(sorted(images.left_out)))
+
     evaluation = Evaluation(
         protocol=header.protocol,
         name=header.name,
@@ -263,19 +361,14 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
 class Outcome:
     """The outcome of `count` for one image.
 
-    - record: the counts, or None if `unchanged`, after an error, or if the protocol leaves the
-      image out
-    - data: the serialised record, b"" if not asked for
-    - unchanged: True if the stored record of the image is still valid
-    - error: the reason why the image cannot be counted, or None
-    - look: the measurements for `first_look`, or None if not asked for
+    `record` is None if `unchanged`, after an error, or if the protocol leaves the image out.
     """
 
     record: ImageRecord | None = None
-    data: bytes = b""
-    unchanged: bool = False
+    data: bytes = b""  # the serialised record, if it was asked for
+    unchanged: bool = False  # the stored record of the image is still valid
     error: DataError | None = None
-    look: Look | None = None
+    look: Look | None = None  # the measurements for `first_look`, if they were asked for
 
 
 def count(
@@ -285,14 +378,12 @@ def count(
     sanity_check: bool = False,
     serialise: bool = False,
 ) -> Outcome:
-    """Read and count one image. All images are counted here.
+    """Read and count one image. Errors of any kind are not raised: they are in the outcome.
 
-    stored_hash: fingerprint of the stored record, "" if there is none. If it is equal to that of
-        the files, the image is not counted, and read only for `sanity_check`.
+    stored_hash: fingerprint of the stored record, "" if there is none. If the files still have it,
+        the image is not counted, and read only for `sanity_check`.
     sanity_check: add the measurements for `first_look` to the outcome.
     serialise: add the serialised record to the outcome.
-
-    Nothing is raised: errors of any kind, also bugs of a metric, are in the outcome.
     """
     protocol = plan.protocol
     look = None
@@ -314,11 +405,9 @@ def count(
             has_boundary = any(map(np.any, drawn))
         if not has_boundary and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
-        is_left_out = not has_boundary and protocol.empty_gt != "count"
-        if unchanged or is_left_out:
+        if unchanged or (not has_boundary and protocol.empty_gt != "count"):
             return Outcome(unchanged=unchanged, look=look)
-        record = _count_metrics(item, inputs, plan)
-        record = replace(record, fingerprint=fingerprint, seconds=time.perf_counter() - started)
+        record = _count_metrics(item, inputs, plan, fingerprint, started)
         return Outcome(record, pack_record(record) if serialise else b"", look=look)
     except DataError as error:
         return Outcome(error=error, look=look)
@@ -331,24 +420,25 @@ def count(
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
 
 
-def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRecord:
+def _count_metrics(
+    item: Item, inputs: Sequence[Inputs], plan: Plan, fingerprint: str, started: float
+) -> ImageRecord:
     """Return the record of an image: the counts of all metrics, and the evidence of its files.
 
-    inputs: prediction and ground truth as each group of `plan.by_reading` reads them. A group is
-    a set of metrics that read files in the same way.
+    inputs: prediction and ground truth as each group of `plan.by_reading` reads them.
+    started: `time.perf_counter` before the image was read.
 
     Evidence is stored once for the first metric, and again for each metric whose evidence differs.
     """
-    metrics = list(map(registry.get, plan.metrics))
     counter: Counter | None = None
     if plan.errors:
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors
+    metrics = list(map(registry.get, plan.metrics))
+    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence: dict[str, Sides] = {}
-    forms: dict[str, str] = {}  # of the prediction, by metric
-    has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
         file_pred = None if item.form else pred  # a missing prediction was filled in
         sides = None
@@ -357,53 +447,22 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
             if sides is None or metric.reads == "classes":  # metrics read labels differently
                 sides = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence[metric.name] = sides
-            forms[metric.name] = file_pred.form if file_pred is not None else item.form
-    main = plan.metrics[0]
-    gt = inputs[0].gt
-    fingerprints = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
+    first_pred, first_gt = inputs[0]  # the first metric is in the first group
+    main = evidence[plan.metrics[0]]
+    truth = first_gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return ImageRecord(
         item.image_id,
-        gt.shape,
+        first_gt.shape,
         counts,
-        truth=fingerprints.listed,
-        form=forms[main],
-        whole_truth=fingerprints.whole,
-        pred=evidence[main].pred,
-        gt=evidence[main].gt,
-        others={name: sides for name, sides in evidence.items() if sides != evidence[main]},
+        fingerprint=fingerprint,
+        seconds=time.perf_counter() - started,
+        truth=truth.listed,
+        form=item.form or (first_pred.form if first_pred is not None else ""),
+        whole_truth=truth.whole,
+        pred=main.pred,
+        gt=main.gt,
+        others={name: sides for name, sides in evidence.items() if sides != main},
     )
-
-
-def evidence_of(
-    pred: Prediction | None,
-    gt: GroundTruth,
-    metric: Metric,
-    protocol: Protocol,
-    has_thresholds: bool,
-) -> Sides:
-    """Return what the values in the files of an image show about their meaning, to one metric.
-
-    - prediction: the evidence of `soft_evidence`, or none if `pred` is None
-    - ground truth: the evidence of its files; of arrays only the number of their maps
-    - for a metric that interprets labels, also the evidence of label maps
-
-    `has_thresholds` is False for metrics without thresholds, which have no lowest threshold that a
-    soft map must reach.
-    """
-    gt_evidence = gt.evidence
-    pred_evidence = NO_EVIDENCE
-    if not gt_evidence.maps:  # made of arrays, which leave no doubt about their values
-        gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
-    if pred is not None:
-        pred_evidence = soft_evidence(pred, gt, protocol, has_thresholds)
-    if isinstance(metric, ShowsLabels):
-        opt = metric.options_of(protocol)
-        if "labels" in gt.parts:
-            gt_evidence = gt_evidence | metric.label_evidence(gt.labels, opt, truth=True)
-        if pred is not None and pred.kind == "classes" and pred.classes.ndim == 2:
-            labels = metric.label_evidence(pred.classes, opt, truth=False)
-            pred_evidence = pred_evidence | labels
-    return Sides(pred_evidence, gt_evidence)
 
 
 # ---- where images are counted: here, in threads, in processes, on a Dask cluster -----------------
@@ -420,12 +479,8 @@ def available_cores() -> int:
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
     """Yield the executor of a run, and the number of batches that may be under way.
 
-    In this order:
-
-    - an Executor of the user, which stays open
-    - the executor of a Dask cluster
-    - None for a single worker: calls are made in this thread
-    - a pool of processes or threads (`_start_workers`)
+    The executor is the user's, which stays open, that of a Dask cluster, or a pool of processes or
+    threads. It is None for a single worker: calls are made in this thread.
 
     `total` is the number of images, 0 if not known, and `batch` the number in a call.
     """
@@ -446,10 +501,9 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
 
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Return a pool of processes or of threads.
+    """Return a pool of processes or threads, as `requested` says; "auto" decides by their number.
 
-    Processes are used for the executor "process", and for "auto" if there are many workers or many
-    images. If processes cannot be started, "auto" uses threads, and "process" raises DataError.
+    If processes cannot be started, "auto" uses threads, and "process" raises DataError.
     """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
@@ -471,7 +525,6 @@ def _set_up_worker() -> None:
     parent = multiprocessing.parent_process()
 
     def end_with_parent() -> None:
-        """Wait for the parent, then end this process."""
         if parent is not None:
             parent.join()
             os.kill(os.getpid(), signal.SIGTERM)
@@ -488,9 +541,9 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Lazily yield (call, function(*call)) for every call, in order.
 
-    calls: arguments of a call each, of which the first is an Item.
-    executor: makes the calls; None makes them in this thread.
-    ahead: the largest number of batches under way. batch: the number of calls in a batch.
+    calls: the arguments of each call, of which the first is an Item.
+    executor: makes the calls; None makes them in this thread. ahead: the largest number of batches
+        under way. batch: the number of calls in a batch.
 
     Raises BrokenExecutor, which names the images under way, if a worker died.
     """
@@ -530,10 +583,9 @@ def _map_in_order(
 
 
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make calls in order until 0.1 s have passed, and return what they returned.
+    """Make calls in order until 0.1 s have passed, but at least one; return what they returned.
 
-    At least one call is made. The caller goes on from the first call without an entry. Short
-    batches keep Ctrl-C and the progress display responsive.
+    Short batches keep Ctrl-C and the progress display responsive.
     """
     returned = []
     end = time.monotonic() + 0.1

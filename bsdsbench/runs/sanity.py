@@ -1,8 +1,7 @@
 """The first look at a run: are its first maps inverted, mirrored, exchanged or too thick?
 
-`verdict` of `loaders.reading` judges all images together. It also decides whether the maps are
-inverted, or none of their values counts, from the `soft_evidence` of each image. The doctor, which
-measures every image, calls the same functions.
+`evidence_of` measures each image; `loaders.reading.verdict` then judges all images of a run. The
+doctor, which compares every image with its ground truth, calls the functions of the first look.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.reading import DARKER
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.optional import ShowsLabels
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Evidence, Values
+from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # the first images by name, because neighbours by name are exchanged most often
@@ -92,23 +93,25 @@ def first_look(
     Only the most serious problem is reported. In this order they are
 
     1. inverted maps: most maps are darker on annotated boundaries than elsewhere
-    2. flipped maps: a map fits its ground truth clearly better when mirrored, rotated or transposed
+    2. flipped maps: a map fits its ground truth clearly better when mirrored, rotated or
+       transposed. There is a warning for each orientation.
     3. swapped maps: a map fits the ground truth of another image
     4. thick maps: most soft maps have broad edges. Only checked if the protocol thins maps without
        NMS, and a score depends on NMS and on the match tolerance
 
-    Flipped maps give a warning per orientation, any other problem a single one. `unused` are the
-    fields of the protocol on which no score of the run depends. Images that could not be measured
-    are ignored.
+    `unused` are the fields of the protocol on which no score of the run depends.
     """
     looks = [look for look in looks if look.measured]
     thumbnails = [(k.pred.image_id, thumbnail(k.soft), thumbnail(k.truth)) for k in looks]
     dark_ids = [look.pred.image_id for look in looks if _is_dark(look)]
-    findings: _IdsByFinding
+    findings: _IdsByFinding = {}
     if 2 * len(dark_ids) > len(looks):
         findings = {(DARKER, Setting("invert", not protocol.invert)): dark_ids}
     else:
-        findings = _find_flips(thumbnails)
+        for image_id, small_map, small_truth in thumbnails:
+            if orientation := best_orientation(small_map, small_truth):
+                flipped = (f"fit their ground truth only {orientation}", None)
+                findings.setdefault(flipped, []).append(image_id)
     if not findings:
         swaps = [" looks like ".join(ids) for ids in find_swaps(thumbnails)]
         findings = {("fit the ground truth of another image", None): swaps} if swaps else {}
@@ -120,17 +123,6 @@ def first_look(
         line = f"{len(ids)} of {len(looks)} maps looked at {description} [{listed(ids, 3)}]"
         warnings.append(InputWarning(line, fix=fix or ()))
     return warnings
-
-
-def _find_flips(thumbnails: Iterable[_Thumbnails]) -> _IdsByFinding:
-    """Return the ids of flipped maps by the finding that names the orientation."""
-    findings: _IdsByFinding = {}
-    for image_id, small_map, small_truth in thumbnails:
-        orientation = best_orientation(small_map, small_truth)
-        if orientation:
-            finding = (f"fit their ground truth only {orientation}", None)
-            findings.setdefault(finding, []).append(image_id)
-    return findings
 
 
 def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
@@ -157,12 +149,11 @@ def _sample_lines(values: Map) -> Map:
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
-    """Return True if a soft map was probably saved on a wrong scale. All values decide.
+    """Return True if a soft map was probably saved on a wrong scale.
 
-    - False for a map of bool, and for a protocol that normalises maps
-    - True if no value of a map of unsigned integers exceeds _MAX_FAINT
-    - True if no value reaches the lowest threshold above 0, for metrics with thresholds
-    - otherwise False
+    This is so if no value of a map of unsigned integers exceeds _MAX_FAINT, or if no value reaches
+    the lowest threshold above 0. Maps of bool, and maps that the protocol normalises, are never
+    faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -176,38 +167,59 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     return True
 
 
-def soft_evidence(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, has_thresholds: bool
-) -> Evidence:
-    """Return the evidence of a prediction. A soft map also gets two flags that describe its values.
+def evidence_of(
+    pred: Prediction | None,
+    gt: GroundTruth,
+    metric: Metric,
+    protocol: Protocol,
+    has_thresholds: bool,
+) -> Sides:
+    """Return what the values in the files of an image show about their meaning, to one metric.
 
-    - FAINT or STRONG: whether the map was probably saved on a wrong scale (`_is_faint`). Arrays of
-      floats that come from no file are never faint: a network in training may give any numbers.
-    - DARK or LIGHT: the polarity of the map, or neither flag if it cannot be measured
+    - A soft map gets two flags: FAINT, if it was probably saved on a wrong scale, or STRONG; and
+      its polarity. Floats that come from no file are never faint: a network in training may give
+      any numbers.
+    - Ground truth that was given as arrays leaves no doubt: only the number of maps is returned.
+    - For a metric that interprets labels, the evidence of label maps is added.
 
-    `has_thresholds` is False for metrics without thresholds.
+    pred : the prediction, or None if there is no file of one; it then has no evidence
+    has_thresholds : False for metrics without a lowest threshold that a soft map must reach
     """
-    evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
-    if pred.kind not in ("soft", "ucm2"):
-        return evidence
-    soft = pred.parts[pred.kind]
-    shade = _polarity(pred, gt, protocol)
-    may_be_faint = pred.path or soft.dtype.kind == "u"
-    if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-        strongest = float(soft.max(initial=0))
-        return evolve(evidence, values=Values.FAINT | shade, strongest=strongest)
-    return evolve(evidence, values=Values.STRONG | shade)
+    gt_evidence = gt.evidence
+    pred_evidence = NO_EVIDENCE
+    if not gt_evidence.maps:
+        gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
+    if pred is not None:
+        pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
+        if pred.kind in ("soft", "ucm2"):
+            soft = pred.parts[pred.kind]
+            polarity = _polarity(pred, gt, protocol)
+            may_be_faint = pred.path or soft.dtype.kind == "u"
+            if may_be_faint and _is_faint(soft, protocol, has_thresholds):
+                strongest = float(soft.max(initial=0))
+                flags = Values.FAINT | polarity
+                pred_evidence = evolve(pred_evidence, values=flags, strongest=strongest)
+            else:
+                pred_evidence = evolve(pred_evidence, values=Values.STRONG | polarity)
+    if isinstance(metric, ShowsLabels):
+        options = metric.options_of(protocol)
+        if "labels" in gt.parts:
+            gt_evidence = gt_evidence | metric.label_evidence(gt.labels, options, truth=True)
+        if pred is not None and pred.kind == "classes" and pred.classes.ndim == 2:
+            labels = metric.label_evidence(pred.classes, options, truth=False)
+            pred_evidence = pred_evidence | labels
+    return Sides(pred_evidence, gt_evidence)
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Return whether a soft map is darker on annotated boundaries than elsewhere.
 
-    - NOTHING if the prediction is no soft map, or empty
+    - NOTHING if the map is empty
     - LIGHT if the map is dark as a whole, as most maps are. A sample of its rows mostly shows that.
     - NOTHING if the map is constant, or has no ground truth of its size
     - DARK if it is much darker on annotated boundaries than elsewhere, otherwise LIGHT
     """
-    if pred.kind not in ("soft", "ucm2") or 0 in pred.shape:
+    if 0 in pred.shape:
         return Values.NOTHING
     # The benchmark takes every second value of a ucm2 map (2 H + 1, 2 W + 1) as a map (H, W)
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]

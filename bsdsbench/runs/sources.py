@@ -24,7 +24,6 @@ from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.loaders.pairing import (
     Layout,
     Pair,
-    Split,
     find_photo_folder,
     find_photos,
     ground_truths,
@@ -203,8 +202,8 @@ def list_items(
 ) -> PairedFolders:
     """Pair the predictions with the ground truth, and return an item for each image.
 
-    `ids` are the images to evaluate; by default those of the split file, or all. An image without a
-    prediction is an error, has an empty prediction, or is left out, as `plan.missing` says. Raises
+    `ids` are the images to evaluate; by default those of the split file, or all. `plan.missing`
+    says what an image without a prediction is: an error, an empty prediction, or left out. Raises
     PairingError that lists all images without a partner.
     """
     alike = plan.by_reading[0]
@@ -216,7 +215,16 @@ def list_items(
         images_dir = images_dir and os.path.abspath(images_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
-    pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
+    pairs = pair(
+        pred_dir,
+        gt_dir,
+        split,
+        missing,
+        pred_kind=kind,
+        gt_kind=alike.metrics[0].gt_kind,
+        classes=alike.files.classes,
+        sequences=alike.files.sequences,
+    )
     absent: tuple[str, ...] = ()
     if plan.missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
@@ -241,8 +249,8 @@ def _item_of(
 ) -> FileItem:
     """Return the item of an image.
 
-    photos, views: id of an image -> its original image, and its field of view. Both may lack
-        images. n_maps: the number of empty label maps in place of a missing prediction.
+    photos, views: id of an image -> its original image, and its field of view; both may lack
+    images. n_maps: the number of empty label maps in place of a missing prediction.
     """
     instances = map(find_instances_file, pair.gt_paths) if alike.files.instances else ()
     return FileItem(
@@ -253,26 +261,6 @@ def _item_of(
         form="" if pair.pred_paths else "none",
         n_maps=1 if pair.pred_paths else n_maps,
         valid=views.get(pair.image_id),
-    )
-
-
-def _pair_files(
-    pred_dir: StrPath, gt_dir: StrPath, split: Split, missing: str, kind: str, alike: ReadAlike
-) -> list[Pair]:
-    """Pair the files of both sides for a group of metrics that read files in the same way.
-
-    `split` are the ids, or the file of the ids, of the images to pair; `missing` is "error" or
-    "zero" (`loaders.pairing.pair`). Raises PairingError.
-    """
-    return pair(
-        pred_dir,
-        gt_dir,
-        split,
-        missing,
-        pred_kind=kind,
-        gt_kind=alike.metrics[0].gt_kind,
-        classes=alike.files.classes,
-        sequences=alike.files.sequences,
     )
 
 
@@ -315,18 +303,15 @@ def folder_header(
         gt_layout=Layout.of_files({item.image_id: item.pair.gt_paths for item in items}),
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
-    name = "human" if pred is None else plan.name or _method_name(pred)
+    name = "human" if pred is None else plan.name
+    if pred is not None and name is None:  # the nearest folder that is not named after a split
+        folder_names = list(Path(pred).resolve().parts)
+        while len(folder_names) > 1 and folder_names[-1].lower() in SPLITS:
+            folder_names.pop()
+        name = show(folder_names[-1])
     paths = {side: str(Path(folder).resolve()) for side, folder in given_folders.items()}
     places = {side: path for side, path in paths.items() if show(path) == path}  # no escapes
-    return RunHeader(name, plan.protocol, provenance, places)
-
-
-def _method_name(pred_dir: StrPath) -> str:
-    """Return the name of a folder, or of the nearest parent that is not named after a split."""
-    parts = list(Path(pred_dir).resolve().parts)
-    while len(parts) > 1 and parts[-1].lower() in SPLITS:
-        parts.pop()
-    return show(parts[-1])
+    return RunHeader(str(name), plan.protocol, provenance, places)
 
 
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:
@@ -469,7 +454,16 @@ def find_sources(
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.by_reading([reader.name], run.protocol, kind)[0]
-    pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
+    pairs = pair(
+        pred,
+        gt,
+        run.image_ids,
+        missing,
+        pred_kind=kind,
+        gt_kind=alike.metrics[0].gt_kind,
+        classes=alike.files.classes,
+        sequences=alike.files.sequences,
+    )
     by_id = {p.image_id: p for p in pairs}
     photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
     return Sources(

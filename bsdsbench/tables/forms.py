@@ -50,6 +50,7 @@ _LATEX = str.maketrans(
 _MAX_ROW_CHARACTERS = 52
 _MAX_NOTES = 4
 _MAX_NOTE_CHARACTERS = 115
+_INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
 def _latex_text(text: str) -> str:
@@ -160,50 +161,37 @@ def _latex(table: Table) -> str:
 
 
 def _paper_columns(table: Table) -> list[int]:
-    """Return the numbers (from 0) of the columns that LaTeX prints.
+    """Return the numbers (from 0) of the columns that LaTeX prints: those marked `paper`.
 
-    These are the columns marked `paper`. After the first three scores among them, a score with an
-    undefined value is left out. A score is a column with a better direction.
+    After the first three scores, which are columns with a better direction, a score with an
+    undefined value is left out.
     """
     columns = []
     n_scores = 0
     for k, field in enumerate(table.columns):
         has_gaps = None in [row[k].value for row in table.printed_cells]
-        if field.paper and field.higher_is_better is not None:
-            n_scores += 1
-            if n_scores > 3 and has_gaps:
-                continue
-        if field.paper:
+        is_score = field.paper and field.higher_is_better is not None
+        n_scores += is_score
+        if field.paper and not (is_score and n_scores > 3 and has_gaps):
             columns.append(k)
     return columns
-
-
-def _to_json(tables: Sequence[Table]) -> str:
-    """Return {"schema": ..., "tables": [...]} as JSON, see `to_mappings`."""
-    return as_json({"schema": _SCHEMA, "tables": to_mappings(tables)})
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """Convert each table to a dict for JSON.
 
     key, title, caption, reading: text as in `Table`; "reading" only if it is not empty
-    notes: all notes and signatures, a list of text
-    columns: a list of {"key", "heading", "higher_is_better"}
-    rows: a list of {key: value} with the keys of `Table.plain`. Undefined and infinite numbers are
-        None.
+    notes: all notes and signatures as text
+    rows: {key: value} with the keys of `Table.plain`; undefined and infinite numbers are None
     """
     mappings = []
     for table in tables:
         values_by_key = table.plain()
         rows = [
-            {key: _finite_or_none(value) for key, value in zip(values_by_key, row, strict=True)}
+            {key: None if v in _INFINITE else v for key, v in zip(values_by_key, row, strict=True)}
             for row in zip(*values_by_key.values(), strict=True)  # the columns as rows
         ]
-        mapping: dict[str, Any] = {
-            "key": table.key,
-            "title": table.title,
-            "caption": table.caption,
-        }
+        mapping: dict[str, Any] = {"key": table.key, "title": table.title, "caption": table.caption}
         if table.reading:
             mapping["reading"] = table.reading
         mapping["notes"] = [*table.note_lines, *table.signatures]
@@ -214,11 +202,6 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
         mapping["rows"] = rows
         mappings.append(mapping)
     return mappings
-
-
-def _finite_or_none(value: object) -> object:
-    """Return a value of `Table.plain`, or None if it is infinite, which JSON cannot hold."""
-    return None if value in (math.inf, -math.inf) else value
 
 
 def to_csv(table: Table) -> str:
@@ -249,7 +232,7 @@ FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "markdown": to_markdown,
     "latex": to_latex,
     "csv": None,  # holds one table only, see `render`
-    "json": _to_json,
+    "json": lambda tables: as_json({"schema": _SCHEMA, "tables": to_mappings(tables)}),
     "html": html_page,
 }
 _SUFFIXES = {
@@ -263,14 +246,11 @@ _SUFFIXES = {
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the key of FORMS in which to write tables.
+    """Return the key of FORMS in which to write tables to the file `out`, or None: standard output.
 
-    out  : the file, or None for standard output
-    form : the form that the user chose, or None
-
-    - file with a suffix: the form of the suffix; DataError if it is unknown or contradicts `form`
-    - file without a suffix: `form`; DataError if it is None
-    - standard output: `form`, by default "table"
+    `form` is the one that the user chose, or None. For standard output the default is "table". For
+    a file it is that of the suffix; DataError is raised if the suffix is unknown or contradicts
+    `form`, or if there is neither.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -283,10 +263,7 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text in the form `form`, a key of FORMS.
-
-    Raises DataError if there are several tables and the form is "csv", which holds one.
-    """
+    """Convert tables to one text in a form of FORMS. As "csv" raises DataError for several tables."""
     convert = FORMS[form]
     if convert is not None:
         return convert(tables)

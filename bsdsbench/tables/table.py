@@ -205,56 +205,41 @@ class Table:
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = [
-            note
-            for note in self.notes
-            if isinstance(note, str) or not note.columns or not keys.isdisjoint(note.columns)
+            n for n in self.notes if isinstance(n, str) or not n.columns or keys & {*n.columns}
         ]
         rows = [[row[k] for k in numbers] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
     @property
     def for_people(self) -> Table:
-        """Return the table to show to people: without columns of numbers that have no value.
+        """Return the table without columns of numbers that have no value.
 
         A note that names such a column is kept, and says that the column is not shown. P-values are
-        always shown. The table is returned unchanged if the user chose its columns, if all
-        columns have a value, or if none has one.
+        always shown, and so are all columns if the user chose them or if none has a value.
         """
-        empty_keys = set[str]()
-        filled_keys = set[str]()
-        for k, column in enumerate(self.columns):
-            if column.format in ("", "p"):
-                continue
+        measured = [k for k, c in enumerate(self.columns) if c.format not in ("", "p")]
+        empty = set[str]()  # keys of columns without a value
+        for k in measured:
             if all(row[k].value is None for row in self.printed_cells):
-                empty_keys.add(column.key)
-            else:
-                filled_keys.add(column.key)
-        if self.asked or not (empty_keys and filled_keys):
+                empty.add(self.columns[k].key)
+        if self.asked or len(empty) in (0, len(measured)):
             return self
         heading_of = {c.key: c.heading for c in self.columns}
         notes = list[str | Note]()
         for note in self.all_notes:
-            if (
-                isinstance(note, str)
-                or not note.names_columns
-                or empty_keys.isdisjoint(note.columns)
-            ):
+            if isinstance(note, str) or not note.names_columns or empty.isdisjoint(note.columns):
                 notes.append(note)
                 continue
-            headings = ", ".join(heading_of[key] for key in note.columns if key in empty_keys)
+            headings = ", ".join(heading_of[key] for key in note.columns if key in empty)
             notes.append(f"- not shown, {headings}: {note.text}")
-            filled_columns = tuple(key for key in note.columns if key not in empty_keys)
-            if filled_columns:
-                notes.append(replace(note, columns=filled_columns))
-        numbers = [k for k, c in enumerate(self.columns) if c.key not in empty_keys]
+            if filled := tuple(key for key in note.columns if key not in empty):
+                notes.append(replace(note, columns=filled))
+        numbers = [k for k, c in enumerate(self.columns) if c.key not in empty]
         return replace(self, notes=notes, row_notes=()).only(numbers)
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
-        """Return the formatted cells, (rows, columns), with the best values marked.
-
-        All output formats use them. They are computed once.
-        """
+        """Return the formatted cells, (rows, columns), with the best values marked."""
         printed = [
             [_printed_cell(column, cell) for column, cell in zip(self.columns, row, strict=True)]
             for row in self.rows
@@ -265,9 +250,11 @@ class Table:
     def _mark_best(self, printed: Sequence[Sequence[PrintedCell]]) -> None:
         """Set `best` of the best cells in place, in each column that has a better direction.
 
-        printed (rows, columns): the formatted cells of the table. Cells compete within the groups
-        of `ranked_within`. Undefined and incomparable cells do not compete. All cells with the best
-        value are best, but a cell without competitors is not.
+        printed (rows, columns): the formatted cells of the table.
+
+        Cells compete with those of rows that have the same cell in the column `ranked_within`.
+        Undefined and incomparable cells do not compete. All cells with the best value are best, but
+        a cell without competitors is not.
         """
         label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
         for k, column in enumerate(self.columns):
@@ -300,16 +287,13 @@ class Table:
     def heading(self, column: int, short: bool) -> str:
         """Return the heading of the column with the number `column`, without an arrow.
 
-        With `short`, the short heading is returned if there is one and the long heading is wider
-        than the cells of the column.
+        With `short` this is the short heading, if there is one and the long one is wider than the
+        cells.
         """
         field = self.columns[column]
-        width = len(field.heading)
-        if field.higher_is_better is False:
-            width += 2  # an arrow is added
-        if short and field.short and width > self.widths[column]:
-            return show(field.short)
-        return show(field.heading)
+        width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # and an arrow
+        is_short = short and field.short and width > self.widths[column]
+        return show(field.short if is_short else field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
         """Return the columns for programs by key, a list of one value per row.
@@ -377,9 +361,8 @@ def _python_number(value: Any) -> float | None:
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     """Return, for each table, the lines to print below it.
 
-    A line that several tables share is printed below the last of them, after the lines that this
-    table has alone. Tables marked `aside` may be folded away on a page, so they share lines only
-    with each other.
+    A line that several tables share is printed below the last of them, after its own lines. Tables
+    marked `aside` may be folded away on a page, so they share lines only with each other.
     """
     lines_by_table = []
     for i, table in enumerate(tables):
@@ -428,7 +411,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         for k, block in enumerate(_blocks(table, layout, width)):
             if k:
                 console.print()
-            _print_block(table, layout, block, console)
+            _print_block(table, layout, block, width, console)
         if lines:
             console.print()
         for line in lines:
@@ -440,7 +423,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
 
 
 class _Layout(NamedTuple):
-    """How the columns of a table are printed.
+    """The printed form of a table's columns.
 
     headings : the text over each column
     widths   : the width of each column in characters, with the gap to the next column
@@ -452,17 +435,13 @@ class _Layout(NamedTuple):
     gap: int
 
 
-class _Block(NamedTuple):
-    """Columns of a table that are printed side by side, by number, and the width for them."""
+def _print_block(
+    table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
+) -> None:
+    """Print the headings and all rows of the columns in `block`, without trailing blanks.
 
-    columns: list[int]
-    line_width: int
-
-
-def _print_block(table: Table, layout: _Layout, block: _Block, console: Console) -> None:
-    """Print the headings and all rows of some columns of a table, without trailing blanks.
-
-    Sets the width of `console` to that of the block. Text is folded to fit it, numbers are not.
+    Text is folded to fit `width` characters, but not below _MIN_TEXT_WIDTH; numbers are not. The
+    width of `console` is set.
     """
     from rich import box
     from rich.table import Table as RichTable
@@ -471,7 +450,8 @@ def _print_block(table: Table, layout: _Layout, block: _Block, console: Console)
     rich_table = RichTable(
         box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=layout.gap == 2
     )
-    for c in block.columns:
+    min_width = -layout.gap  # no gap after the last column
+    for c in block:
         is_number = bool(table.columns[c].format)
         rich_table.add_column(
             Text(layout.headings[c]),
@@ -479,10 +459,12 @@ def _print_block(table: Table, layout: _Layout, block: _Block, console: Console)
             no_wrap=is_number,
             overflow="fold",
         )
+        foldable_width = layout.widths[c] if is_number else _MIN_TEXT_WIDTH + layout.gap
+        min_width += min(layout.widths[c], foldable_width)
     for row in table.printed_cells:
-        cells = [row[c] for c in block.columns]
+        cells = [row[c] for c in block]
         rich_table.add_row(*(Text(cell.line, "bold" if cell.best else "") for cell in cells))
-    console.width = block.line_width
+    console.width = max(width, min_width)
     with console.capture() as capture:
         console.print(rich_table)
     # Blanks at the ends of lines are noise in a file and a difference in a snapshot
@@ -499,53 +481,31 @@ def _layout(table: Table, width: int) -> _Layout:
 
     If none fits, the table will be split into blocks, and the second is returned.
     """
-    for short, gap in ((False, 3), (True, 3), (True, 2)):
-        layout = _layout_with(table, short, gap)
-        if sum(layout.widths) - gap <= width:
-            return layout
-    return _layout_with(table, short=True, gap=3)
-
-
-def _layout_with(table: Table, short: bool, gap: int) -> _Layout:
-    """Compute the layout with long or short headings and a gap of `gap` characters.
-
-    A heading has an arrow if lower values are better.
-    """
     from rich.cells import cell_len
 
-    headings = []
-    widths = []
-    for k, field in enumerate(table.columns):
-        heading = table.heading(k, short)
-        if field.higher_is_better is False:
-            heading += " ↓"
-        headings.append(heading)
-        widths.append(max(cell_len(heading), table.widths[k]) + gap)
-    return _Layout(headings, widths, gap)
+    layouts = []
+    for short, gap in ((False, 3), (True, 3), (True, 2)):
+        headings = []
+        for k, field in enumerate(table.columns):
+            arrow = " ↓" if field.higher_is_better is False else ""
+            headings.append(table.heading(k, short) + arrow)
+        widths = [max(cell_len(h), w) + gap for h, w in zip(headings, table.widths, strict=True)]
+        layouts.append(_Layout(headings, widths, gap))
+        if sum(widths) - gap <= width:
+            return layouts[-1]
+    return layouts[1]
 
 
-def _blocks(table: Table, layout: _Layout, width: int) -> list[_Block]:
-    """Split the columns of a table into blocks of at most `width` characters.
+def _blocks(table: Table, layout: _Layout, width: int) -> list[list[int]]:
+    """Split the columns of a table, by number, into blocks of at most `width` characters.
 
     Each block starts with the columns of row labels, and has at least one more column if there is
-    one. A block that is too wide with text folded to _MIN_TEXT_WIDTH gets a larger `line_width`.
+    one.
     """
-    gap = layout.gap
-    columns_of_blocks: list[list[int]] = [[]]
+    blocks: list[list[int]] = [[]]
     for k, column_width in enumerate(layout.widths):
-        block = columns_of_blocks[-1]
-        used = sum(layout.widths[column] for column in block)
-        if len(block) > table.n_labels and used + column_width - gap > width:
-            block = list(range(table.n_labels))
-            columns_of_blocks.append(block)
-        block.append(k)
-    blocks = []
-    for columns in columns_of_blocks:
-        min_width = -gap  # no gap after the last column
-        for k in columns:
-            if table.columns[k].format:
-                min_width += layout.widths[k]
-            else:
-                min_width += min(layout.widths[k], _MIN_TEXT_WIDTH + gap)
-        blocks.append(_Block(columns, max(width, min_width)))
+        used = sum(layout.widths[column] for column in blocks[-1])
+        if len(blocks[-1]) > table.n_labels and used + column_width - layout.gap > width:
+            blocks.append(list(range(table.n_labels)))
+        blocks[-1].append(k)
     return blocks

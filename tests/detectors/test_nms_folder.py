@@ -7,7 +7,7 @@ import pytest
 from bsdsbench.detectors.nms_folder import nms_files
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.entry import evaluate
+from bsdsbench.runs.engine import evaluate
 from bsdsbench.transforms.maps import _quantise, nms
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused

@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.metrics.crispness import image_crispness
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.entry import evaluate
+from bsdsbench.runs.engine import evaluate
 from tests.helpers.crops import crops
 from tests.reference.nms import edge_nms
 

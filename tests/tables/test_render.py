@@ -12,7 +12,6 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import (
-    _to_json,
     form_of,
     render,
     to_csv,
@@ -164,7 +163,7 @@ def test_a_table_for_a_paper_has_the_scores_that_all_have_and_four_notes(paper):
 
 
 def test_json(scores):
-    found = json.loads(_to_json([scores]))["tables"][0]
+    found = json.loads(render([scores], "json"))["tables"][0]
     estimate = {"ods": 0.788, "ods_low": 0.78, "ods_high": 0.797, "ods_mark": "a"}
     assert found["rows"][0] == {"method": "HED", **estimate, "voi": 1.5, "images": 200}
     assert found["rows"][2]["voi"] is None
