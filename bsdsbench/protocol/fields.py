@@ -4,8 +4,7 @@ Protocols and options are attrs classes. The converter of a field converts what 
 validator accepts or refuses a value, and `metadata` holds
 
 - help: a sentence with the meaning of the field
-- caption: the text of captions. It is a format (used if the value is not the default), a text for
-  each value, or a function of the whole record. An empty text is not printed.
+- caption: the text of captions, in one of the forms that `captions` lists
 - others: value -> the programs that use it, for metrics that are not in in_use.toml
 - usual: the default in words, if it depends on the fields before (an attrs.Factory)
 - signed: True for an option that signatures name even if it has its default
@@ -53,10 +52,7 @@ def clipped(value: object) -> str:
 
 
 def tidy(value: object) -> Any:
-    """Convert whole floats to integers, so that 2.0 is written as 2, and keep other values.
-
-    Lists and tuples become lists whose items are converted.
-    """
+    """Convert whole floats to integers, so that 2.0 is written as 2; also in lists and tuples."""
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -82,23 +78,19 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises FileFormatError if the file is not TOML.
-
-    `what` names the kind of file in the error, such as "a task in TOML".
-    """
+    """Return the content of `what`, such as "a task in TOML". Raises FileFormatError."""
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
         return parse_toml(data)
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return an attrs validator that refuses a value unless `accepts` returns True for it.
+    """Return an attrs validator. It raises ProtocolError unless `accepts` returns True for a value.
 
-    It raises ProtocolError "FIELD VALUE: expected `expected`".
+    The error is "FIELD VALUE: expected `expected`".
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-        """Raise ProtocolError if the value is not accepted."""
         if not accepts(value):
             raise ProtocolError(f"{attribute.name} {clipped(value)}: expected {expected}")
 
@@ -120,7 +112,7 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values that `accepts` accepts."""
+    """Return a validator for tuples of `least` to `most` values, each accepted by `accepts`."""
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -138,13 +130,9 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def one_or_several(value: object) -> object:
-    """Convert a number, or a list of numbers, as files and the command line write them.
+    """Convert a list of one number to the number, a longer list to a tuple, and "none" to None.
 
-    - a list of one number: the number
-    - a longer list: a tuple
-    - "none": None
-    - a number: a float, if it is below 1e300
-    - anything else is returned unchanged, for the validator to refuse
+    Numbers below 1e300 become floats. Anything else stays as it is, for the validator to refuse.
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -155,13 +143,9 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for a number, or a tuple of up to MAX_SEVERAL different numbers.
-
-    `accepts` returns True for each number that is accepted.
-    """
+    """Return a validator for one number, or up to MAX_SEVERAL different ones, that are accepted."""
 
     def is_accepted(value: object) -> bool:
-        """Return True for an accepted number, or a tuple of different accepted numbers."""
         numbers = value if isinstance(value, tuple) else (value,)
         if not all(is_number(v) and accepts(v) for v in numbers):
             return False
@@ -209,7 +193,6 @@ def option(
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
     def convert_element(value: object) -> object:
-        """Convert a value, or one of the values of a tuple."""
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":
@@ -217,7 +200,6 @@ def option(
         return float(value) if is_float and is_number(value) and abs(value) < 1e300 else value
 
     def convert(value: object) -> object:
-        """Convert a value as a user writes it."""
         if not is_list:
             return convert_element(value)
         elements = value if isinstance(value, list | tuple) else [value]
@@ -246,10 +228,7 @@ IGNORE = option(
 
 
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
-    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
-
-    `what` names the record in the error, such as "protocol".
-    """
+    """Raise ProtocolError, which names `what`, if a key is no field of the attrs class `kind`."""
     known = attrs.fields_dict(kind)
     for name in values:
         if name not in known:
@@ -260,10 +239,9 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
-    """Build an instance of the attrs class `kind` from field values.
+    """Build an instance of the attrs class `kind` from the values of its fields.
 
-    `what` names the record in errors, such as "protocol". Raises ProtocolError for unknown names
-    and wrong values.
+    Raises ProtocolError, which names `what`, for unknown names and wrong values.
     """
     check_field_names(kind, values, what)
     try:
@@ -374,7 +352,7 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
 def format_thresholds(values: tuple[float, ...]) -> str:
     """Return a short text that `parse_thresholds` converts to exactly these values.
 
-    It is the first of these that fits:
+    It is the first of these that fits
 
     - "8bit": the name of a grid
     - "99": the number of even thresholds

@@ -102,9 +102,7 @@ class NMSParams:
         return self.recipe_name or ",".join(map(str, constants + rounding))
 
     def describe(self) -> str:
-        """Describe the constants in words, with the name of their recipe: "hed: 1, 5, 1.01 (8
-        bit)".
-        """
+        """Describe the constants, after the name of their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
         rounding = f"{self.bits} bit" if self.bits else "float"
         smoothing = "" if self.smooth else ", not smoothed"
         name = f"{self.recipe_name}: " if self.recipe_name else ""
@@ -112,14 +110,10 @@ class NMSParams:
 
 
 def nms_params(value: object) -> Any:
-    """Convert the constants of NMS, as files, the command line and signatures write them.
+    """Convert a mapping of fields, constants ("3,5,1.01,smooth,8") or a recipe's name to NMSParams.
 
-    - a mapping: the fields of NMSParams by name
-    - a text or list of the constants: "3,5,1.01,smooth,8"
-    - any other text: the name of a recipe in RECIPES
-    - anything else is returned unchanged, for the validator to accept or refuse
-
-    Raises ProtocolError for an unknown recipe, and for wrong fields of a mapping.
+    Constants may also be a list. Other types are returned unchanged, for the validator to accept or
+    refuse. Raises ProtocolError for an unknown recipe, and for wrong fields of a mapping.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")
@@ -153,13 +147,12 @@ RECIPES: dict[str, NMSParams] = {
 def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
     """Return the options of metrics as read-only tables: metric -> name of an option -> value.
 
-    `options` maps a metric to a table or to a record of its options class. Options with their
+    `options` maps a metric to a table or to an instance of its options class. Options with their
     default value (of a table: None or DEFAULT) are left out, and so are tables without options.
     Lists become tuples. Raises ProtocolError for anything else.
     """
 
     def as_tuples(value: object) -> object:
-        """Convert lists, also nested lists, to tuples."""
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
@@ -333,8 +326,8 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Add a star to the name of a preset if the constants differ from those of the preset.
 
-        Fields in NOT_OF_PRESETS may differ, and so may further match tolerances. Raises
-        ProtocolError if the name was given without a star.
+        Fields in NOT_OF_PRESETS and tolerances after the first may differ. Raises ProtocolError if
+        the name was given without a star.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -399,12 +392,10 @@ class Protocol:
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
         """Build a protocol from plain values by the names of fields.
 
-        - base: the name of a preset, whose other fields are kept
-        - a table whose name is no field: the options of the metric of this name
-        - name: gets a star if it is a preset's and all fields of its file are given, because they
-          may be changed (a copy of the file, or a saved protocol)
-
-        Raises ProtocolError for any other name, and for wrong values.
+        "base" is the name of a preset, whose other fields are kept. A table whose name is no field
+        has the options of the metric of this name. The name of a preset gets a star if all fields
+        of its file are given, because they may be changed (a copy of the file, or a saved
+        protocol). Raises ProtocolError for any other name, and for wrong values.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -423,12 +414,10 @@ class Protocol:
     def replace(self, **changes: Any) -> Protocol:
         """Return a copy with changed fields.
 
-        - nms_params: a mapping changes only its entries
-        - options: a mapping of metric -> mapping changes only these options; None restores the
-          default of an option
-
-        The name of a changed preset gets a star, and any other name too unless `changes` has a
-        name. Raises ProtocolError for unknown names and wrong values.
+        A mapping for nms_params, or for a metric in options, changes only its entries; None
+        restores the default of an option. The name of a changed preset gets a star, and any other
+        name too unless `changes` has a name. Raises ProtocolError for unknown names and wrong
+        values.
         """
         check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
@@ -455,11 +444,10 @@ class Protocol:
 
         Name and version are not compared. An option that a protocol does not set is DEFAULT.
         """
-        own_settings = self.leaves()
-        other_settings = other.leaves()
+        settings, other_settings = self.leaves(), other.leaves()
         differing = {}
-        for key in {**own_settings, **other_settings}:
-            values = own_settings.get(key, DEFAULT), other_settings.get(key, DEFAULT)
+        for key in {**settings, **other_settings}:
+            values = settings.get(key, DEFAULT), other_settings.get(key, DEFAULT)
             if values[0] != values[1] and key not in ("name", "version"):
                 differing[key] = values
         return differing
@@ -475,8 +463,7 @@ class Protocol:
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """Return one line that lists every setting that can change a score.
 
-        Of a protocol that is not fully known (`stated` is False), only the thresholds are
-        described.
+        Only the thresholds are described if no more is known of the protocol (`stated`).
 
         Parameters
         ----------

@@ -54,24 +54,16 @@ class Severity(Enum):
 
 @frozen
 class Word:
-    """The definition of a word of signatures, from words.toml.
+    """The definition of a word of signatures, from words.toml."""
 
-    - title: names the word where two signatures differ
-    - meaning: a sentence with {value}, the word's text, and {words}, a phrase for the text
-    - cost: the usual effect of a difference on a score, or ""
-    - severity: the effect of a difference on a comparison
-    - fields: the fields of the protocol that the word stands for, that with the caption first
-    - usual: a text that the line omits if the preset has the same
-    - names: text -> phrase
-    """
-
-    title: str
-    meaning: str
-    cost: str = ""
-    severity: Severity = field(default=Severity.FORBIDS, converter=Severity)
+    title: str  # names the word where two signatures differ
+    meaning: str  # a sentence with {value}, the word's text, and {words}, a phrase for the text
+    cost: str = ""  # the usual effect of a difference on a score
+    severity: Severity = field(default=Severity.FORBIDS, converter=Severity)  # of a difference
+    # The fields of the protocol that the word stands for; that with the caption is the first
     fields: tuple[str, ...] = field(default=(), converter=tuple)
-    usual: str = ""
-    names: Mapping[str, str] = {}
+    usual: str = ""  # a text that the line omits if the preset has the same
+    names: Mapping[str, str] = {}  # text -> phrase
 
 
 WORDS = {key: Word(**row) for key, row in read_packaged_toml("words.toml").items()}
@@ -143,8 +135,8 @@ class Signature:
         """Return the texts of the line's words by key, and of settings without a word by name.
 
         Left out are words that no score depends on, words without a text, and words whose text is
-        the usual one in words.toml and in the preset. Settings without a word are listed only if
-        they differ from the preset, or are in `named`.
+        both `Word.usual` and that of the preset. Settings without a word are listed only if they
+        differ from the preset, or are in `named`.
         """
         p = self.protocol
         preset = _base_of(p)
@@ -200,7 +192,13 @@ class Signature:
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
         try:
-            changes = _parse_changes(texts) | parse_overrides(settings)
+            changes: dict[str, Any] = {}
+            for key, text in texts.items():
+                if key not in NO_FIELDS:
+                    changes |= _parse_text(key, text)
+            if texts.get("thr") == UNKNOWN:
+                changes["name"] = UNSTATED_GRID
+            changes |= parse_overrides(settings)
             protocol = Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
@@ -216,10 +214,10 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """List the differences between two signatures.
+        """List the differences: words first, then settings without a word.
 
-        Words come first, then settings without a word, if both protocols are fully known. A word
-        that one side does not know is skipped, and so is "maps". The severity is
+        Skipped are words that one side does not know, "maps", and settings without a word if a
+        protocol is not fully known. The severity is
 
         - IGNORED if no score of either side depends on the setting
         - at most SAID if only tolerances after the first differ
@@ -253,7 +251,7 @@ class Signature:
         return differences
 
     def decode(self) -> list[tuple[str, str]]:
-        """Return each word of the line, in order, with a sentence on its meaning.
+        """Return each word of the line with a sentence on its meaning.
 
         Examples
         --------
@@ -269,7 +267,7 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain a word in a sentence. `key` is the key of a word, or the name of a setting."""
+        """Explain the text of a word, or of a setting by its name `key`, in a sentence."""
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
         if key not in WORDS:
@@ -356,14 +354,10 @@ class Difference:
         return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
 
     def fault(self) -> str:
-        """Describe the difference for an error message.
-
-        For a setting of the protocol, the text is "protocols differ in", the setting's name if the
-        line does not begin with the name, and the line.
-        """
-        if not self.of_protocol:
-            return self.line()
+        """Describe the difference for an error message, with the name of a protocol's field."""
         line = self.line()
+        if not self.of_protocol:
+            return line
         has_name = line.startswith(f"{self.field}:")
         return f"protocols differ in {line if has_name else f'{self.field} ({line})'}"
 
@@ -382,11 +376,10 @@ def _format_value(value: object) -> str:
 
 
 def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
-    """Return the texts of the words that describe a protocol, by key.
+    """Return the texts, by key, of the words that describe a protocol named after a preset `base`.
 
-    `base` is the preset that the protocol is named after. If the protocol is not fully known, all
-    texts are UNKNOWN, except that of the thresholds if they are known. Words with a usual text are
-    then left out.
+    If the protocol is not fully known, all texts are UNKNOWN, except that of thresholds that are
+    known. Words with a usual text are then left out.
     """
     preset = f"{base.name}.{base.version}"
     unit = "d" if p.max_dist_px is None else "px"
@@ -407,36 +400,15 @@ def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
     return unknown | known
 
 
-def _parse_changes(texts: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of a protocol that the words of a line set, by name.
-
-    `texts` are the texts of words by key. The value of "base" is the name of the preset that the
-    fields change. If a text is UNKNOWN, the name of the protocol becomes UNSTATED_GRID (thresholds)
-    or UNSTATED (any other word).
-    """
-    changes: dict[str, Any] = {}
-    for key, text in texts.items():
-        if key in NO_FIELDS:
-            continue
-        if text != UNKNOWN:
-            changes |= _parse_text(key, text)
-        elif key == "thr":
-            changes["name"] = UNSTATED_GRID
-        else:
-            changes.setdefault("name", UNSTATED)
-    return changes
-
-
 def _parse_text(key: str, text: str) -> dict[str, object]:
     """Return the fields of a protocol, by name, that the text of a word sets.
 
-    - proto "nyudv2.1": the entry "base", the name of the preset. Raises ProtocolError if this
-      package has another version of the preset.
-    - tol ".0075d" or "2px,4px": the tolerances. Raises ProtocolError for a text of another form.
-    - nms "none", or a recipe or constants: whether NMS is applied, and its constants
-    - thin "thin" or "unthinned": whether maps are thinned
-    - any other word: its field, as the text
+    A text that is UNKNOWN makes the protocol one that is not known. The word "proto" gives the
+    entry "base", the name of the preset. Raises ProtocolError if this package has another version
+    of it, and for tolerances of another form than ".0075d" or "2px,4px".
     """
+    if text == UNKNOWN:
+        return {"name": UNSTATED}
     if key == "proto":
         name, _, version = text.rpartition(".")
         current = Protocol.preset(name).version
@@ -471,8 +443,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
     - "nms_params.radius=2" changes an entry of a field: {"nms_params": {"radius": 2}}
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
-    A value is TOML, or else a text, or a list if the text has commas. Raises ProtocolError for a
-    text of another form, and for a field that is set twice.
+    A value is TOML, or else a text, or a list if the text has commas. Raises ProtocolError for any
+    other text, and for a field that is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
@@ -496,12 +468,10 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert the text of a value.
+    """Convert the text of a value: TOML, in which .5 is a number, but not infinity and NaN.
 
-    - TOML, in which the zero before a decimal point may be missing: its value, but infinite and NaN
-      values stay texts
-    - a text with commas, but without brackets, braces or quotes: a list of converted items
-    - any other text: the text
+    A text with commas, but without brackets, braces or quotes, becomes a list of converted items.
+    Any other text stays as it is.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:

@@ -98,10 +98,9 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """Return the differences between a run and a published task. All of them forbid a comparison.
 
-    - A run that completes the task has none.
-    - The protocol differs if the run states another one. A reference run may have another.
-    - If the ground truth of the run is known, its fingerprint must be that of the task. Otherwise,
-      such as for official files, the number of images must be that of the task.
+    A run that completes the task has none. The ground truth is compared by its fingerprint, or if
+    that is not known, as for official files, by the number of images. A protocol that is not known,
+    and that of a reference run, is not compared.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -122,9 +121,8 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a difference if one run has two-valued masks and the other thresholded gray masks.
 
-    Nothing is yielded if the content of a file is unknown. Options of reading are not compared
-    here, because they are fields of the protocol; nor is the ground truth, because its reading
-    changes its fingerprint.
+    Nothing is yielded if the content of a file is unknown. Thresholds of masks are fields of the
+    protocol, and masks of the ground truth change its fingerprint: they are not compared here.
     """
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
     are_known = all(record.pred.maps for run in (a, b) for record in run.records)
@@ -142,8 +140,7 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a difference if the runs do not have the same images.
 
-    It forbids a comparison, unless there are shared images and both runs were allowed to leave out
-    the images that they lack.
+    It forbids a comparison, unless they share images and were allowed to leave out the others.
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
@@ -162,9 +159,8 @@ def _truth_differences(
 
     - "truth" names the first image whose fingerprints differ, and forbids a comparison. If a metric
       reads more than boundaries, the fingerprints of all annotated parts are compared, as far as
-      both runs know them. If a run has no fingerprint, the numbers of ground-truth pixels are
-      compared.
-    - "segmentations" is said if only one run knows the fingerprint of all annotated parts.
+      both runs know them. Without fingerprints, numbers of ground-truth pixels are compared.
+    - "segmentations": only one run knows the fingerprint of all annotated parts.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -191,10 +187,7 @@ def _truth_differences(
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return False if the numbers of ground-truth pixels show that the annotations differ.
-
-    Runs of official files have no other property of the annotations.
-    """
+    """Return False if the numbers of ground-truth pixels, all that official files tell, differ."""
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):

@@ -72,10 +72,9 @@ def as_runs(
 
 
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Add places to the names of loaded runs that have the same name, in place.
+    """Add its URL, or the differing end of its path, to the name of a run that another run has too.
 
-    `places` maps the number of a loaded run to its URL or absolute path. Of paths, the folders that
-    all runs of the name have in common are dropped.
+    runs : changed in place. places : index of a loaded run -> its URL or absolute path.
     """
     names = [run.name for run in runs]
     for k, place in places.items():

@@ -44,16 +44,11 @@ FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
 
 class _GroupTable(NamedTuple):
-    """A table of groups with a row for each image, before the values are converted.
+    """A table of groups with a row for each image, before the values are converted."""
 
-    source : the file or the argument, for error messages
-    ids : the image of each row, as the table writes it
-    columns : column name -> the value of each row
-    """
-
-    source: str
-    ids: list[str]
-    columns: dict[str, list[Any]]
+    source: str  # the file or the argument, for error messages
+    ids: list[str]  # the image of each row, as the table writes it
+    columns: dict[str, list[Any]]  # column name -> the value of each row
 
 
 def group_rows(
@@ -117,10 +112,9 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that an id in a table means, or `name` itself if none is known.
+    """Return the known image id that an id in a table means, or `name` itself if there is none.
 
-    In order of preference: `name`, `name` with "/" for "\\", without its suffix, and without folder
-    and suffix.
+    A table may write "\\" for "/", and may add a suffix, or a folder and a suffix.
     """
     path = name.replace("\\", "/")
     file_id = id_of(path)
@@ -134,9 +128,8 @@ def _find_rows(
 ) -> dict[str, int]:
     """Return image id -> number of the image's row in a table, for all `images`.
 
-    An id in the table may have a folder or a suffix, see `_resolve_id`. Rows of the images `others`
-    are skipped; None skips rows of any other image. Raises DataError that lists the images with
-    several rows, the images without a row, and the rows of unknown images.
+    Rows of the images `others` are skipped; None skips rows of any other image. Raises DataError
+    that lists the images with several rows or none, and the rows of unknown images.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -157,8 +150,8 @@ def _find_rows(
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
     """Make a table with a column for each named group of a regular expression in the image ids.
 
-    A group that takes no part in a match has the value None. Raises DataError if the expression is
-    malformed, has no named group, or is not found in an id.
+    A group outside of the match has the value None. Raises DataError if the expression is
+    malformed, has no named group, or does not match an id.
     """
     source = f"group_by {pattern!r}"
     try:
@@ -179,22 +172,21 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 
 
 def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
-    """Convert groups in any accepted form to a table. The forms, in the order in which they are
-    tried, are
+    """Convert groups in any form that `group_rows` accepts to a table.
 
-    - a path: a CSV file
-    - a data frame: ids in a column of ID_COLUMNS, or else in the index
-    - {id: {column: value}}: assumed if any key means one of the `images`
-    - {column: {id: value}}: any other mapping of mappings
-    - {column: [value, ...]}: a column of ID_COLUMNS has the ids
-    - {id: group}: one column, "group"
-
-    Raises DataError for anything else.
+    A mapping of mappings is {id: {column: value}} if any key means one of the `images`, else
+    {column: {id: value}}. A mapping to single values, {id: group}, becomes a column "group". Raises
+    DataError for anything else, and for repeated columns.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # of pandas, or like it
-        return _convert_frame(groups)
+        names = list(map(str, groups.columns))
+        _check_distinct(names, "groups")
+        columns = {name: list(groups.iloc[:, k]) for k, name in enumerate(names)}
+        if {*ID_COLUMNS} & {*names}:
+            return _split_off_ids("groups", columns)
+        return _GroupTable("groups", list(map(str, groups.index)), columns)
     if not isinstance(groups, Mapping):
         kind = kind_of_value(groups)
         raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
@@ -202,8 +194,8 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
     keys = list(map(str, groups))
     if all(isinstance(value, Mapping) for value in values):
         if any(_resolve_id(key, images) in images for key in keys):
-            names = dict.fromkeys(name for row in values for name in row)
-            columns = {str(name): [row.get(name) for row in values] for name in names}
+            columns_of_rows = dict.fromkeys(name for row in values for name in row)
+            columns = {str(name): [row.get(name) for row in values] for name in columns_of_rows}
             return _GroupTable("groups", keys, columns)
         by_id = [{str(image_id): value for image_id, value in c.items()} for c in values]
         ids = list(dict.fromkeys(image_id for column in by_id for image_id in column))
@@ -214,27 +206,13 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
     return _GroupTable("groups", keys, {"group": values})
 
 
-def _convert_frame(frame: Any) -> _GroupTable:
-    """Convert a data frame to a table. The ids are in a column of ID_COLUMNS, or in the index.
-
-    Raises DataError if a column name is repeated.
-    """
-    names = list(map(str, frame.columns))
-    _check_distinct(names, "groups")
-    columns = {name: list(frame.iloc[:, k]) for k, name in enumerate(names)}
-    if {*ID_COLUMNS} & {*names}:
-        return _split_off_ids("groups", columns)
-    return _GroupTable("groups", list(map(str, frame.index)), columns)
-
-
 def _split_off_ids(
     source: str, columns: dict[str, list[Any]], default_to_first: bool = False
 ) -> _GroupTable:
-    """Make a table of columns, one of which has the image ids.
+    """Make a table of columns of equal length, of which the first of ID_COLUMNS has the image ids.
 
-    The ids are in the first of ID_COLUMNS that exists. If none exists, they are in the first column
-    with `default_to_first`; otherwise DataError is raised. It is also raised if the columns differ
-    in length.
+    If none of ID_COLUMNS exists, the ids are in the first column, or without `default_to_first`
+    DataError is raised.
     """
     id_column = next((name for name in ID_COLUMNS if name in columns), None)
     if id_column is None and not default_to_first:
@@ -250,10 +228,9 @@ def _split_off_ids(
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     """Read a table of groups from a CSV file in UTF-8 with a header.
 
-    The separator is a comma, a semicolon or a tab: the first of these that the header contains.
-    Spaces around cells and blank lines are ignored. Without a column of ID_COLUMNS, the first
-    column has the ids. Raises FileFormatError if a row is shorter or longer than the header, or if
-    the header has fewer than two columns, an empty name or a repeated name.
+    The separator is the first of comma, semicolon and tab that the header contains. Spaces around
+    cells and blank lines are ignored. Raises FileFormatError if a row is shorter or longer than the
+    header, or if the header has fewer than two columns, an empty name or a repeated name.
     """
     expected = "expected a header of an id column and others"
     with reading(path, "a table of groups"):
@@ -263,18 +240,16 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
         header = text.lstrip().partition("\n")[0]
         separator = next((mark for mark in ",;\t" if mark in header), ",")
-        lines = csv.reader(
-            io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True
-        )
-        rows = []
+        stream = io.StringIO(text, newline="")
+        lines = csv.reader(stream, delimiter=separator, skipinitialspace=True)
+        rows: list[list[str]] = []
         for row in lines:
             cells = list(map(str.strip, row))
             if any(cells):
                 rows.append(cells)
-                if len(cells) != len(rows[0]):
-                    raise FaultError(
-                        f"line {lines.line_num}: {len(cells)} columns, expected {len(rows[0])}"
-                    )
+                n = len(rows[0])
+                if len(cells) != n:
+                    raise FaultError(f"line {lines.line_num}: {len(cells)} columns, expected {n}")
         if not rows or len(rows[0]) < 2 or "" in rows[0]:
             raise FaultError(f"first line {listed(rows[0]) if rows else 'missing'}, {expected}")
         _check_distinct(rows[0], "")
@@ -306,8 +281,8 @@ def group_value(raw_value: object, what: str) -> Value:
 def _convert_column(raw_values: Sequence[object], what: str) -> list[Value]:
     """Convert the values of a column: all to floats if all are numbers, else all to text.
 
-    Text such as "1e3" is a number, text with leading zeros such as "007" is not. Missing values are
-    None. Raises DataError, which names `what`, if a number is infinite.
+    Text such as "1e3" is a number, "007" is not. Missing values are None. Raises DataError, which
+    names `what`, if a number is infinite.
     """
     values = [group_value(value, what) for value in raw_values]
     known = [value for value in values if value is not None]
@@ -326,8 +301,7 @@ def text_of(value: Value) -> str:
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
     """Return copies of the records with the groups in `rows` added to the groups that they have.
 
-    Raises DataError, which names the run `name`, if a record has a different value in one of the
-    columns.
+    Raises DataError, which names the run `name`, if a record has another value in a column.
     """
     grouped = []
     for record in records:
@@ -346,18 +320,12 @@ def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -
 
 @attrs.frozen(eq=False)
 class Partition:
-    """The images of a run, divided by a column of their groups.
-
-    column : the name of the column
-    names (G,): the groups, in the order of their values
-    members (N,): the number of each image's group, which is an index into `names`
-    empty : the ranges that were asked for and contain no image
-    """
+    """The images of a run, divided by a column of their groups."""
 
     column: str
-    names: tuple[str, ...]
-    members: I8
-    empty: tuple[str, ...] = ()
+    names: tuple[str, ...]  # (G,): the groups, in the order of their values
+    members: I8  # (N,): the group of each image, an index into `names`
+    empty: tuple[str, ...] = ()  # the ranges that were asked for and contain no image
 
     def weights(self) -> I8:
         """Return an array (G, N): 1 if image n is in group g, else 0."""
@@ -423,7 +391,11 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         )
     values = [record.groups.get(column) for record in records]
     if limits and limits != EACH:
-        edges = _parse_limits(limits, column)
+        words = [word.strip() for word in limits.split(",") if word.strip()]
+        edges = [float(word) for word in words if _NUMBER.fullmatch(word)]
+        if not edges or len(edges) < len(words) or edges != sorted({*edges}):
+            expected = f"expected numbers that rise, as {column}=0,1024, or {column}={EACH}"
+            raise DataError(f"{column}={limits}: {expected}")
         return _divide(column, [_as_number(v, column) for v in values], edges, open_ended=True)
     numbers = [v for v in values if isinstance(v, float)]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
@@ -436,19 +408,6 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     number_of_value = {value: k for k, value in enumerate(different)}
     members = np.array([number_of_value[v] for v in values], np.int64)
     return Partition(column, tuple(map(text_of, different)), members)
-
-
-def _parse_limits(text: str, column: str) -> list[float]:
-    """Parse limits such as "0,1024,9216". Raises DataError if they are not ascending numbers.
-
-    `column` is named in the message.
-    """
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    limits = [float(word) for word in words if _NUMBER.fullmatch(word)]
-    if not limits or len(limits) < len(words) or limits != sorted({*limits}):
-        expected = f"expected numbers that rise, as {column}=0,1024, or {column}={EACH}"
-        raise DataError(f"{column}={text}: {expected}")
-    return limits
 
 
 def _as_number(value: Value, column: str) -> float | None:
@@ -468,9 +427,8 @@ def _divide(
 
     values (N,): the number of each image, or None
     edges : the limits in ascending order; a range includes its lower limit
-    open_ended : True for limits that the user gave: the first range is below the first limit, and
-        the last range has no upper limit. False for quartiles: the ranges begin with the smallest
-        value and end with the largest value, which is included.
+    open_ended : True for limits of the user: there is a range below the first, and no end after the
+        last. False for quartiles: the ranges end at the smallest and largest value, included.
 
     Only ranges with an image become groups. The others are listed in `Partition.empty`, except for
     the range below the first limit. Images without a number are the last group.
@@ -501,10 +459,9 @@ def _divide(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters, one for each different value of a column.
+    """Divide images into clusters, one for each value of a column, in order of occurrence.
 
-    Unlike the groups of `partition`, the clusters are in order of occurrence. Raises DataError if
-    no image has the column, or if an image has no value.
+    Raises DataError if no image has the column, or if an image has no value.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
@@ -519,9 +476,8 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 def frames_note(records: Sequence[ImageRecord]) -> str:
     """Return a line that advises clusters if most images look like frames of videos, else "".
 
-    Ids that are equal except for their last number form a sequence. A line is returned if more than
-    half of the images are in sequences of three or more frames, and there are at least two of these
-    sequences.
+    Ids that are equal except for their last number form a sequence. More than half of the images
+    must be in sequences of _MIN_FRAMES or more, of which there must be two.
     """
     stems = Counter(m.groups() for r in records if (m := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}

@@ -51,10 +51,9 @@ def image_table(run: Evaluation) -> Table:
 
 
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
-    """Return a table column for each column of the images' groups. Its heading is the group's name.
+    """Return a table column for each column of the images' groups, with its name as the heading.
 
-    The key is the name too, or group_NAME if one of the `others`, the further columns of the table,
-    has this key. A column of text has the format "".
+    The key is the name too, or group_NAME if one of `others`, the table's further columns, has it.
     """
     taken = {field.key for field in others}
     fields = []
@@ -66,23 +65,15 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
-    """Return an image's values in the columns of `_group_fields`, or None if it has no value.
-
-    In a column of text, numbers become text.
-    """
-    cells: list[Cell] = []
-    for field in fields:
-        value = record.groups.get(field.heading)
-        is_text = not field.format
-        cells.append(text_of(value) if is_text and value is not None else value)
-    return cells
+    """Return an image's values in the columns of its groups. In a column of text, all are text."""
+    values = [(field, record.groups.get(field.heading)) for field in fields]
+    return [v if v is None or field.format else text_of(v) for field, v in values]
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a column of reasons, and a row for each image that was left out, in place.
+    """Add a column of reasons, and a row of id and reason for each image left out, in place.
 
-    The reason is "" in the rows that exist. A row that is added has the image id, which is the
-    first column, and the reason. Nothing is added if no image was left out.
+    Nothing is added if no image was left out.
     """
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
@@ -95,9 +86,8 @@ def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) 
 def per_image(run: Evaluation, metric: str) -> Table:
     """Return every score of every image under a metric.
 
-    An image has a row for its overall scores, then a row for each part, such as a class. Without
-    parts there is no column of parts. A score that is not measured with the run's options has no
-    column; an undefined score is None.
+    An image has a row for its overall scores, then a row for each part, such as a class. A score
+    that is not measured with the run's options has no column.
     """
     scorer = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images

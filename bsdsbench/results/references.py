@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import reading
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
@@ -37,6 +37,7 @@ from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
 from bsdsbench.results.provenance import Provenance, RunArguments
+from bsdsbench.results.sharing import unpack_counts
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
 
@@ -81,8 +82,7 @@ def references() -> dict[str, Reference]:
 def reference_run(name: str) -> RunArguments:
     """Return the reference run `ref:NAME` as the arguments of an Evaluation.
 
-    Image sizes are not stored, so they are (0, 0). Raises DataError if there is no such reference
-    run.
+    The sizes of images are unknown, (0, 0). Raises DataError if there is no such reference run.
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -96,9 +96,11 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        matched_gt = _decode_counts(file[f"{key}.matched_gt"])
-        unmatched_pred = _decode_counts(file[f"{key}.unmatched_pred"])
-        total_pred = _decode_counts(file[f"{key}.total_pred"])
+        # Planes (3, T, N) of bytes become counts (N, T)
+        matched_gt, unmatched_pred, total_pred = (
+            unpack_counts(file[f"{key}.{name}"].transpose(0, 2, 1))
+            for name in ("matched_gt", "unmatched_pred", "total_pred")
+        )
     thresholds = _thresholds_of(parameter)
     protocol = Protocol.preset("bsds500").replace(
         ods_rule=reference.ods_rule, ap_rule=reference.ap_rule
@@ -122,23 +124,10 @@ def reference_run(name: str) -> RunArguments:
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
-def _decode_counts(planes: I8) -> I8:
-    """Decode byte planes uint8 (3, T, N) of references.npz to counts int64 (N, T).
-
-    Plane k has bits SHIFTS[k] and up of the zigzag-encoded differences (0, -1, 1, -2, ... are
-    0, 1, 2, 3, ...) along T.
-    """
-    shifted = [plane << k for k, plane in zip(SHIFTS, planes.astype(np.int64), strict=True)]
-    zigzag = sum(shifted[1:], shifted[0])
-    differences = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
-    return differences.cumsum(axis=0).T
-
-
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
     """Convert the texts of a method's parameter (T,) to thresholds (T,).
 
-    Numbers in [0, 1) are thresholds themselves. Other numbers, and combinations of parameters,
-    which are no numbers, are replaced by 1, 2, ..., T.
+    Numbers in [0, 1) are thresholds. Other numbers, and combinations, become 1, 2, ..., T.
     """
     numbered = np.arange(1.0, parameter.size + 1)
     try:
@@ -152,14 +141,12 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 def official_run(path: Path) -> RunArguments:
     """Read a folder of official files, and return the arguments of an Evaluation.
 
-    - With ID_ev1.txt files there is a record for each image. Image sizes are not stored, so they
-      are (0, 0).
-    - With eval_*.txt files alone there are no records; `reported` has the scores of each metric
-      that reads these files.
+    - ID_ev1.txt files give a record for each image, of unknown size (0, 0).
+    - eval_*.txt files alone give no records; `reported` has the scores of each metric that reads
+      these files.
 
-    The protocol is not known, except for the thresholds if they are ascending in [0, 1]. Raises
-    FileFormatError if there are no official files, if they are damaged, or if the thresholds of
-    images differ.
+    Of the protocol only thresholds that ascend in [0, 1] are known. Raises FileFormatError if there
+    are no official files, if they are damaged, or if the thresholds of images differ.
     """
     tables = read_run_folder(path)
     counts = tables.pop("ev1")
@@ -200,8 +187,7 @@ def official_run(path: Path) -> RunArguments:
 def _even_grid(printed: F8) -> F8:
     """Replace thresholds (T,) that are an even grid printed with six digits by the exact grid.
 
-    Before the grid there may be a threshold 0, which stays. Other thresholds are returned
-    unchanged.
+    A threshold 0 before the grid stays, and so do other thresholds.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
@@ -211,12 +197,9 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
 
-    - The rules are those of the first run that is not a reference run. If its protocol is not
-      stated, the runs are returned unchanged.
-    - If all are reference runs and their AP rules differ, the rules are those of bsds500. If the AP
-      rules agree, the runs are returned unchanged.
-
-    A reference run whose parameters have no order keeps the ODS rule "maximum".
+    The rules are those of the first other run, or of bsds500 if all are reference runs and their AP
+    rules differ. Runs are returned unchanged if the AP rules agree, or if the other run's protocol
+    is not known. A reference run whose parameters have no order keeps the ODS rule "maximum".
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:

@@ -25,23 +25,17 @@ _NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the n
 
 
 class ScoreName(NamedTuple):
-    """The parsed name of a score.
-
-    metric : the name of the metric
-    part : the class, or another part of the metric's score; "" for the overall score
-    column : the metric's column of the score
-    """
+    """The parsed name of a score."""
 
     metric: str
-    part: str
+    part: str  # the class, or another part of the metric's score; "" for the overall score
     column: Column
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Parse METRIC.SCORE or METRIC.PART.SCORE.
+    """Parse METRIC.SCORE or METRIC.PART.SCORE. Returns None if there is no such metric or score.
 
-    Returns None if there is no such metric, or if the metric has no such score. PART may be any
-    text, because the parts of a run are not known here.
+    PART may be any text, because the parts of a run are not known here.
 
     Examples
     --------
@@ -71,8 +65,8 @@ def lower_is_better(score: str) -> bool:
 def flat_scores(run: Evaluation) -> dict[str, float]:
     """Return the defined scores of a run by name: {"boundary.ods": F, "contour.liver.dice": ...}.
 
-    A point of a PR curve is represented by its F. Thresholds and numbers of images are left out. So
-    are the shares of error classes, because repairing one class raises the shares of the others.
+    Thresholds and numbers of images are left out. So are the shares of error classes, because
+    repairing one class raises the shares of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -90,8 +84,7 @@ def logged_scores(
     """Return a run's scores for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
     per_class : also include METRIC/CLASS/SCORE
-    undefined : keep undefined scores as NaN; classes that occur in no image then get NaN for every
-        score
+    undefined : keep undefined scores as NaN, also those of classes that occur in no image
 
     Characters that MLflow refuses in names become "_". If two names become equal, "_" is appended
     to the second one.
@@ -121,8 +114,7 @@ def logged_scores(
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     """Return the scores of a metric's classes and other parts by METRIC/PART/SCORE.
 
-    Scores that no part has are left out. A score that a part lacks is NaN. A part that occurs in no
-    image has NaN for every score.
+    Scores that no part has are left out. A part that occurs in no image has NaN for every score.
     """
     scorer, score = registry.get(metric), run.score(metric)
     paths = scorer.parts(run.protocol, scorer.options_of(run.protocol))
@@ -143,10 +135,9 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return the scores of `known` that tables show by default.
+    """Return the scores of `known` that tables of the run's metrics, with its options, show.
 
-    These are scores of the run's metrics, with the run's options, whose column tables show. With
-    `parts`, the scores of classes and other parts are included, except for those that only the
+    With `parts`, the scores of classes and other parts are included, except for those that only the
     table of a single run shows.
     """
     usual = []
@@ -155,11 +146,9 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
         if named is None or named.metric not in run.metrics or (named.part and not parts):
             continue
         metric = registry.get(named.metric)
-        usual_keys = metric.usual(metric.options_of(run.protocol))
+        keys = metric.usual(metric.options_of(run.protocol))
         hidden = ("never", "own") if named.part else ("never",)
-        if named.column.shown not in hidden and (
-            usual_keys is None or named.column.key in usual_keys
-        ):
+        if named.column.shown not in hidden and (keys is None or named.column.key in keys):
             usual.append(score)
     return usual
 
@@ -212,9 +201,7 @@ def _without_level(name: str) -> str:
 
 
 def _complete_key(start: str, keys: Iterable[str]) -> str:
-    """Return `start` if it is a key, else the first key that continues it with "-" or "@".
-
-    Returns `start` if there is none.
+    """Return the first key that continues `start` with "-" or "@", or `start` if there is none.
 
     Examples
     --------
@@ -228,14 +215,12 @@ def _complete_key(start: str, keys: Iterable[str]) -> str:
 def _scores_alike(
     name: str, known: Collection[str], parse: Callable[[str], ScoreName | None]
 ) -> list[str]:
-    """Return the known scores METRIC.SCORE that `name`, which has no metric, means.
+    """Return the known scores that `name`, which has no metric, means.
 
-    - If a known score is METRIC.NAME, all of this form are returned.
-    - Otherwise these are the scores whose HEADING, or PART.HEADING, is `name` in any case of
-      letters. `parse` splits the names of known scores.
+    These are all METRIC.NAME, or else the scores whose HEADING, or PART.HEADING, is `name` in any
+    case of letters. `parse` splits the names of known scores.
     """
-    with_key = [score for score in known if score.partition(".")[2] == name]
-    if with_key:
+    if with_key := [score for score in known if score.partition(".")[2] == name]:
         return with_key
     with_heading = []
     for score in known:
@@ -296,22 +281,18 @@ def _scores_meant(
     meant = parse(score)
     parsed = {name: named for name in known if (named := parse(name))}
     if meant is not None:
-        if meant.part or word.startswith(f"{meant.metric}."):
-            return scores
-        for name, named in parsed.items():
-            if (named.metric, named.column.key) == (meant.metric, meant.column.key):
-                scores.append(name)
+        if not meant.part and not word.startswith(f"{meant.metric}."):
+            for name, named in parsed.items():
+                if (named.metric, named.column.key) == (meant.metric, meant.column.key):
+                    scores.append(name)
         return list(dict.fromkeys(scores))
-    if scores:
-        return scores
-    return [name for name, named in parsed.items() if word.casefold() in _spellings(named)]
-
-
-def _spellings(named: ScoreName) -> list[str]:
-    """Return key, heading and METRIC.PART.HEADING of a score, in the case of `str.casefold`."""
-    heading = named.column.heading
-    full_heading = ".".join(filter(None, (named.metric, named.part, heading)))
-    return [text.casefold() for text in (named.column.key, heading, full_heading)]
+    if not scores:
+        for name, (metric, part, column) in parsed.items():
+            full_heading = ".".join(filter(None, (metric, part, column.heading)))
+            spellings = (column.key, column.heading, full_heading)
+            if word.casefold() in map(str.casefold, spellings):
+                scores.append(name)
+    return scores
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:

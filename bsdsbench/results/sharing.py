@@ -58,8 +58,8 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts (N, T) or (N, ..., T, 4) as byte planes (B, N, ...), which compress well.
 
     The differences between neighbours along each of `_difference_axes` are zigzag-encoded
-    (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k has byte k of all values, the least
-    significant byte first. There are as many planes as the largest value needs bytes.
+    (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k has byte k, counted from the least
+    significant, of all values.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -69,7 +69,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     return np.stack([zigzag >> 8 * k & 255 for k in range(n_bytes)]).astype(np.uint8)
 
 
-def _unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
+def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Decode the byte planes (B, N, ...) of `_pack_counts` to counts (N, ...).
 
     Raises FaultError if `planes` is not uint8, has fewer than three axes, or has no planes or more
@@ -94,15 +94,14 @@ def _remove_folders(reason: str, provenance: dict[str, Any]) -> str:
 def pack_shared_run(
     content: dict[str, Any], arrays: dict[str, NDArray[Any]], licence: str, citation: str
 ) -> bytes:
-    """Return the bytes of the file that shares a run.
+    """Return the bytes of the file that shares a run: an .npz that ends in a mark and its hash.
 
     content : the content of result.json; scores and the author's folders are left out
     arrays : the arrays of counts.npz by name
     licence, citation : the terms of use and the text to cite; "" if there are none
 
-    The file is an .npz of the arrays and of "about", the text in JSON. Arrays of counts, named in
-    "steps", are packed by `_pack_counts`. The comment at the end of the archive is a mark and the
-    hash of all bytes before it.
+    The archive has the arrays, and "about", the text in JSON. Arrays of counts, named in "steps",
+    are packed by `_pack_counts`.
     """
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _LOCAL}
@@ -131,9 +130,8 @@ def pack_shared_run(
 def read_shared_run(path: Path) -> RunArguments:
     """Read the file of `pack_shared_run`, and return the arguments of an Evaluation.
 
-    The hash at the end of the file is checked first. Then the counts that "steps" names in the JSON
-    text "about" are unpacked. Raises FileFormatError if the file is no shared run, if its hash
-    differs, or if counts are missing or damaged.
+    Raises FileFormatError if the file is no shared run, if the hash at its end differs, or if
+    counts are missing or damaged.
     """
     data = read_bytes(path)
     with reading(path, "a run shared by bsdsbench"):
@@ -149,7 +147,7 @@ def read_shared_run(path: Path) -> RunArguments:
         for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
-            arrays[name] = _unpack_counts(arrays[name])
+            arrays[name] = unpack_counts(arrays[name])
         records = records_of_arrays(arrays)
         if entry(content, "n_images", int) != len(records):
             raise FaultError(f"n_images is not the {len(records)} of the counts")
@@ -172,14 +170,8 @@ def download_shared_run(address: str) -> Path:
     """Return the cached file of a shared run, and download it if it is not in the cache.
 
     `address` is an https URL, which may end in #SHA256. The file's sha256 is stored beside it, and
-    later calls with the same URL must get the same file.
-
-    Raises DataError
-
-    - if the address is no https URL of a file
-    - if #SHA256 differs from the stored hash
-    - if the file has another hash than the stored or given one, or cannot be downloaded
-    - if the file is no shared run; it is then deleted from the cache
+    later calls with the same URL must get the same file. Raises DataError for another address or
+    hash, if the file cannot be downloaded, and if it is no shared run; it is then deleted.
     """
     import pooch
 

@@ -82,9 +82,8 @@ class Records:
     """The records of an unfinished run, in the SQLite file records.db.
 
     Table `record` has a row per image: id, mark (the record's fingerprint, a hash of everything
-    that it depends on), data (the bytes of `pack_record`) and hash (of data).
-
-    fingerprints : image id -> fingerprint of the stored record
+    that it depends on), data (the bytes of `pack_record`) and hash (of data). `fingerprints` maps
+    image ids to the stored fingerprints.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,10 +111,9 @@ class Records:
             raise
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Return the metrics whose source file has changed since the last call, and store hashes.
+        """Store {metric: hash of its source file}, and return the metrics whose hash has changed.
 
-        `sources` maps metrics to hashes of their source files. A metric without a stored hash
-        counts as unchanged.
+        A metric without a stored hash counts as unchanged.
         """
         self.database.execute("create table if not exists source (metric text primary key, hash)")
         stored = dict(self.database.execute("select metric, hash from source"))
@@ -234,9 +232,8 @@ def _write_file(path: Path, text: str) -> None:
 
 
 def _encode_result(content: Mapping[str, Any]) -> bytes:
-    """Return the JSON of result.json, with one line per image and other fields indented.
-
-    Indenting the values of every image would take ten times as long.
+    """Return result.json: a line per image, which takes a tenth of the time of indenting, and the
+    other fields indented.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     fields = []
@@ -394,7 +391,7 @@ def arrays_of_records(
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
     """Return the bytes of an .npz file of named arrays. Equal arrays give equal bytes.
 
-    `level` is the level of compression, from 0 to 9. `comment` is stored at the end of the archive.
+    `level`, from 0 to 9, is that of the compression. `comment` ends the archive.
     """
     buffer = BytesIO()
     # Level 6 takes three times as long as level 3. `open` stamps a fixed date, unlike np.savez.
@@ -407,10 +404,7 @@ def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes
 
 
 def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
-    """Return the records in the bytes of counts.npz. `path` names the file in errors.
-
-    Raises FileFormatError if the bytes are damaged.
-    """
+    """Return the records in the bytes of counts.npz. Raises FileFormatError if they are damaged."""
     with reading(path, "a bsdsbench counts file"):
         return records_of_arrays(unpack_npz(data, text=True, limit=MAX_BYTES))
 
@@ -450,8 +444,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -> list[Sides]:
     """Take the evidence for a metric out of `arrays`, and return it for each image.
 
-    `metric` is "" for the first metric. The evidence is NO_EVIDENCE if the arrays do not exist, as
-    in runs of earlier versions.
+    `metric` is "" for the first metric. Runs of earlier versions have NO_EVIDENCE.
     """
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
@@ -466,11 +459,10 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -
 
 
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
-    """Split the counts of all images, METRIC.NAME -> (N, ...), into a mapping for each image.
+    """Split the counts of all images, METRIC.NAME -> (N, ...), into {metric: {name: (...)}} each.
 
-    The mapping of an image is metric -> name -> array (...). If all images have equal values of an
-    array that they share, such as thresholds, they get views of one copy. Rows of NaN, which pad
-    ragged arrays, are removed.
+    Images whose values of a shared array, such as thresholds, are equal get views of one copy. Rows
+    of NaN, which pad ragged arrays, are removed.
     """
     counts: list[dict[str, Any]] = [{} for _ in range(n_images)]
     for key, stored in arrays.items():
@@ -488,10 +480,7 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
 
 
 def _parse_groups(texts: NDArray[Any]) -> list[dict[str, Value]]:
-    """Parse the groups of each image, column -> value, from an array (N,) of JSON texts.
-
-    Raises FaultError if a text is no object, or a value is not a float, text or null.
-    """
+    """Parse the groups of each image, column -> number, text or None, from JSON texts (N,)."""
     groups = list(map(parse_json, map(str.encode, texts.tolist())))
     for values in groups:
         if not isinstance(values, dict) or not all(

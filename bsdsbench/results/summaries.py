@@ -34,29 +34,22 @@ class Summary(Enum):
 
 
 class SpreadOfImages(NamedTuple):
-    """Statistics of the images' values of one score.
+    """Statistics of the images' values of one score."""
 
-    n : number of images with a value
-    undefined : number of images without a value
-    sd : standard deviation (n - 1)
-    q1, q3 : lower and upper quartile
-    """
-
-    n: int
-    undefined: int
+    n: int  # images with a value
+    undefined: int  # images without
     mean: float
-    sd: float
+    sd: float  # standard deviation (n - 1)
     median: float
-    q1: float
+    q1: float  # lower and upper quartile
     q3: float
 
 
 def _compute_spread(values: F8) -> SpreadOfImages:
     """Compute the statistics of the values of images (N,), in which NaN is an undefined value.
 
-    - Without a defined value all statistics are NaN.
-    - With an infinite value the mean is infinite and the deviation NaN.
-    - With a single value the deviation is NaN.
+    Without a defined value all are NaN. The deviation is NaN also of a single value, and if a value
+    is infinite; the mean is then infinite.
 
     Examples
     --------
@@ -147,8 +140,7 @@ def _summary_rows(
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
     A row has the part (None for the overall score), the run's name, the score's heading, and the
-    fields of SpreadOfImages. `asked` are the scores to show; None means the usual ones, as far as
-    an image has a value.
+    fields of SpreadOfImages. `asked` are the scores to show; None means the usual ones with values.
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -170,10 +162,10 @@ def _summary_table(
     summary: Summary,
     aside: bool,
 ) -> Table:
-    """Make the table of a metric's summary from `_summary_rows`.
+    """Make the table of a metric's summary, with the statistics up to `summary`.
 
-    The column of parts is left out if no row has a part, and the column of runs if there is one
-    run. Statistics after `summary` are left out.
+    rows : part, run, score, and the fields of SpreadOfImages. Parts are left out if no row has one,
+        and so are runs if there is only one.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -186,10 +178,8 @@ def _summary_table(
     shown_rows = [row[: len(fields)] for row in rows]
     table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
     has_parts = any(part is not None for part, *_ in rows)
-    dropped = {0} if not has_parts else set[int]()
-    if len(runs) == 1:
-        dropped.add(1)
-    return table.only([k for k in range(len(fields)) if k not in dropped])
+    labels = [k for k, is_shown in enumerate((has_parts, len(runs) > 1)) if is_shown]
+    return table.only([*labels, *range(2, len(fields))])
 
 
 _FIELDS = (
@@ -209,8 +199,8 @@ def _values_to_show(
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
     """Yield (part, column, values of the images) for each score to show. The overall part is "".
 
-    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the usual scores of the
-        metric, which are the columns of its table of images, or of its parts
+    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the columns of the
+        metric's table of images, or of parts
     """
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))
@@ -225,9 +215,6 @@ def _values_to_show(
         for column in {c.key: c for c in possible}.values():
             if column.key not in values_by_key or not column.score:
                 continue
-            if asked is None:
-                is_shown = usual is None or column.key in usual
-            else:
-                is_shown = prefix + column.key in asked
-            if is_shown:
+            is_usual = usual is None or column.key in usual
+            if is_usual if asked is None else prefix + column.key in asked:
                 yield part, column, values_by_key[column.key]

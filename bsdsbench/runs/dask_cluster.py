@@ -43,9 +43,8 @@ def silent() -> Iterator[None]:
 def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     """Yield an executor that makes calls on a Dask cluster, and the number of the cluster's cores.
 
-    `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client. A Client
-    stays open; the client of an address or a cluster is closed at the end. If the cluster loses all
-    workers, calls are cancelled after PATIENCE seconds.
+    `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client, which
+    stays open. If the cluster loses all workers, calls are cancelled after PATIENCE seconds.
 
     Raises DataError if Dask is not installed, if there is no scheduler or no worker, or if a worker
     has another version of this package.
@@ -68,8 +67,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
 def _connect(target: object, address: str) -> Client:
     """Return `target` if it is a Client, else a new client of this address or cluster.
 
-    `address` names the target in errors. Raises DataError if Dask is not installed or no scheduler
-    answers.
+    Raises DataError, which names `address`, if Dask is not installed or no scheduler answers.
     """
     try:
         from distributed import Client
@@ -118,10 +116,7 @@ class _WatchedExecutor(Executor):
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Cancel all calls if the cluster has had no worker for PATIENCE seconds.
-
-        Checks twice a second and returns when `is_over` is set. Runs in a thread of its own.
-        """
+        """Until `is_over` is set, cancel all calls after PATIENCE seconds without a worker."""
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:

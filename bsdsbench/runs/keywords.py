@@ -2,9 +2,9 @@
 """The keywords of a run. Each keyword is written once: its type, default, check, help and flag.
 
 `RunKeywords` holds and checks the values that a caller gives. `plan` resolves them, with a protocol
-and the names of metrics, into a `Plan`, which describes the run. The TypedDicts list the keywords
-of each entry point. They type its `**options`; the flags of the command line and the pages of the
-documentation are made from the fields of `RunKeywords`.
+and the names of metrics, into a `Plan`. The TypedDicts list the keywords of each entry point, and
+type its `**options`. Flags of the command line and pages of the documentation are made from the
+fields of `RunKeywords`.
 """
 
 from __future__ import annotations
@@ -78,12 +78,6 @@ class _Check(NamedTuple):
     expected: str
 
 
-def _one_of(words: tuple[str, ...]) -> _Check:
-    """Return a check that accepts these words."""
-    expected = f"one of {', '.join(words)}"
-    return _Check(lambda value: isinstance(value, str) and value in words, expected)
-
-
 def _is_count(value: object, most: int) -> bool:
     """Return True if the value is an integer from 1 to `most`, but not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
@@ -112,13 +106,24 @@ NAMES_CHECK = _Check(
 _FUNCTION = _Check(callable, "a function")
 
 
-def keyword(help: str, default: object = None, check: _Check | None = None, **flag: object) -> Any:
+def keyword(
+    help: str,
+    default: object = None,
+    check: _Check | None = None,
+    choices: tuple[str, ...] | None = None,
+    **flag: object,
+) -> Any:
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    check: a value is checked unless it is None and None is the default; None checks nothing.
+    check: a value is checked unless it is None and None is the default. Without `check`, it must be
+        one of the choices, or may be anything without choices.
     flag: settings of the option of the command line, as `cli.options.run_option` takes them.
     """
+    if choices:
+        flag["choices"] = choices
+        one_of = f"one of {', '.join(choices)}"
+        check = check or _Check(lambda value: isinstance(value, str) and value in choices, one_of)
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 
 
@@ -156,7 +161,6 @@ class RunKeywords:
         "If a prediction is missing: stop with an error, count it as an empty map (zero), or leave "
         "the image out (skip).",
         "error",
-        _one_of(get_args(Missing)),
         choices=get_args(Missing),
     )
     pred_kind: str | None = keyword(
@@ -193,7 +197,6 @@ class RunKeywords:
     on_error: OnError = keyword(
         "If images cannot be counted: fail after all images, or list and leave them out (skip).",
         "fail",
-        _one_of(get_args(OnError)),
         choices=get_args(OnError),
     )
     workers: int | None = keyword(
@@ -252,7 +255,6 @@ class RunKeywords:
     resize: str = keyword(
         "How images and maps are resized for --scales.",
         "bilinear",
-        _one_of(("bilinear", "cubic")),
         choices=("bilinear", "cubic"),
     )
     progress: Progress | None = keyword(
@@ -262,10 +264,7 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every keyword whose `check` does not accept the value.
-
-        None is always accepted if it is the default.
-        """
+        """Raise DataError that lists every keyword whose `check` does not accept the value."""
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
@@ -364,12 +363,7 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError if metrics and keywords cannot be used together.
-
-        Every metric must read the kind of prediction, and the ground truth of the first metric; a
-        field of view needs metrics that can leave pixels out; error classes need a metric that has
-        them.
-        """
+        """Raise DataError that lists what a metric cannot read, leave out or count."""
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
@@ -419,8 +413,7 @@ class Plan(RunKeywords):
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in one of `folders`, or if one of them is not a path.
 
-        Results in such a folder would be read as images by the next run. The keys of `folders` are
-        the parameters that errors name.
+        The next run would read its results as images. The keys of `folders` are parameters' names.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -438,11 +431,7 @@ class Plan(RunKeywords):
 def stamp_of(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
-    """Return a hash of all that the counts of an image depend on, except the image.
-
-    These are the versions of kernels and metrics, the protocol, the kind of prediction, whether
-    error classes are counted, and the files of metrics of other packages.
-    """
+    """Return a hash of all that the counts of an image depend on, except the image."""
     versions = [(metric.name, metric.version) for metric in map(registry.get, metrics)]
     parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
@@ -460,10 +449,8 @@ def plan(
 ) -> Plan:
     """Resolve the keywords of a run with a protocol and metrics.
 
-    - A task gives the protocol and the metric.
-    - Otherwise the default protocol is that of the first metric.
-    - `classes` become an option of all metrics.
-    - The default `pred_kind` is the first that the first metric reads.
+    A task gives the protocol and the metric. Otherwise the default protocol, and the kind of
+    prediction, are the first of the first metric. `classes` become an option of all metrics.
 
     Raises DataError if metrics are unknown or do not go together, or if the task forbids a keyword,
     and ProtocolError for an unknown preset.
@@ -511,10 +498,8 @@ def plan_call(
 ) -> Plan:
     """Check the arguments of a call of an entry point, and return the plan of the run.
 
-    function: name of the entry point, for errors.
-    accepted: TypedDict of the keywords that it takes.
-    options: the keywords of the call.
-    defaults: defaults of keywords, if they differ from those of RunKeywords.
+    function: name of the entry point, for errors. accepted: TypedDict of the keywords it takes.
+    options: keywords of the call. defaults: values of keywords instead of those of RunKeywords.
 
     Raises TypeError for an unknown keyword, DataError that lists every wrong value, and the errors
     of `plan`.

@@ -109,9 +109,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
     """Combine the provenance of all shards of a run.
 
-    The lists of images left out are united, and the date is that of the last shard. Of a detector
-    only the number of maps taken over from earlier calls remains, summed over the shards. All other
-    fields are those of the first shard.
+    Of a detector only the number of maps taken over from earlier calls remains, summed over the
+    shards. Fields that are not combined are those of the first shard.
     """
     joined = attrs.evolve(
         shards[0],
@@ -129,10 +128,9 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return an error message for each property in which a run differs from the first run.
+    """Return an error for each of `_shared_properties` in which a run differs from the first.
 
-    Runs that differ in one of `_shared_properties` cannot be shards of the same run. A property in
-    _OPTIONAL that one of the two runs does not know (it is None) is not compared.
+    A property in _OPTIONAL that is None, because a run does not know it, is not compared.
     """
     problems = []
     expected = _shared_properties(runs[0])
@@ -154,11 +152,7 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties that are equal in all shards of a run.
-
-    The keys are the words by which an error message names the properties. A value is None if the
-    run does not know the property.
-    """
+    """Return the properties that are equal in all shards of a run, by their names in messages."""
     detector = run.provenance.detector
     count_names = None
     if run.metrics:  # all records of a run have the same counts
@@ -177,13 +171,10 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
 
 
 class BestRows(NamedTuple):
-    """The best run at each of T thresholds.
+    """The run with the largest F at each of T thresholds."""
 
-    chosen (T,): index of the run with the largest F. counts (T, 4): the counts of that run.
-    """
-
-    chosen: I8
-    counts: I8
+    chosen: I8  # (T,): index of the run
+    counts: I8  # (T, 4): its counts
 
 
 def _best_rows(matches: I8) -> BestRows:
@@ -258,8 +249,7 @@ def _check_same_images(
 ) -> None:
     """Raise MergeError if a run differs from the first in protocol, images or annotated pixels.
 
-    The tables map image ids to the boundary counts of the runs. Thresholds and the numbers of
-    annotated pixels must be equal for each image.
+    The tables map image ids to the boundary counts of the runs.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

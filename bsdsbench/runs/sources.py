@@ -51,10 +51,7 @@ SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval
 
 
 class Inputs(NamedTuple):
-    """A prediction and its ground truth.
-
-    The prediction is None if the annotators of the ground truth are scored.
-    """
+    """A prediction, or None if the annotators are scored, and its ground truth."""
 
     pred: Prediction | None
     gt: GroundTruth
@@ -70,10 +67,9 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if an image that was counted again does not give the counts of its run.
+    """Raise DataError if the counts of an image, {name: array}, differ from those stored in `run`.
 
-    stored, counted: name of a count -> array, as stored in the run and as counted now. Names that
-        only `stored` has are ignored.
+    Names that only `stored` has are ignored.
     """
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
@@ -85,16 +81,14 @@ def check_same_counts(
 
 @attrs.frozen
 class RunHeader:
-    """The facts about a run that are known before its images are counted.
-
-    - places: side ("pred", "gt" ...) -> absolute path of a folder of the provenance
-    - failed: id of an image for which the detector gave no prediction -> reason
-    """
+    """The facts about a run that are known before its images are counted."""
 
     name: str
     protocol: Protocol
     provenance: Provenance
+    # "pred", "gt", "photos" or "valid" -> the absolute path of this folder of the provenance
     places: Mapping[str, str] = attrs.field(factory=dict)
+    # id of an image for which the detector gave no prediction -> reason
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
@@ -124,33 +118,22 @@ class Item(typing.Protocol):
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
-    """Return a hash of all that the counts of an image depend on: its files, its id and `stamp`.
-
-    `stamp` is the hash of everything else (`stamp_of`). `read` returns the bytes of a file.
-    """
+    """Return a hash of all that an image's counts depend on: its files, its id and `stamp_of`."""
     text = json.dumps([stamp, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
 
 
 @attrs.frozen(slots=False)
 class FileItem:
-    """An image whose files lie in two folders.
-
-    - kind: the kind of the prediction, such as "soft"; "" if the annotators are scored
-    - photo: the original image, or None
-    - instances: instance maps that belong to the ground truth
-    - form: see `Item`
-    - n_maps: the number of empty label maps in place of a missing prediction
-    - valid: the field of view, a mask of the pixels that count; None counts all pixels
-    """
+    """An image whose files lie in two folders."""
 
     pair: Pair
-    kind: str
-    photo: Path | None = None
-    instances: tuple[Path, ...] = ()
-    form: str = ""
-    n_maps: int = 1
-    valid: Path | None = None
+    kind: str  # of the prediction, such as "soft"; "" if the annotators are scored
+    photo: Path | None = None  # the original image
+    instances: tuple[Path, ...] = ()  # instance maps that belong to the ground truth
+    form: str = ""  # see `Item`
+    n_maps: int = 1  # the number of empty label maps in place of a missing prediction
+    valid: Path | None = None  # the field of view, a mask of the pixels that count
 
     @property
     def image_id(self) -> str:
@@ -172,8 +155,8 @@ class FileItem:
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read prediction and ground truth for a group of metrics that read files in the same way.
 
-        The photo and the field of view are added to the ground truth. A missing prediction becomes
-        an empty one. The prediction is None if the annotators are scored.
+        The ground truth includes photo and field of view. A missing prediction becomes an empty
+        one.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -283,8 +266,7 @@ def folder_header(
 ) -> RunHeader:
     """Return the header of a run over folders. Without `pred` the annotators are scored.
 
-    The header of a shard holds a hash of the ground-truth files of all shards, by which `merge`
-    recognises the shards of a run.
+    A shard gets a hash of the ground truth of all shards, by which `merge` recognises its run.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
@@ -329,8 +311,7 @@ def check_truth(
 ) -> None:
     """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
 
-    The fingerprint of the ground truth is compared, or the ids and the number of images if the task
-    has no fingerprint.
+    The fingerprint is compared; if the task has none, the ids and the number of images.
     """
     expected = task.set
     if task.fingerprint is not None:
@@ -352,20 +333,13 @@ def check_truth(
 
 @attrs.frozen(eq=False)
 class Sources:
-    """The files of a finished run.
+    """The files of a finished run, by image id."""
 
-    - pairs: id of an image -> files of its prediction and ground truth
-    - photos: id -> original image; may lack images
-    - pred_kind: the kind of the predictions, such as "soft"
-    - metric: the metric for which the ground truth is read
-    - views: id -> field of view, a mask of the pixels that count; {} without fields of view
-    """
-
-    pairs: dict[str, Pair]
-    photos: dict[str, Path]
-    pred_kind: str
-    metric: Metric
-    views: dict[str, Path]
+    pairs: dict[str, Pair]  # predictions and ground truth
+    photos: dict[str, Path]  # original images; may lack images
+    pred_kind: str  # the kind of the predictions, such as "soft"
+    metric: Metric  # for which the ground truth is read
+    views: dict[str, Path]  # fields of view: masks of the pixels that count
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
@@ -384,10 +358,9 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files are still those that were counted.
 
-        - If the hash of the files is the stored one, they are.
-        - Otherwise (the files were changed, or the run was made by another version) `metric` counts
-          the image again, and DataError is raised if the counts differ.
-        - If `metric` is None, the image is returned without a check of its counts.
+        If their hash is not the stored one (they were changed, or the run was made by another
+        version), `metric` counts the image again, and DataError is raised if the counts differ.
+        Without `metric`, counts are not checked.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
@@ -434,15 +407,14 @@ def find_sources(
 ) -> Sources:
     """Find the files from which a run was made.
 
-    pred_dir, gt_dir: by default the folders in the provenance of the run.
-    images_dir: by default the folder of the run's photos, or that beside the ground truth (BSDS).
+    pred_dir, gt_dir, images_dir: by default the folders of the run. Photos may also lie beside the
+        ground truth (BSDS).
     metric: a metric that the run does not have, for which the ground truth is to be read. By
         default, and for a metric of the run, it is read as for the run's first metric (the first
         of masks, if there is one).
 
-    Only images of the run are listed. An image that was counted without a prediction, as an empty
-    map, is listed without one. Raises DataError if a folder is not known, is gone, or lacks an
-    image of the run.
+    Images that were counted as empty maps have no prediction. Raises DataError if a folder is not
+    known, is gone, or lacks an image of the run.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:

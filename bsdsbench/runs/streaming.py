@@ -207,11 +207,10 @@ class StreamingEvaluator:
 
 
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
-    """Count one image from arrays, as `evaluate_items` does, and return its record.
+    """Count one image from arrays, and return its record, or None if it is left out.
 
-    Returns None if the ground truth is empty and the protocol leaves such images out. An image
-    whose empty ground truth is an error is left out with a warning if `plan.on_error` is "skip".
-    Raises DataError for any other fault of the arrays.
+    The protocol may leave out images with empty ground truth. If it calls them an error, they are
+    left out with a warning if `plan.on_error` is "skip". Raises DataError for any other fault.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -229,9 +228,7 @@ def add_groups(
     """Return copies of the records of an update with the groups of their images.
 
     records: one per image of the update, None for an image that is left out.
-    groups: column -> one value for all images, or a list with a value per image.
-
-    Raises ShapeError if a list has another length than `records`.
+    groups: column -> one value for all images, or a list with a value per image, else ShapeError.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
@@ -251,13 +248,12 @@ def add_groups(
 def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
     """Split the arguments of an update into one (prediction, ground truth, id) per image.
 
-    - One image: `pred` is a Prediction, or an array with two axes.
-    - A batch: `pred` is a list, a tuple, or an array with more axes. `gts` and `image_id` then have
-      an entry per image.
+    A Prediction or an array with two axes is one image. A list, or an array with more axes, is a
+    batch, for which `gts` and `image_id` have an entry per image. Images without ids are numbered
+    from `n_seen`, the number of images added before.
 
-    Images without ids are numbered from `n_seen`, the number of images added before. Raises
-    ShapeError if the numbers of predictions, ground truths and ids differ, or if an array with
-    three axes comes with a single ground truth (H, W).
+    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if an array
+    with three axes comes with a single ground truth (H, W).
     """
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2

@@ -263,7 +263,7 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text in a form of FORMS. As "csv" raises DataError for several tables."""
+    """Convert tables to one text in a form of FORMS. Raises DataError for several tables as CSV."""
     convert = FORMS[form]
     if convert is not None:
         return convert(tables)

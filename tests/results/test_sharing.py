@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as arrays
 
 import bsdsbench as bb
 from bsdsbench.errors import FileFormatError
-from bsdsbench.results.sharing import _pack_counts, _unpack_counts
+from bsdsbench.results.sharing import _pack_counts, unpack_counts
 from bsdsbench.results.storage import npz_bytes
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
@@ -68,7 +68,7 @@ def web(file, tmp_path, monkeypatch):
 def test_steps_give_the_numbers_back(values):
     planes = _pack_counts(values)
     assert planes.dtype == np.uint8
-    np.testing.assert_array_equal(_unpack_counts(planes), values)
+    np.testing.assert_array_equal(unpack_counts(planes), values)
 
 
 def test_the_round_trip_is_bit_identical(saved, file):
