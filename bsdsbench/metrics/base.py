@@ -159,20 +159,13 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
 class FilesRead:
     """What the files of predictions and ground truth hold, as a metric's options say.
 
-    Parameters
-    ----------
-    labels : Kind
-        The content of label maps: classes, instances, objects by their number, or masks.
-    void : tuple of float
-        Values in ground-truth files whose pixels are not counted in either map. Readers of masks
+    labels : the content of label maps: classes, instances, objects by their number, or masks
+    void : values in ground-truth files whose pixels are not counted in either map. Readers of masks
         and annotators turn them into the part `valid` of the ground truth, bool (H, W), False at
-        these pixels; label maps keep their void labels.
-    classes : tuple of str
-        The classes, if a prediction has one file for each class; () if it is one file.
-    instances : bool
-        True if the instance maps of the ground truth are read too.
-    sequences : bool
-        True if images are frames with ids SEQUENCE/FRAME.
+        these pixels; label maps keep their void labels
+    classes : the classes, if a prediction has one file for each class; () if it is one file
+    instances : True if the instance maps of the ground truth are read too
+    sequences : True if images are frames with ids SEQUENCE/FRAME
     """
 
     labels: Kind = Kind.CLASSES
@@ -223,9 +216,9 @@ class Metric(ABC, Generic[Opt]):
     version : int
         Increased when the counts change; records of other versions are counted again.
     reads : str
-        What the metric compares, which determines `gt_kind` and `pred_kinds`, the kinds of ground
-        truth and predictions: "annotators" (boundary maps or segmentations with those of each
-        annotator), "mask", "classes" (label maps), "depth", "lines" or another key of `READS`.
+        What the metric compares: "annotators" (boundary maps or segmentations with those of each
+        annotator), "mask", "classes" (label maps), "depth", "lines" or another key of `READS`. It
+        determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
     segmentations : bool
         True if the annotators' segmentations are needed, not only their boundaries.
     photo : bool
@@ -237,24 +230,19 @@ class Metric(ABC, Generic[Opt]):
     part_columns : tuple of Column
         The columns of the table of `parts`.
     numbers : tuple of Column
-        Numbers of objects in its scores that are told under the table.
+        Numbers of objects among its scores, shown in a note under the table.
     shared, ragged : tuple of str
         Counts that are equal for all images (thresholds), and counts that differ in length.
     default_protocol : str or None
-        The preset to use if the user names none; None if the user must name one.
+        The preset to use by default; None if the user must name one.
     options : type or None
-        The metric's own options, a frozen attrs class (`protocol.fields`). Users set them in the
-        table of a protocol that has the metric's name, or by `--set NAME.FIELD=VALUE`. Increase
-        `version` if a default changes.
-    void_option : str
-        The name of the option whose values are void in ground-truth files, or "".
-    usual_option : str
-        The attribute of the options with the keys of the columns that tables show by default (None
-        for all), or "" if tables always show all columns.
-    ap_option : str
-        The name of the option that is its own rule of AP, or "" if the protocol's rule holds.
-    beta2_option : str
-        The name of the option that is beta^2 of its F, or "" if that is 1.
+        The metric's own options, a frozen attrs class (`protocol.fields`), set in a protocol's
+        table of the metric's name or by `--set NAME.FIELD=VALUE`. A changed default is a new
+        `version`.
+    void_option, usual_option, ap_option, beta2_option : str
+        Attributes of the options, "" if there is none: the values that are void in ground-truth
+        files; the keys of the columns that tables show by default (without it, or if it is None,
+        all); the metric's own rule of AP, in place of the protocol's; beta^2 of its F, otherwise 1.
     curved : bool
         True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ... It has
         none with options under which the metric uses no field of the protocol.
@@ -265,13 +253,12 @@ class Metric(ABC, Generic[Opt]):
     takes_masks : bool
         True if a mask may replace the only annotator, because pixels are counted, not boundaries.
     void : bool
-        True if pixels are left out where `GroundTruth.valid` is False. Other metrics refuse ground
-        truth that has this part.
+        True if void pixels, False in `GroundTruth.valid`, are left out. Other metrics refuse them.
     uses : tuple of str
         The fields of a protocol that affect the scores; signature and caption show only these.
     tolerance_scores : tuple of str
         Scores that have a column for each of several tolerances, such as "ods@0_00375". Metrics
-        without them count at one tolerance, and refuse several.
+        without them refuse several tolerances.
     has_errors : bool
         True if its missed and false pixels have classes: `count` then takes a `counter`, which
         counts more than `boundary_counts`, and `columns` have those of `error_scores` too.
@@ -330,44 +317,23 @@ class Metric(ABC, Generic[Opt]):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
         """Count one image, without reading files.
 
-        Parameters
-        ----------
-        pred, gt : Prediction, GroundTruth
-            The data to compare: `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
-        protocol : Protocol
-            The constants; only the fields in `uses` matter.
-        opt : object
-            The metric's options in the protocol, or None.
+        pred, gt : the data to compare, `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
+        protocol : the constants; only the fields in `uses` matter
+        opt : the metric's options in the protocol, or None
 
-        Returns
-        -------
-        mapping
-            Count name -> array.
-
-        Raises
-        ------
-        DataError
-            If the data cannot be compared.
+        Returns count name -> array. Raises DataError if the data cannot be compared.
         """
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Compute every score of S weighted data sets; undefined scores are NaN.
 
-        Parameters
-        ----------
-        stack : dict of str to array
-            Count name -> (N, ...), the counts of N images. Counts in `shared` have no first axis.
-        weights : array
-            Whole numbers (S, N): how often each image occurs in each data set.
-        protocol, opt : Protocol, object
-            The constants and the metric's options, as in `count`.
+        stack : count name -> (N, ...), the counts of N images; those in `shared` have no first axis
+        weights : whole numbers (S, N): how often each image occurs in each data set
+        protocol, opt : the constants, and the metric's options in the protocol, or None
 
-        Returns
-        -------
-        dict
-            Score name -> array (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The
-            keys of `columns` are paths in it.
+        Returns score name -> array (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The
+        keys of `columns` are paths in it.
         """
 
     # Defaults that a metric may replace.

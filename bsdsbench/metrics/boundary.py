@@ -402,26 +402,9 @@ def boundary_match_maps(
 ) -> MatchMaps:
     """Return which pixels `boundary_counts` matches at one of its thresholds.
 
-    Parameters
-    ----------
-    pred : array or Prediction
-        (H, W) soft map, or a Prediction.
-    gts : sequence of array, or GroundTruth
-        One (H, W) map of 0 and 1 per annotator, or a GroundTruth.
-    protocol : Protocol or None
-        A protocol; bsds500 if None. The first tolerance is used.
-    threshold : float
-        One of the thresholds of the counts.
-
-    Returns
-    -------
-    MatchMaps
-        The sums of true_pred and matched_gt are the counts matched_pred and matched_gt.
-
-    Raises
-    ------
-    DataError
-        If the counts do not have this threshold.
+    The arguments are those of `boundary_counts`; the first tolerance is used. The sums of true_pred
+    and matched_gt are the counts matched_pred and matched_gt. Raises DataError if the counts do not
+    have this threshold.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 

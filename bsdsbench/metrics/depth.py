@@ -299,8 +299,8 @@ class DepthMetric(Metric[DepthOptions]):
                 inverses = inverse(maps.pred), inverse(require(maps.gt, "depth"))
                 counts["si"] = depth_pairs.ratio_pairs(*inverses, maps.valid, _RATIOS)
             if "matte" in opt.measures:
-                matte, near = require(maps.matte, "matte"), inverse(maps.pred)
-                counts["matte"] = depth_pairs.count_hit_mask_edges(near, matte, _RATIOS)
+                maps_to_compare = inverse(maps.pred), require(maps.matte, "matte")
+                counts["matte"] = depth_pairs.count_hit_mask_edges(*maps_to_compare, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":

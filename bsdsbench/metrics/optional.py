@@ -62,8 +62,7 @@ class OfficialTables(typing.Protocol):
 class DrawsPixels(typing.Protocol[_Opt]):
     """Draws the right, false and missed pixels of an image.
 
-    Metrics of matched boundaries (`has_errors`) do not need this: their counter provides the
-    pixels.
+    Metrics with `has_errors` do not need this, as their counter provides the pixels.
     """
 
     def pixel_steps(
@@ -99,11 +98,6 @@ class CurveOfPixels(typing.Protocol):
         """Return the curve with an additional row, in which every pixel is on."""
 
 
-def whole_curve(metric: object, curve: PRCurve, stack: Stack) -> PRCurve:
-    """Return a curve of a metric with the row in which every pixel is on, if its counts give it."""
-    return metric.with_whole_image(curve, stack) if isinstance(metric, CurveOfPixels) else curve
-
-
 @typing.runtime_checkable
 class Diagnosed(typing.Protocol[_Opt]):
     """Tells the doctor what looks wrong in an image that can be counted."""
@@ -112,3 +106,8 @@ class Diagnosed(typing.Protocol[_Opt]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
     ) -> Symptoms:
         """Yield (code, problem, remedy) of each symptom."""
+
+
+def whole_curve(metric: object, curve: PRCurve, stack: Stack) -> PRCurve:
+    """Return a curve of a metric with the row in which every pixel is on, if its counts give it."""
+    return metric.with_whole_image(curve, stack) if isinstance(metric, CurveOfPixels) else curve

@@ -67,22 +67,9 @@ def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def get(name: str) -> Metric:
-    """Return the metric with a name. There is one instance of each metric.
+    """Return the metric with a name; there is one instance of each metric.
 
-    Parameters
-    ----------
-    name : str
-        The name of a built-in metric, or of one that another package registers.
-
-    Returns
-    -------
-    Metric
-        The metric.
-
-    Raises
-    ------
-    DataError
-        If no metric has the name, or the metric of another package cannot be loaded.
+    Raises DataError if no metric has the name, or the metric of another package cannot be loaded.
     """
     from importlib.metadata import EntryPoint
 
