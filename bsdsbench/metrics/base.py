@@ -16,26 +16,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
+from bsdsbench.errors import DataError, Fix, ProtocolError, describe_unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
-from bsdsbench.metrics.optional import Arrays as Arrays
-from bsdsbench.metrics.optional import Counter as Counter
-from bsdsbench.metrics.optional import HumanForm
-from bsdsbench.metrics.optional import ScoreTree as ScoreTree
-from bsdsbench.metrics.optional import Symptoms as Symptoms
-from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import IGNORE, captions, record_of
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import (
     ImageRecord,
+    MatchCounts,
     Score,
     Stack,
     part_of,
@@ -43,10 +38,16 @@ from bsdsbench.scores.counts import (
     stack_counts,
     value_at,
 )
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
+Arrays = Mapping[str, ArrayLike]  # counts of an image by name
+ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
+Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that counts more
+Texts = Iterator[tuple[str, str]]  # file name and text
+Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 _BLOCK = 128  # images scored one by one in a single call: weights (128, 128)
 
@@ -317,7 +318,7 @@ class Metric(ABC, Generic[Opt]):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
         """Count one image, without reading files.
 
-        pred, gt : the data to compare, `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
+        pred, gt : the data, such as `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
         protocol : the constants; only the fields in `uses` matter
         opt : the metric's options in the protocol, or None
 
@@ -440,6 +441,8 @@ class Metric(ABC, Generic[Opt]):
                 f"{gt.where}: has void pixels, which metric {self.name} cannot leave out"
             )
         if pred is None:
+            from bsdsbench.metrics.optional import HumanForm
+
             if not isinstance(self, HumanForm):
                 raise DataError(f"metric {self.name!r}: has no human form")
             return self.count_humans(gt, protocol, opt)
@@ -531,7 +534,8 @@ class ValuesMetric(Metric[Opt]):
         per_image = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
         if pooled:
-            sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
+            per_image_names = stack.keys() - self.shared
+            sums = {name: weighted_sum(weights, stack[name]) for name in per_image_names}
             scores |= {k: v for k, v in self.values(sums, opt).items() if k in pooled}
         tree: dict[str, Any] = {}  # "pooled.aji" becomes {"pooled": {"aji": ...}}
         for key, score in scores.items():

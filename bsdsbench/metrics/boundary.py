@@ -26,13 +26,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError
-from bsdsbench.images import (
-    GroundTruth,
-    Map,
-    Prediction,
-    annotated_maps,
-    same_shape,
-)
+from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, same_shape
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import (

@@ -20,12 +20,7 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.images import (
-    GroundTruth,
-    Prediction,
-    annotated_masks,
-    same_shape,
-)
+from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft

@@ -26,7 +26,6 @@ KITTI-DE and DDAD-DE ("edges").
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +39,9 @@ from bsdsbench.metrics.base import (
     Arrays,
     Column,
     Counter,
-    Metric,
     ScoreTree,
     Symptoms,
-    image_means,
+    ValuesMetric,
 )
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
 from bsdsbench.metrics.contour.compared import pixel_distances
@@ -66,7 +64,6 @@ from bsdsbench.scores.ratios import (
     defined_ratio,
     f_measure,
     ratio,
-    weighted_sum,
 )
 
 _RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
@@ -180,52 +177,6 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
     return defined_mean(defined_ratio(pairs[..., 0], pairs[..., column]))
 
 
-def _values_at_ratios(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
-    """Compute the values of "si" and "matte" at each ratio, name -> float64 (N, R).
-
-    `stack` holds the counts of `DepthMetric.count` for N images. A measure without counts has no
-    values. Recall and F are NaN if no true edge counts.
-    """
-    values = {}
-    if "si" in stack:
-        recall, precision = (_mean_share(stack["si"], column, opt.strict) for column in (2, 1))
-        f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
-        values["si_f1"] = np.where(np.isnan(recall), np.nan, f)
-        values |= {"si_precision": precision, "si_recall": recall}
-    if "matte" in stack:
-        values["matte_recall"] = _mean_share(stack["matte"], 1, opt.strict)
-    return values
-
-
-def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
-    """Compute the values of N images, or of N sums over images, name -> float64 (N,) or NaN.
-
-    `stack` holds the counts of `DepthMetric.count`, each with a first axis N.
-
-    si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio
-    si_f1_plain ... : the same means without weights
-    si_f1@1_05 ... : the value at one ratio; "_" stands for the dot
-    dbe_accuracy, dbe_completeness : mean distances in pixels. Both are RADIUS if no predicted edge
-        is nearer than RADIUS to a true one, NaN if there are no true edges
-    """
-    values_of = {}
-    for key, values in _values_at_ratios(stack, opt).items():
-        is_defined, filled = ~np.isnan(values), np.nan_to_num(values)
-        for name, weights in ((key, _RATIOS), (f"{key}_plain", np.ones(_RATIOS.size))):
-            total = (is_defined * weights).sum(axis=-1)
-            values_of[name] = defined_ratio((filled * weights).sum(axis=-1), total)
-        for k, limit in enumerate(_RATIOS):
-            digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
-            values_of[f"{key}@{digits}"] = values[..., k]
-    if "dbe_n" in stack:
-        sums, n = stack["dbe_sum"], stack["dbe_n"]
-        none_near, has_true_edges = n[..., 0] == 0, n[..., 2] > 0
-        for k, key in enumerate(("dbe_accuracy", "dbe_completeness")):
-            error = np.where(none_near, RADIUS, ratio(sums[..., k], n[..., k]))
-            values_of[key] = np.where(has_true_edges, error, np.nan)
-    return values_of
-
-
 _MEASURED = (
     ("si_f1", "SI-F1", "SI-F1"),
     ("si_precision", "SI precision", "SI P"),
@@ -236,7 +187,7 @@ _MEASURED = (
 )
 
 
-class DepthMetric(Metric[DepthOptions]):
+class DepthMetric(ValuesMetric[DepthOptions]):
     """Depth boundaries: SI boundary F1, DBE, and depth edges matched one to one."""
 
     name = "depth"
@@ -255,7 +206,14 @@ class DepthMetric(Metric[DepthOptions]):
             for k, h, _ in _MEASURED[:4]
         ),
         *(
-            Column(f"{k}_pooled", f"{h} of sums", "", k.startswith("dbe"), 4, "never", quantity=k)
+            Column(
+                f"{k}_pooled",
+                f"{h} of sums",
+                lower=k.startswith("dbe"),
+                shown="never",
+                quantity=k,
+                pooled=True,
+            )
             for k, h, _ in _MEASURED
         ),
         *CURVE_COLUMNS,
@@ -312,22 +270,45 @@ class DepthMetric(Metric[DepthOptions]):
                 counts |= _count_edges(maps, gt, protocol, opt, counter)
         return counts
 
+    def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
+        """Compute the values (N,) of N images, or of N sums over images; NaN if undefined.
+
+        si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio
+        si_f1_plain ... : the same means without weights
+        si_f1@1_05 ... : the value at one ratio; "_" stands for the dot
+        dbe_accuracy, dbe_completeness : mean distances in pixels. Both are RADIUS if no predicted
+            edge is nearer than RADIUS to a true one, NaN if there are no true edges
+        si_f1_pooled ... : the same as without "_pooled"
+        """
+        at_ratios, values = dict[str, F8](), dict[str, F8]()  # (N, R) and (N,)
+        if "si" in counts:
+            recall, precision = (_mean_share(counts["si"], k, opt.strict) for k in (2, 1))
+            f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
+            at_ratios["si_f1"] = np.where(np.isnan(recall), np.nan, f)
+            at_ratios |= {"si_precision": precision, "si_recall": recall}
+        if "matte" in counts:
+            at_ratios["matte_recall"] = _mean_share(counts["matte"], 1, opt.strict)
+        for key, shares in at_ratios.items():
+            is_defined, filled = ~np.isnan(shares), np.nan_to_num(shares)
+            for name, weights in ((key, _RATIOS), (f"{key}_plain", np.ones(_RATIOS.size))):
+                total = (is_defined * weights).sum(axis=-1)
+                values[name] = defined_ratio((filled * weights).sum(axis=-1), total)
+            for k, limit in enumerate(_RATIOS):
+                digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
+                values[f"{key}@{digits}"] = shares[..., k]
+        if "dbe_n" in counts:
+            sums, n = counts["dbe_sum"], counts["dbe_n"]
+            none_near, has_true_edges = n[..., 0] == 0, n[..., 2] > 0
+            for k, key in enumerate(("dbe_accuracy", "dbe_completeness")):
+                error = np.where(none_near, RADIUS, ratio(sums[..., k], n[..., k]))
+                values[key] = np.where(has_true_edges, error, np.nan)
+        return values | {f"{key}_pooled": values[key] for key, _, _ in _MEASURED if key in values}
+
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets, each (S,).
-
-        - the keys of `_values`: means over images
-        - `*_pooled`: means over ratios and DBE, computed from sums of the counts over images
-        - the scores of the precision-recall curve, if edges are matched
-        """
-        sums = {
-            name: weighted_sum(weights, a) for name, a in stack.items() if name not in self.shared
-        }
-        scores = image_means(weights, _values(stack, opt))
-        for key, value in _values(sums, opt).items():
-            if f"{key}_plain" in scores or key.startswith("dbe"):
-                scores[f"{key}_pooled"] = value
+        """Return the scores of `values`, (S,) each, and those of the curve if edges are matched."""
+        scores = dict(super().scores(stack, weights, protocol, opt))
         if "edges" in opt.measures:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         return scores

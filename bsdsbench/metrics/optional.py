@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-from numpy.typing import ArrayLike, NDArray
-
-from bsdsbench.errors import Fix, InputWarning
+from bsdsbench.errors import InputWarning
 from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.metrics.base import Arrays, Symptoms, Texts
+from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Evidence, MatchCounts, Score, Stack
+from bsdsbench.scores.counts import Evidence, Score, Stack
 from bsdsbench.scores.curve import PRCurve
-
-if TYPE_CHECKING:
-    from bsdsbench.metrics.pixel_steps import DrawnSteps
-
-Arrays = Mapping[str, ArrayLike]  # counts of an image by name
-ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
-Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that counts more
-Texts = Iterator[tuple[str, str]]  # file name and text
-Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
 
 _Opt = TypeVar("_Opt", contravariant=True)  # the class of a metric's options
 

@@ -75,13 +75,7 @@ class _PixelCounts(Metric[Opt]):
 
 
 class PixelMetric(_PixelCounts[PixelOptions]):
-    """Every pixel at its own place: no tolerance, no thinning, no matching.
-
-    `ods`, `ois` and `curve` are defined as for boundaries. `ap` is the average precision over the
-    thresholds and a row with every pixel on, scikit-learn's value for the same thresholds; it is
-    undefined if no pixel is annotated. `auc_roc` and `eer` are undefined if a class is missing.
-    `mae` is the mean absolute error of the soft maps.
-    """
+    """Every pixel at its own place: no tolerance, no thinning, no matching."""
 
     name = "pixel"
     title = "Pixels"

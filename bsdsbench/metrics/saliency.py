@@ -33,15 +33,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit, without_void
-from bsdsbench.metrics.base import (
-    IMAGES,
-    Arrays,
-    Column,
-    Metric,
-    ScoreTree,
-    Symptoms,
-    image_means,
-)
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Symptoms, image_means
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
@@ -222,8 +214,17 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         curves["e"] = _undefine_void(alignment, stack["pixels"])
         precision = weighted_mean(weights, curves.pop("precision")[:, :_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_LEVELS])
+        thresholds, f = np.arange(_LEVELS) / 255, f_beta(precision, recall, opt.beta2)  # (S, 256)
+        samples, best = np.arange(len(f)), f.argmax(axis=1)
         scores: dict[str, Any] = {
-            **_mean_curve_scores(precision, recall, opt.beta2),
+            "max_f_pr": f[samples, best],
+            "curve": PRCurve(thresholds, precision, recall),
+            "ods": {
+                "threshold": thresholds[best],
+                "recall": recall[samples, best],
+                "precision": precision[samples, best],
+                "f": f[samples, best],
+            },
             "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
             "max_f_sum": sum_curves["f"][:, :_LEVELS].max(axis=1),
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE],
@@ -255,25 +256,6 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             problem = "the map is darker on the object than beside it"
             yield "inverted", problem, Setting("invert", not protocol.invert)
-
-
-def _mean_curve_scores(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
-    """Return the scores of a curve of mean precision and recall, (S, 256) each.
-
-    `max_f_pr` (S,) is the largest F, `ods` its point with fields (S,), `curve` the curve.
-    """
-    thresholds, f = np.arange(_LEVELS) / 255, f_beta(precision, recall, beta2)
-    samples, best = np.arange(len(f)), f.argmax(axis=1)
-    return {
-        "max_f_pr": f[samples, best],
-        "curve": PRCurve(thresholds, precision, recall),
-        "ods": {
-            "threshold": thresholds[best],
-            "recall": recall[samples, best],
-            "precision": precision[samples, best],
-            "f": f[samples, best],
-        },
-    }
 
 
 def _prepare_map(
