@@ -220,16 +220,14 @@ class Metric(ABC, Generic[Opt]):
         What the metric compares: "annotators" (boundary maps or segmentations with those of each
         annotator), "mask", "classes" (label maps), "depth", "lines" or another key of `READS`. It
         determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
-    segmentations : bool
-        True if the annotators' segmentations are needed, not only their boundaries.
-    photo : bool
-        True if the image itself is used (`GroundTruth.photo`, None if not found).
+    segmentations, photo : bool
+        True if the annotators' segmentations are needed, not only their boundaries; if the image
+        itself is used (`GroundTruth.photo`, None if not found).
     columns : tuple of Column
         Every score, in the order of tables.
-    image_columns : tuple of Column
-        The values shown for one image; images are compared by the first. Default: the first score.
-    part_columns : tuple of Column
-        The columns of the table of `parts`.
+    image_columns, part_columns : tuple of Column
+        The columns of the table of images, which are compared by the first (by default the first
+        score alone), and of the table of `parts`.
     numbers : tuple of Column
         Numbers of objects among its scores, shown in a note under the table.
     shared, ragged : tuple of str

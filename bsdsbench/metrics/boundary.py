@@ -144,13 +144,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     `edges_r50` is then the largest recall, or 0.
     """
 
-    name = "boundary"
-    title = "Boundaries"
+    name, title = "boundary", "Boundaries"
     options, void, void_option = VoidOptions, True, "ignore"
-    uses = MATCHED
+    uses, columns = MATCHED, BOUNDARY_COLUMNS
     curved = has_errors = True
     tolerance_scores = ("ods", "ois", "ap")
-    columns = BOUNDARY_COLUMNS
     image_columns = (
         Column("ods", "best F"),
         Column("ods.precision", "P"),
@@ -242,19 +240,18 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
             *points, ap = tables["eval_bdry.txt"][0, :8].tolist()
             ods = dict(zip(ods, points[:4], strict=True))
             ois = dict(zip(ois, points[4:], strict=True))
-        if math.isnan(ap):
-            ap = float(area(curve))
-        images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
-        for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
-            keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
-            images.append((f"{number:.0f}", dict(zip(keys, point, strict=True))))
+        keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
+        images = tuple(
+            (f"{number:.0f}", dict(zip(keys, point, strict=True)))
+            for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist()
+        )
         return {
             "ods": ods,
             "ois": ois,
-            "ap": ap,
+            "ap": float(area(curve)) if math.isnan(ap) else ap,
             "n_images": len(images),
-            "images": tuple(images),
+            "images": images,
             "curve": curve,
             **{name: float(value) for name, value in recall_at_half(curve).items()},
         }

@@ -31,11 +31,8 @@ _PARTS = {"seval": "SEval", "ceval": "CEval"}
 class CrispnessMetric(CurveMetric[VoidOptions]):
     """How thin the raw maps of a detector are: average crispness, SEval and CEval in one run."""
 
-    name = "crispness"
-    title = "Crispness"
-    options, void, void_option = VoidOptions, True, "ignore"
-    reads = "soft"
-    default_protocol = "crispness-seval"
+    name, title, reads, options = "crispness", "Crispness", "soft", VoidOptions
+    default_protocol, void, void_option = "crispness-seval", True, "ignore"
     columns = (
         Column("average", "Average crispness", "AC"),
         *(  # shown in tables of several runs; that of one run has a table of its parts

@@ -190,13 +190,8 @@ _MEASURED = (
 class DepthMetric(ValuesMetric[DepthOptions]):
     """Depth boundaries: SI boundary F1, DBE, and depth edges matched one to one."""
 
-    name = "depth"
-    title = "Depth boundaries"
-    version = 2
-    reads = "depth"
-    default_protocol = "depth"
-    options = DepthOptions
-    void = True
+    name, title, reads, options = "depth", "Depth boundaries", "depth", DepthOptions
+    default_protocol, version, void = "depth", 2, True
     uses = (*MAPS, *CURVE, *MATCHING)
     curved = cuts_at_thresholds = has_errors = True
     columns = (
@@ -257,8 +252,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 inverses = inverse(maps.pred), inverse(require(maps.gt, "depth"))
                 counts["si"] = depth_pairs.ratio_pairs(*inverses, maps.valid, _RATIOS)
             if "matte" in opt.measures:
-                maps_to_compare = inverse(maps.pred), require(maps.matte, "matte")
-                counts["matte"] = depth_pairs.count_hit_mask_edges(*maps_to_compare, _RATIOS)
+                compared = inverse(maps.pred), require(maps.matte, "matte")
+                counts["matte"] = depth_pairs.count_hit_mask_edges(*compared, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -15,13 +15,17 @@ from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 
 _MEASURES = ("si", "matte", "dbe", "edges")
-
 NEAREST = 1e-6
-
 SIGMA = 2**0.5
-
 # Thresholds of Canny in the two forms of DBE
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
+
+
+def _is_crop(value: tuple[Any, ...]) -> bool:
+    """Return True for (), or the first row, end row, first column and end column of an area."""
+    if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):
+        return value == ()
+    return bool(value[0] < value[1] and value[2] < value[3])
 
 
 @frozen
@@ -54,9 +58,8 @@ class DepthOptions:
     )
     align: str = option(
         "none",
-        'How each prediction is fitted to the truth by least squares: "none"; '
-        '"scale" or "scale-shift" of depth; "disparity-scale" or '
-        '"disparity-scale-shift" of inverse depth.',
+        'How each prediction is fitted to the truth by least squares: "none"; "scale" or '
+        '"scale-shift" of depth; "disparity-scale" or "disparity-scale-shift" of inverse depth.',
         one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
         caption=lambda o: f"alignment {o.align}",
     )
@@ -79,10 +82,9 @@ class DepthOptions:
     )
     dbe: str = option(
         "ibims",
-        'The form of DBE. "ibims": Canny at 0.15 and .3 against the true edges, '
-        'distances both ways, truncated at 10 pixels. "sharpdepth": Canny at .1 and '
-        ".2 on depth and inverse depth of both maps, completeness one way and not "
-        "truncated.",
+        'The form of DBE. "ibims": Canny at 0.15 and .3 against the true edges, distances both '
+        'ways, truncated at 10 pixels. "sharpdepth": Canny at .1 and .2 on depth and inverse depth '
+        "of both maps, completeness one way and not truncated.",
         one_of(*CANNY),
         caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
     )
@@ -94,9 +96,8 @@ class DepthOptions:
     )
     pred_edges: str = option(
         "log-depth",
-        'Soft edges of a prediction: "log-depth", |log depth difference| to the '
-        'right or the lower neighbour, the larger one, at most 1; or "canny" as in '
-        "DBE.",
+        'Soft edges of a prediction: "log-depth", |log depth difference| to the right or the lower '
+        'neighbour, the larger one, at most 1; or "canny" as in DBE.',
         one_of("log-depth", "canny"),
         caption=lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
     )
@@ -104,17 +105,7 @@ class DepthOptions:
         (),
         "Part of the image to evaluate: first row, end row, first column, end column; default: "
         "all.",
-        accepting(
-            lambda v: (
-                v == ()
-                or (
-                    (len(v) == 4 and all(is_int(n) and n >= 0 for n in v))
-                    and v[0] < v[1]
-                    and v[2] < v[3]
-                )
-            ),
-            "first row, end, first column and end, or none",
-        ),
+        accepting(_is_crop, "first row, end, first column and end, or none"),
         caption=lambda o: (
             f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
         ),

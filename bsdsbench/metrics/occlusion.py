@@ -67,9 +67,7 @@ def _count_right_pairs(
 class OcclusionMetric(CurveMetric[None]):
     """Occlusion boundaries and their orientation."""
 
-    name = "occlusion"
-    title = "Occlusion boundaries"
-    reads = "oriented"
+    name, title, reads = "occlusion", "Occlusion boundaries", "oriented"
     default_protocol = "occlusion"
     uses = (*MAPS, *CURVE, *MATCHING)
     curve_names, has_errors = _PARTS, True

@@ -77,9 +77,7 @@ class _PixelCounts(Metric[Opt]):
 class PixelMetric(_PixelCounts[PixelOptions]):
     """Every pixel at its own place: no tolerance, no thinning, no matching."""
 
-    name = "pixel"
-    title = "Pixels"
-    options, ap_option = PixelOptions, "ap_rule"
+    name, title, options, ap_option = "pixel", "Pixels", PixelOptions, "ap_rule"
     columns = (
         *CURVE_COLUMNS[:2],
         CURVE_COLUMNS[4],
@@ -183,7 +181,7 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
     Returns
     -------
     Score
-        `ods`, `ois`, `ap`, `auc_roc`, `eer`, `mae`, `curve`, `n_images`; see `PixelMetric`.
+        `ods`, `ois`, `ap` and `curve` as for boundaries, `auc_roc`, `eer`, `mae`, `n_images`.
 
     Raises
     ------

@@ -22,18 +22,13 @@ NEAR_BOTH, NEAR_PRED, NEAR_GT = 11, 12, 13  # within the buffer of lines
 
 
 class LargestError(NamedTuple):
-    """The outline pixel of an object that is farthest from the other map's outline.
-
-    row, col : the pixel
-    to_row, to_col : the nearest pixel of the other outline
-    distance : their distance in the unit of the metric's `spacing`
-    """
+    """The outline pixel of an object that is farthest from the other map's outline."""
 
     row: int
     col: int
-    to_row: int
+    to_row: int  # the nearest pixel of the other outline
     to_col: int
-    distance: float
+    distance: float  # of the two, in the unit of the metric's `spacing`
 
 
 class StepScores(NamedTuple):
@@ -47,29 +42,17 @@ class StepScores(NamedTuple):
 class DrawnSteps(NamedTuple):
     """The classes of an image's pixels at T steps, which are thresholds or parts (such as classes).
 
-    Parameters
-    ----------
-    thresholds : array
-        float64 (T,), increasing; the numbers of the parts if steps are parts.
-    matches : array
-        int64 (T, 4): matched and all annotated pixels, matched and all predicted pixels.
-    n_changes : array
-        uint16 (H, W), number of changes of each pixel's class from step to step.
-    steps, classes : array
-        uint16 and uint8 (changes,), pixel after pixel: the step at which a pixel changes, and its
-        class from then on (0 is no class).
-    n_annotators : int
-        Number of annotators over which `matches` is summed; each pixel is drawn once.
-    beta2 : float
-        beta^2 of F.
-    areas : bool
-        False if only lines are drawn, which hide little of the image.
-    parts : tuple of str
-        The names of the parts; () if steps are thresholds.
-    measure : str
-        The name under which F is shown.
-    marks : tuple of LargestError or None
-        The largest error of each part, if distances are measured.
+    thresholds : float64 (T,), increasing; the numbers of the parts if steps are parts
+    matches : int64 (T, 4), matched and all annotated pixels, matched and all predicted pixels
+    n_changes : uint16 (H, W), number of changes of each pixel's class from step to step
+    steps, classes : uint16 and uint8 (changes,), pixel after pixel: the step at which a pixel
+        changes, and its class from then on (0 is no class)
+    n_annotators : annotators over which `matches` is summed; each pixel is drawn once
+    beta2 : beta^2 of F
+    areas : False if only lines are drawn, which hide little of the image
+    parts : the names of the parts; () if steps are thresholds
+    measure : the name under which F is shown
+    marks : the largest error of each part, if distances are measured
     """
 
     thresholds: F8

@@ -127,12 +127,8 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
 class SaliencyMetric(Metric[SaliencyOptions]):
     """Salient objects: MAE, F, E, S, weighted F, IoU and Dice of soft maps against masks."""
 
-    name = "saliency"
-    title = "Salient objects"
-    void, void_option, beta2_option = True, "ignore", "beta2"
-    reads = "mask"
-    default_protocol = "saliency"
-    options = SaliencyOptions
+    name, title, reads, options = "saliency", "Salient objects", "mask", SaliencyOptions
+    default_protocol, void, void_option, beta2_option = "saliency", True, "ignore", "beta2"
     uses = ("invert", "gt_invert", "gt_threshold")
     columns = (
         *(_column(f"{key}_mean", title, key, 3, "always") for key, title in _SHOWN.items()),
@@ -230,10 +226,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE],
         }
         means = {
-            f"{name}_mean": _undefine_void(stack[name], stack["pixels"])
-            for name in ("s_measure", "weighted_f")
+            "mae_mean": defined_ratio(stack["abs_error_sum"], stack["pixels"]),
+            "s_measure_mean": _undefine_void(stack["s_measure"], stack["pixels"]),
+            "weighted_f_mean": _undefine_void(stack["weighted_f"], stack["pixels"]),
         }
-        means["mae_mean"] = defined_ratio(stack["abs_error_sum"], stack["pixels"])
         for name, curve in curves.items():
             at_levels = curve[:, :_LEVELS]
             means[f"mean_{name}_mean"] = at_levels.mean(axis=1)

@@ -64,13 +64,8 @@ class WireframeOptions:
 class WireframeMetric(Metric[WireframeOptions]):
     """Straight lines: pixels matched within a tolerance, ends and junctions by their distance."""
 
-    name = "wireframe"
-    title = "Wireframes"
-    version = 3
-    reads = "lines"
-    ragged = ("lines", "junctions")
-    default_protocol = "wireframe"
-    options = WireframeOptions
+    name, title, reads, options = "wireframe", "Wireframes", "lines", WireframeOptions
+    default_protocol, version, ragged = "wireframe", 3, ("lines", "junctions")
     uses = (*MAPS, *CURVE, *MATCHING)
     curved = cuts_at_thresholds = has_errors = True
     columns = (

@@ -118,7 +118,7 @@ OFFERED = {
         *("pixel", "aiu", "saliency", "calibration", "topology", "ccq"),
         *("contour", "segmentation", "instances"),
     },
-    Diagnosed: {"saliency", "contour", "segmentation", "depth"},
+    Diagnosed: {"saliency", "contour", "segmentation", "instances", "depth"},
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
     CurveOfPixels: {"pixel"},
