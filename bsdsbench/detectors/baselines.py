@@ -1,14 +1,15 @@
 """Baselines: edge detectors and segmenters of scikit-image.
 
 Every function takes an (H, W, 3) uint8 image. Edge detectors return a soft map, float64 (H, W) in
-[0, 1]; segmenters return label maps, coarse to fine. An image of one colour gives zeros or one
-region.
+[0, 1]; segmenters return integer label maps (H, W), coarse to fine. An image of one colour gives
+zeros or one region.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,6 @@ Image = NDArray[np.uint8]
 
 def canny(image: Image) -> F8:
     """Return for each pixel the share of 24 thresholds at which Canny's detector marks it.
-
-    The image is uint8 (H, W, 3), the map float64 (H, W) in [0, 1].
 
     The ridges do not depend on the thresholds, so they are found once. At each high threshold the
     low one is 0.4 times as large: a connected piece of ridges above the low threshold is marked if
@@ -62,24 +61,17 @@ def scharr(image: Image) -> F8:
     return _thinned_gradient(filters.scharr_h(gray), filters.scharr_v(gray))
 
 
-class _StructureTensorMaps(NamedTuple):
-    """An edge map before and after non-maximum suppression, float64 (H, W) in [0, 1] each."""
-
-    raw: F8
-    thinned: F8
-
-
-def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
-    """Return edge maps of an image (H, W, 3) from its colour structure tensor at three scales.
+def _structure_tensor(image: Image, *, thin: bool) -> F8:
+    """Return the edge map of an image from its colour structure tensor at three scales.
 
     The tensor of a pixel is the 2 x 2 matrix of the gradients' products, added over the Lab
     channels and smoothed. The strength of an edge, summed over the scales, is the root of the
     larger eigenvalue minus 0.9 times the root of the smaller one, which suppresses texture. The map
-    is 1 - exp(-strength / 0.35). The normal of an edge is the eigenvector of the larger eigenvalue
-    of the summed tensor.
+    is 1 - exp(-strength / 0.35). With `thin` it is thinned along the normals of edges, the
+    eigenvectors of the larger eigenvalue of the summed tensor.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
-    raw = np.zeros(lab.shape[1:])
+    strength = np.zeros(lab.shape[1:])
     tensor = np.zeros(lab.shape)  # the entries yy, yx and xx, (3, H, W)
     for scale in (1.2, 2.0, 3.4):  # standard deviations of Gaussian derivatives, in pixels
         gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
@@ -89,27 +81,23 @@ def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
         yy, yx, xx = smoothed
         mean = (yy + xx) / 2
         difference = np.hypot((yy - xx) / 2, yx)  # the eigenvalues are mean +- difference
-        raw += np.sqrt(mean + difference) - 0.9 * np.sqrt(np.maximum(mean - difference, 0))
+        strength += np.sqrt(mean + difference) - 0.9 * np.sqrt(np.maximum(mean - difference, 0))
         tensor += smoothed
-    angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])
-    raw = 1 - np.exp(-raw / 0.35)
-    return _StructureTensorMaps(raw, _thin_ridges(raw, np.sin(angle), np.cos(angle)))
+    edges = 1 - np.exp(-strength / 0.35)
+    angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])  # of the normal
+    return _thin_ridges(edges, np.sin(angle), np.cos(angle)) if thin else edges
 
 
 def felzenszwalb(image: Image) -> list[NDArray[Any]]:
-    """Segment an image with Felzenszwalb and Huttenlocher's method at eight scales, coarse to fine.
-
-    Returns integer label maps (H, W).
-    """
-    scales = np.geomspace(1600, 25, 8)
+    """Segment an image with Felzenszwalb and Huttenlocher's method at eight scales."""
     return [
         segmentation.felzenszwalb(image, scale=s, sigma=0.8, min_size=max(20, int(s / 4)))
-        for s in scales
+        for s in np.geomspace(1600, 25, 8)
     ]
 
 
 def slic(image: Image) -> list[NDArray[Any]]:
-    """Segment an image into about 25, 50, .. 800 SLIC superpixels: integer label maps (H, W)."""
+    """Segment an image into about 25, 50, .. 800 SLIC superpixels."""
     return [
         segmentation.slic(image, n_segments=n, compactness=10, start_label=1)
         for n in (25, 50, 100, 200, 400, 800)
@@ -117,10 +105,7 @@ def slic(image: Image) -> list[NDArray[Any]]:
 
 
 def watershed(image: Image) -> list[NDArray[Any]]:
-    """Segment an image by the compact watershed of its smoothed Sobel gradient.
-
-    Returns integer label maps (H, W), from 25, 50, .. 800 seeds, coarse to fine.
-    """
+    """Segment an image by the compact watershed of its Sobel gradient, from 25 to 800 seeds."""
     gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
     return [
         segmentation.watershed(gradient, markers=n, compactness=1e-4)
@@ -129,10 +114,9 @@ def watershed(image: Image) -> list[NDArray[Any]]:
 
 
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
-    """Return a copy of an edge map in which only ridges are above 0, float64 (H, W).
+    """Return a copy of an edge map (H, W) in which only ridges are above 0.
 
-    strength (H, W): of the edge at each pixel.
-    ny, nx (H, W): rows and columns of a vector along the normal of the edge, of any length.
+    ny, nx (H, W): rows and columns of a vector along the normal of each edge, of any length.
 
     A pixel is set to 0 if the strength is larger one pixel away along the normal, in either
     direction, interpolated linearly. The four pixels next to the border are faded out.
@@ -149,10 +133,7 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
 
 
 def _thinned_gradient(gy: F8, gx: F8) -> F8:
-    """Return the thinned magnitude of a gradient as a soft map, float64 (H, W) in [0, 1].
-
-    gy and gx (H, W) are the derivatives along rows and columns. Magnitudes below 0.06 / 3.5 give 0.
-    """
+    """Return the thinned magnitude of a gradient, in [0, 1]. Below 0.06 / 3.5 it counts as 0."""
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
@@ -160,8 +141,8 @@ BASELINES: dict[str, Callable[[Image], Any]] = {
     "canny": canny,
     "sobel": sobel,
     "scharr": scharr,
-    "structure-tensor": lambda image: _structure_tensor_maps(image).thinned,
-    "structure-tensor-raw": lambda image: _structure_tensor_maps(image).raw,
+    "structure-tensor": partial(_structure_tensor, thin=True),
+    "structure-tensor-raw": partial(_structure_tensor, thin=False),
     "felzenszwalb": felzenszwalb,
     "slic": slic,
     "watershed": watershed,

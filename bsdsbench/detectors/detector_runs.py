@@ -14,11 +14,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench import __version__
 from bsdsbench.detectors.imported_functions import (
@@ -106,9 +105,9 @@ class DetectorRun(TabularResult):
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON: the fields, with the median time and the number of images.
+        """Return the fields, the median time and the number of images as values for JSON.
 
-        The scores are those of the evaluation; they and the median time are None if undefined.
+        The scores and the median time are None if they are undefined.
         """
         return {
             "name": self.name,
@@ -196,9 +195,8 @@ def _run(
 ) -> DetectorRun:
     """Run the detector on the images of a folder, and evaluate its maps if there is ground truth.
 
-    detector: the function to call.
     function: the user's argument of `run`, from which the names in run.json are made.
-    images: folder of images. gt: folder of ground truth, or None.
+    images, gt: folders of images and of ground truth, or None.
     plan: the checked options of `run`. With a shard K/N only every N-th image is processed, from
         the K-th on, in the order of ids. Images whose maps are kept from an earlier call are not
         repeated.
@@ -238,8 +236,7 @@ def _run(
         )
         if gt is None:
             return detected
-        evaluation = _evaluate(detected, gt, ids, shard_ids, record, plan)
-        return replace(detected, evaluation=evaluation)
+        return replace(detected, evaluation=_evaluate(detected, gt, ids, shard_ids, record, plan))
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
@@ -272,7 +269,6 @@ def _evaluate(
     ids: ids of all images, which the header of the evaluation describes.
     shard_ids: ids of the images that are scored.
     record: the detector, which is stored with the scores.
-    plan: the options of the run, with its metrics and protocol.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -294,8 +290,8 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
     """Return the record of a detector that has no maps yet.
 
     `function` is the user's argument of `run`: MODULE:FUNCTION, the name of a baseline, or the
-    detector itself, which is then recorded as MODULE:FUNCTION too. The name in tables is that of
-    the plan, or else the function's. The hash of a file is recorded for MODULE:FUNCTION only.
+    detector itself, which is then recorded as MODULE:FUNCTION too. Only for a named MODULE:FUNCTION
+    the hash of its file is recorded.
     """
     callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
@@ -334,10 +330,14 @@ def _detect(
         for done, (image_id, path) in enumerate(photos.items(), 1):
             try:
                 image = read_photo(path)
-                if not is_warm:  # importing and compiling must not count as detection time
-                    _time_call(detector, image)
-                is_warm = True
-                answer, seconds = _time_call(detector, image)
+                with undisturbed():
+                    if not is_warm:  # importing and compiling must not count as detection time
+                        detector(image.copy())
+                    is_warm = True
+                    argument = image.copy()  # the detector may write into it
+                    started = time.perf_counter()
+                    answer = detector(argument)
+                    seconds = time.perf_counter() - started
                 file = encode_map(answer, image.shape[:2])
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 failed[image_id] = reason_of(error)
@@ -361,26 +361,6 @@ def _detect(
     finally:
         record.save(maps)
     return failed
-
-
-class _TimedAnswer(NamedTuple):
-    """What a detector returned, and how long the call took."""
-
-    answer: object
-    seconds: float
-
-
-def _time_call(detector: Detector, image: NDArray[np.uint8]) -> _TimedAnswer:
-    """Call a detector on a copy of an image (H, W, 3), into which it may write, and time the call.
-
-    What the detector prints goes to standard error, and the working folder is restored.
-    """
-    argument = image.copy()
-    with undisturbed():
-        started = time.perf_counter()
-        answer = detector(argument)
-        seconds = time.perf_counter() - started
-    return _TimedAnswer(answer, seconds)
 
 
 def machine() -> str:

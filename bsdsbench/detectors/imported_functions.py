@@ -75,10 +75,9 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies in a folder.
+    """Return True if a module, or its top-level package, lies in a folder or its resolved path.
 
-    Both the folder and its resolved path are compared. A module without a file, such as one that is
-    built in, lies in no folder.
+    A module without a file, such as one that is built in, lies in no folder.
     """
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
@@ -92,9 +91,9 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the name and hash of the file that defines a function, or None if it has no file.
+    """Return the "name" and "blake2b" hash of the file that defines a function, or None.
 
-    The keys are "name", without the folder, and "blake2b", the hexadecimal hash of its content.
+    The name is without the folder, the hash is hexadecimal.
     """
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:

@@ -21,43 +21,20 @@ _SUFFIXES = (".png", ".mat")
 
 @define
 class MapsRecord:
-    """The contents of run.json: the detector, and the state of its maps so far.
+    """The contents of run.json: the detector, and the state of its maps so far."""
 
-    Parameters
-    ----------
-    function, name : str
-        MODULE:FUNCTION or the name of a baseline, and the name in tables.
-    tag : str or None
-        The user's own label of the maps.
-    file : dict or None
-        Name and hash of the file that defines the function.
-    versions : dict of str to str
-        The versions of "bsdsbench" and "python".
-    made : str
-        Date and time of the first map.
-    kind : str or None
-        "soft" or "labels"; None before the first map.
-    milliseconds : dict of str to float
-        Time of each call by image id.
-    scales : str or None
-        The scales of each map as `MultiScale` writes them, None for a single scale.
-    """
-
-    function: str
-    name: str
-    tag: str | None
-    file: dict[str, str] | None
-    versions: dict[str, str]
-    made: str = Factory(lambda: time.strftime("%Y-%m-%d %H:%M"))
-    kind: str | None = None
-    milliseconds: dict[str, float] = Factory(dict)
-    scales: str | None = None
+    function: str  # MODULE:FUNCTION or the name of a baseline
+    name: str  # in tables
+    tag: str | None  # the user's own label of the maps
+    file: dict[str, str] | None  # name and hash of the file that defines the function
+    versions: dict[str, str]  # of "bsdsbench" and "python"
+    made: str = Factory(lambda: time.strftime("%Y-%m-%d %H:%M"))  # when the first map was made
+    kind: str | None = None  # "soft" or "labels"; None before the first map
+    milliseconds: dict[str, float] = Factory(dict)  # time of each call by image id
+    scales: str | None = None  # as `MultiScale` writes them, None for a single scale
 
     def detector(self) -> dict[str, object]:
-        """Return the fields that identify the detector, which are stored with its scores.
-
-        These are function, name, tag, file and versions, and scales if there are several.
-        """
+        """Return the fields that identify the detector, which are stored with its scores."""
         names = ["function", "name", "tag", "file", "versions"]
         if self.scales:
             names.append("scales")
@@ -81,13 +58,10 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     record: describes the detector of this run. If maps are kept, it gets their kind and date, and
         the times of their calls, in place.
 
-    The cases, in order:
-    - the folder holds no maps: nothing is kept
-    - bsdsbench did not write the maps: DataError
-    - `fresh`: the maps are deleted, nothing is kept
-    - `resume` is not set: DataError, which names both options
-    - the maps are of another function, tag or scales: DataError
-    - otherwise all maps are kept; a warning is given if the detector's file has changed since
+    Nothing is kept if the folder holds no maps, or with `fresh`, which deletes them. DataError is
+    raised if bsdsbench did not write the maps, if `resume` is not set (which names both options),
+    or if the maps are of another function, tag or scales. A warning is given if the detector's file
+    has changed since they were made.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -115,8 +89,7 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
         edited = f"{holds}, made by another {record.file['name']} than this one"
         warn(InputWarning(edited, fix=Setting("fresh", True, "makes them again")))
     kept_ids = {path.stem for path in present}
-    record.made = earlier.get("made", record.made)
-    record.kind = earlier.get("kind")
+    record.made, record.kind = earlier.get("made", record.made), earlier.get("kind")
     times = earlier.get("milliseconds", {})
     record.milliseconds = {image_id: ms for image_id, ms in times.items() if image_id in kept_ids}
     return kept_ids
@@ -173,10 +146,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return a label map (H, W) with its n labels replaced by 1 .. n, in ascending order.
+    """Return a label map of `shape` with its n labels replaced by 1 .. n, in ascending order.
 
-    Raises DataError if the map does not have this shape, is not of integers or bool, or has more
-    than 65535 labels.
+    Raises DataError if the map has another shape, is not of integers or bool, or has more than
+    65535 labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

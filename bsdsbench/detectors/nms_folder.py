@@ -38,8 +38,8 @@ def nms_files(
     maps, if `target` is one of the sources, or if the folders hold different images. Problems of
     single files do not stop the others; they are raised together at the end.
     """
-    sources = [Path(folder) for folder in _as_list(source)]
-    target = Path(target)
+    folders = [source] if isinstance(source, str | os.PathLike) else source
+    sources, target = list(map(Path, folders)), Path(target)
     errors: list[DataError] = []
     files_of_folders = [_maps_by_id(folder, errors) for folder in sources]
     if target.resolve() in [folder.resolve() for folder in sources]:
@@ -62,11 +62,6 @@ def nms_files(
     if errors:
         raise DataError.collect(errors)
     return len(ids)
-
-
-def _as_list(source: StrPath | Sequence[StrPath]) -> Sequence[StrPath]:
-    """Return a folder or several folders as a sequence of folders."""
-    return [source] if isinstance(source, str | os.PathLike) else source
 
 
 def refuse_maps_in(folder: StrPath) -> None:

@@ -29,7 +29,7 @@ def many_to_one_counts(
     """
     from scipy import ndimage
 
-    from bsdsbench.kernels.distances.nearest import count_steps
+    from bsdsbench.kernels.distances.distances import count_near_pixels
 
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
@@ -46,7 +46,7 @@ def many_to_one_counts(
     dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
     inside = np.hypot(dy, dx) <= with_tolerance(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
-    matched_gt, matched_pred, total_pred = count_steps(
+    matched_gt, matched_pred, total_pred = count_near_pixels(
         events, annotators, close, dy[inside], dx[inside]
     )
     total_gt = np.full(thresholds.size, annotators.sum())

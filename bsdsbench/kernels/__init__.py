@@ -15,9 +15,9 @@ _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """Return the SHA-256 of the sources of all kernels, as hexadecimal digits.
+    """Return the SHA-256 of the sources of all kernels in hexadecimal, or "" if there are none.
 
-    Return "" if there are no source files, as for a package in a zip archive.
+    There are no source files if the package is in a zip archive.
     """
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)

@@ -24,7 +24,7 @@ def ones(word):
 
 
 def pack(bmap: Bool) -> U8:
-    """Pack bool maps (..., H, W) into words of 64 pixels, uint64 (..., H, ceil(W / 64)).
+    """Pack bool maps (..., H, W) into words of 64 pixels, (..., H, ceil(W / 64)).
 
     Pixel (row, col) is bit col & 63 of word [row, col >> 6]. Bits beyond the last column are 0.
     """
@@ -35,7 +35,7 @@ def pack(bmap: Bool) -> U8:
 
 
 def unpack(words: U8, cols: int) -> Bool:
-    """Unpack words of `pack`, uint64 (H, words), to a bool map (H, cols)."""
+    """Unpack words of `pack`, (H, words), to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
 

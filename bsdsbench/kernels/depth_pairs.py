@@ -14,11 +14,10 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Count the ratios that are exceeded by the quotient of two inverse depths, large over small.
+    """Count the ratios (R,), ascending from 1 on, that a / b or b / a exceeds.
 
-    a, b: inverse depths >= 0. If one is NaN, or both are equal, the number is 0; if only one is 0,
-        it is R.
-    ratios float64 (R,): 1 or larger, in ascending order.
+    a, b are inverse depths >= 0. The number is 0 if one is NaN or both are equal, and R if only one
+    is 0.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -34,12 +33,11 @@ def _count_exceeded(a, b, ratios):
 def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     """Count the pairs of neighbours whose inverse depths differ by more than each ratio.
 
-    pred, gt float64 (H, W): inverse depths.
-    valid bool (H, W): both pixels of a pair must be valid.
-    ratios float64 (R,): 1 or larger, in ascending order.
+    pred, gt (H, W): inverse depths. valid (H, W): both pixels of a pair must be valid.
+    ratios (R,): 1 or larger, in ascending order.
 
-    Returns int64 (R, 4, 3) with the axes ratio, side of the nearer pixel (left, top, right, bottom)
-    and map: pairs that differ on the same side in both maps, pairs that differ in pred, and in gt.
+    Returns (R, 4, 3) with the axes ratio, side of the nearer pixel (left, top, right, bottom) and
+    map: pairs that differ on the same side in both maps, pairs that differ in pred, and in gt.
     """
     count = np.zeros((ratios.size + 1, 4, 3), np.int64)
     _count_pairs(pred, gt, valid, ratios, count)
@@ -51,12 +49,11 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 def _count_pairs(pred, gt, valid, ratios, count):
     """Count the pairs of neighbouring pixels by the number of ratios that their depths exceed.
 
-    pred, gt float64 (H, W): inverse depths.
-    valid bool (H, W): both pixels of a pair must be valid.
+    pred, gt float64 (H, W): inverse depths. valid bool (H, W): both pixels of a pair must be valid.
     ratios float64 (R,): 1 or larger, in ascending order.
     count int64 (R + 1, 4, 3): 0 on entry. The axes are the number of exceeded ratios (in both maps:
-        the smaller number), the side of the nearer pixel, and both maps, pred, gt. The sides are
-        0 left, 1 top, 2 right, 3 bottom.
+        the smaller number), the side of the nearer pixel (left, top, right, bottom), and both maps,
+        pred, gt.
     """
     h, w = pred.shape
     for y in range(h):
@@ -85,10 +82,10 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     column only the strongest is kept. It hits a mask edge at the same pair if the nearer pixel is
     inside.
 
-    pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
+    pred (H, W): inverse depths. ratios (R,): in ascending order.
 
-    Returns int64 (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right,
-    bottom), and hit mask edges, all mask edges.
+    Returns (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right, bottom), and
+    hit mask edges, all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled
@@ -104,8 +101,8 @@ def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
 
     pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
     row_ratio float64 (W,): work space. The inverse depth inside over that outside, pair by pair.
-    count int64 (R, 4, 2): added to. The axes are the ratio, the side of the pixel inside, and hit
-        mask edges, all mask edges.
+    count int64 (R, 4, 2): the axes are the ratio, the side of the pixel inside, and hit mask edges,
+        all mask edges.
     vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
 
     A mask edge lies between a pixel inside the mask and a horizontal neighbour outside. With

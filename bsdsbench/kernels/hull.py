@@ -8,8 +8,7 @@ def upper_hull(x, y, corners):
     """Find the corners of the upper convex hull of n points, and return their number k.
 
     x, y float64 (n,): the points, sorted by x, then by y.
-    corners int64 (n,): the first k elements receive the indices of the corners, in ascending order,
-        from the first point to the last.
+    corners int64 (n,): its first k elements receive the indices of the corners, ascending.
 
     Points on a line between two corners are left out. The method is Andrew's monotone chain.
     """

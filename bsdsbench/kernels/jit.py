@@ -41,12 +41,10 @@ class _KernelCache(FunctionCache):
     """numba's cache of a function, loaded without the modules that only compiling needs.
 
     numba would first register everything that it can compile, which imports scipy.linalg and cffi:
-    a third of the time to count one image. Its compiler registers that by itself. Kernels that
-    allocate arrays need numba's runtime in any case.
+    a third of the time to count one image. Its compiler registers that by itself.
     """
 
-    allocates = True
-
+    allocates = True  # such kernels need numba's runtime
     keep = FunctionCache.save_overload
 
     def save_overload(self, sig: object, data: object) -> None:
@@ -68,7 +66,7 @@ class _OptimisedOnce(JITCodeLibrary):
 
     numba would optimise each function before as well, and all of them at a low level to remove
     reference counts. At level 3, or with unrolled loops, kernels would compile longer and count no
-    faster. Parts are internal, so that unused arguments are removed.
+    faster.
     """
 
     def _optimize_functions(self, ll_module: binding.ModuleRef) -> None:
@@ -77,8 +75,7 @@ class _OptimisedOnce(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Optimise the complete code of a kernel at level 2, without unrolling loops.
 
-        The functions that were linked into the kernel become internal, so that LLVM may inline them
-        and remove their unused arguments.
+        Linked functions become internal, so that LLVM may inline them and remove unused arguments.
         """
         module = self._final_module
         for function in module.functions:
@@ -113,10 +110,7 @@ class _Part(_OptimisedOnce):
 
 @contextmanager
 def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]:
-    """Let numba compile with code of the class `library` in the `with` block.
-
-    `codegen` is the code generator of numba's target, changed in place and restored at the end.
-    """
+    """Let numba's code generator `codegen` make code of the class `library` in the `with` block."""
     usual, codegen._library_class = codegen._library_class, library
     try:
         yield
@@ -126,10 +120,10 @@ def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]
 
 @global_compiler_lock
 def import_compiler() -> None:
-    """Import numba's support for arrays without scipy.linalg.
+    """Import numba's support for arrays without scipy.linalg, which takes a tenth of a second.
 
-    numba imports scipy.linalg, which takes a tenth of a second, to check whether scipy is
-    installed. Functions that need it import it when they are compiled.
+    numba imports it to check that scipy is installed. Functions that need it import it when they
+    are compiled.
     """
     from numba.np import linalg
 
@@ -144,11 +138,10 @@ def import_compiler() -> None:
 
 @contextmanager
 def _compiling_alone(path: Path) -> Iterator[None]:
-    """Hold the lock of a kernel in the `with` block, with garbage collection disabled.
+    """Hold the lock file `path` of a kernel in the `with` block, with garbage collection disabled.
 
-    path: the lock file. Another process that compiles the same kernel waits for it, for at most
-        _PATIENCE seconds. If the file cannot be locked, the block runs without a lock, and the
-        kernel may be compiled twice.
+    Another process that compiles the same kernel waits for it, for at most _PATIENCE seconds. If
+    the file cannot be locked, the block runs without a lock, and the kernel may be compiled twice.
 
     A compiler allocates many objects that stay, which collections would visit again and again. At
     the end they are moved to the oldest generation.
@@ -174,11 +167,9 @@ def _compiling_alone(path: Path) -> Iterator[None]:
 def _compile_once(dispatcher: Any, folder: Path) -> None:
     """Change a kernel so that one process at a time compiles it, and the others load it.
 
-    dispatcher: numba's dispatcher of the kernel, changed in place.
-    folder: the folder of compiled kernels, in which lock files are created.
-
-    The lock of a kernel is held while the kernels that it calls are compiled, under locks of their
-    own. No kernel calls itself by way of another, so no two processes wait for each other.
+    numba's `dispatcher` of the kernel is changed in place. The lock files lie in `folder`, that of
+    compiled kernels. A lock is held while the kernels that a kernel calls are compiled, under locks
+    of their own. No kernel calls itself by way of another, so no two processes wait for each other.
     """
     compile_it, function = dispatcher._compiler.compile, dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
@@ -249,8 +240,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 def inner(function: Kernel, **options: object) -> Kernel:
     """Compile a function that only kernels call and that allocates nothing, as a part of them.
 
-    The function cannot be called from Python, and is not cached. `options` are those of
-    `numba.njit`. A function that is small, or is called in one place and is not large, compiles
-    faster still inside its caller: `@kernel(inline="always")`.
+    It cannot be called from Python. A function that is small, or is called in one place and is not
+    large, compiles faster still inside its caller: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

@@ -16,19 +16,13 @@ _Image = NDArray[np.float32]
 
 @inner
 def _reflect(i, n):
-    """Map an index beyond the ends of a line of n samples to the sample mirrored at the end.
-
-    The border sample is repeated: -1 gives 0, and n gives n - 1.
-    """
+    """Mirror an index beyond the ends of n samples: -1 gives 0, n gives n - 1."""
     i %= 2 * n
     return i if i < n else 2 * n - 1 - i
 
 
 def _smooth(image: _Image, radius: int) -> _Image:
-    """Smooth a map (H, W) with the triangle [1 .. R, R + 1, R .. 1] / (R + 1)^2, R = radius.
-
-    Rows are filtered first, then columns, both mirrored at the border. Maps are float32.
-    """
+    """Smooth a map with the triangle [1 .. R, R + 1, R .. 1] / (R + 1)^2, R = radius."""
     (h, w), total = image.shape, (radius + 1.0) ** 2
     weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / total
     rows, filtered = np.empty((2, h, w), np.float32)
@@ -40,10 +34,9 @@ def _smooth(image: _Image, radius: int) -> _Image:
 def _triangle_filter(image, weight, line, sums, rows, filtered):
     """Filter a map along the rows, then along the columns, mirrored at the border.
 
-    image float32 (H, W).
-    weight float64 (2 R + 1,): the filter.
-    line float64 (W + 2 R,), sums float64 (W,): work space for a row.
-    rows float32 (H, W): work space, the map filtered along the rows.
+    image float32 (H, W). weight float64 (2 R + 1,): the filter.
+    line float64 (W + 2 R,), sums float64 (W,), rows float32 (H, W): work space for a row, and the
+        map filtered along the rows.
     filtered float32 (H, W): receives the result.
     """
     (h, w), size, radius = image.shape, weight.size, weight.size >> 1
@@ -105,8 +98,7 @@ def _ridge_normal(image: _Image) -> list[_Image]:
 def _write_normal(gxx, gxy, gyy, cos, sin):
     """Write the cosine and the sine of the angle atan(Gyy sign(-Gxy) / (Gxx + 1e-5)).
 
-    gxx, gxy, gyy float32 (H, W): second differences of the map.
-    cos, sin float32 (H, W): receive the result. The angle is 0 if Gxy or Gyy is 0.
+    All arrays are float32 (H, W). The angle is 0 if Gxy or Gyy is 0.
     """
     h, w = cos.shape
     for y in range(h):
@@ -141,13 +133,12 @@ def _bilinear(image, y, x):
 def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
     """Set pixels of `thinned` to 0 if a neighbour along the normal is larger, then fade the border.
 
-    image float32 (H, W): the map.
+    image float32 (H, W): the map. thinned float32 (H, W): a copy of it, changed in place.
     cos, sin float32 (H, W): column and row of the unit vector along the normal of each pixel.
     radius: neighbours at 1 .. radius pixels in both directions are compared.
     border: number of rows and columns at each side that are faded out, at most half of the shorter
         side.
     multiplier: the pixel is multiplied by it before the comparison.
-    thinned float32 (H, W): a copy of the map, changed in place.
     """
     h, w = image.shape
     for y in range(h):
@@ -171,7 +162,7 @@ def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
-    """Thin an edge map to its ridges, and return a new map. Maps are float32 (H, W) in [0, 1].
+    """Return an edge map, float32 (H, W) in [0, 1], thinned to its ridges.
 
     radius: a pixel is compared with its neighbours up to this many pixels away, along the normal.
     border: number of rows and columns at each side that are faded out.

@@ -33,46 +33,32 @@ class Confusion(NamedTuple):
     tn: I8
 
 
-class _FlatValues(NamedTuple):
-    """Values and thresholds in dtypes that kernels accept."""
-
-    flat: NDArray[Any]  # (N,): uint8, uint16, float32 or float64, contiguous
-    thresholds: F8  # (T,)
-
-
 class _Buckets(NamedTuple):
-    """Thresholds sorted into buckets of [0, 1]: the bucket of a value is floor(value * n)."""
+    """T thresholds in n equal buckets of [0, 1]: the bucket of a value is floor(value * n)."""
 
-    of_threshold: I8  # (T,)
     n: int  # a power of two
+    of_threshold: I8  # (T,)
     threshold: F8 | None  # (n + 1,) of each bucket, NaN if it has none; None: some share a bucket
-
-
-class _Bisection(NamedTuple):
-    """The thresholds of each bucket, for finding the level of a float by bisection."""
-
-    first: I8  # (n + 2,): the thresholds of bucket b have the indices first[b] : first[b + 1]
-    thresholds: F8  # in ascending order, padded with NaN, which no value reaches
+    first: I8  # (n + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1
+    padded: F8  # the thresholds, padded with NaN, which no value reaches
     halvings: int  # number of comparisons that find a level within the fullest bucket
-    n_buckets: float
 
 
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
-    """Return the number of thresholds t that each value reaches, int16 of the shape of `values`.
+    """Return the number of thresholds t that each value reaches: value >= t. NaN reaches none.
 
-    values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool (0 and 1). A
-        value reaches t if value >= t. NaN reaches no threshold.
-    thresholds float64 (T,): in ascending order, T < 32768.
+    values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool (0 and 1).
+    thresholds (T,): in ascending order, T < 32768.
 
     Raises ValueError for other dtypes.
     """
-    flat, thresholds = _flatten(values, thresholds)
+    flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     if flat.dtype.kind == "u":
-        level = _lookup_table(flat.dtype, thresholds.tobytes()).take(flat)
+        level = _lookup_table(flat.dtype, key).take(flat)
     else:
-        level = np.zeros(flat.size, np.int16)
-        room = np.empty(flat.size, np.int32)
-        _float_levels(flat, *_bisection(thresholds.tobytes()), room, level)
+        level, reaching = np.zeros(flat.size, np.int16), np.empty(flat.size, np.int32)
+        b = _buckets(key)
+        _float_levels(flat, b.first, b.padded, b.halvings, float(b.n), reaching, level)
     return level.reshape(np.shape(values))
 
 
@@ -81,24 +67,22 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
     values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool. A pixel is
         positive at threshold t if value >= t.
-    gt: bool, of the same shape.
-    thresholds float64 (T,): in ascending order.
+    gt: of the same shape.
+    thresholds (T,): in ascending order.
 
-    Raises ValueError for other dtypes. The counts are sums of one histogram of the pixels, by a
-    number that rises with the value and by ground truth. There are three ways to make it:
-    - integers: by level, the number of thresholds reached, which a table gives for each value
-    - floats, if no two thresholds share a bucket: by bucket, and above or below its threshold
-    - floats, otherwise: by level
+    Raises ValueError for other dtypes. The counts are sums of one histogram of the pixels by ground
+    truth and by a number that rises with the value:
+    - integers: the level, the number of thresholds reached, which a table gives for each value
+    - floats, if no two thresholds share a bucket: the bucket, and above or below its threshold
+    - floats, otherwise: the level
     """
-    flat, thresholds = _flatten(values, thresholds)
-    truth = np.ascontiguousarray(gt, np.bool_)
-    mask = truth.view(np.uint8).ravel()
+    flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
+    mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
     above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
-    buckets = _buckets(thresholds.tobytes())
+    buckets = _buckets(key)
     if flat.dtype.kind == "u":
-        table = _lookup_table(flat.dtype, thresholds.tobytes())
         hist = np.zeros((_LANES, 2 * above.size + 2), np.int64)
-        _table_histogram(flat, mask, table, hist)
+        _table_histogram(flat, mask, _lookup_table(flat.dtype, key), hist)
     elif buckets.threshold is not None:
         hist = np.zeros((_LANES, 4 * buckets.threshold.size), np.int64)
         _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n), hist)
@@ -115,8 +99,8 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     return Confusion(tp, fp, positive - tp, negative - fp)
 
 
-def _flatten(values: NDArray[Any], thresholds: F8) -> _FlatValues:
-    """Convert values to a flat array, and thresholds to float64. Bool becomes uint8 of 0 and 255.
+def _flatten(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values as a contiguous array (N,). Bool becomes uint8 of 0 and 255.
 
     Raises ValueError unless the values are uint8, uint16, float32, float64 or bool.
     """
@@ -125,15 +109,15 @@ def _flatten(values: NDArray[Any], thresholds: F8) -> _FlatValues:
         flat = flat.view(np.uint8) * np.uint8(255)
     if flat.dtype.str[1:] not in ("u1", "u2", "f4", "f8") or not flat.dtype.isnative:
         raise ValueError(f"dtype {flat.dtype}, expected uint8, uint16, float32, float64 or bool")
-    return _FlatValues(flat, np.ascontiguousarray(thresholds, np.float64))
+    return flat
 
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Return the level of every value of uint8 or uint16, int16 (256,) or (65536,).
+    """Return the number of thresholds that every value of uint8 or uint16 reaches.
 
-    The level is the number of thresholds that the value, as a fraction of the largest, reaches.
-    `thresholds` are the bytes of a float64 array (T,), because an array cannot be a key of a cache.
+    A value is a fraction of the largest. `thresholds` are the bytes of a float64 array (T,), since
+    an array cannot be a key of a cache.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches t, or the one before
@@ -144,57 +128,47 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def _buckets(thresholds: bytes) -> _Buckets:
-    """Sort thresholds into equal buckets of [0, 1], as many as keep the thresholds apart.
+    """Sort thresholds, the bytes of a float64 array (T,), into equal buckets of [0, 1].
 
-    The number of buckets, a power of two, is doubled until no two thresholds share a bucket, up to
-    about 16 to 32 buckets per threshold. If some still share one, `threshold` is None.
-    `thresholds` are the bytes of a float64 array (T,), because an array cannot be a key of a cache.
+    The number of buckets is doubled until no two thresholds share a bucket, up to about 16 to 32
+    buckets per threshold.
     """
     t = np.frombuffer(thresholds)
-    k = 1 << int(t.size).bit_length()
-    most = 16 * k
+    n = 1 << int(t.size).bit_length()
+    most = 16 * n
     while True:
-        bucket = np.floor(np.clip(t, 0, 1) * k).astype(np.int64)
-        if np.all(np.diff(bucket) > 0):
-            threshold_of_bucket = np.full(k + 1, np.nan)
-            threshold_of_bucket[bucket] = t
-            return _Buckets(bucket, k, threshold_of_bucket)
-        if k >= most:
-            return _Buckets(bucket, k, None)
-        k *= 2
-
-
-@lru_cache(maxsize=16)
-def _bisection(thresholds: bytes) -> _Bisection:
-    """Return the thresholds of each bucket, for `_float_levels`.
-
-    `thresholds` are the bytes of a float64 array (T,), because an array cannot be a key of a cache.
-    """
-    bucket, k, _ = _buckets(thresholds)
-    first = np.searchsorted(bucket, np.arange(k + 2))
+        bucket = np.floor(np.clip(t, 0, 1) * n).astype(np.int64)
+        are_apart = bool(np.all(np.diff(bucket) > 0))
+        if are_apart or n >= most:
+            break
+        n *= 2
+    threshold_of_bucket = None
+    if are_apart:
+        threshold_of_bucket = np.full(n + 1, np.nan)
+        threshold_of_bucket[bucket] = t
+    first = np.searchsorted(bucket, np.arange(n + 2))
     halvings = int(np.diff(first).max(initial=0)).bit_length()
-    padded = np.append(np.frombuffer(thresholds), np.full(1 << halvings, np.nan))
-    return _Bisection(first, padded, halvings, float(k))
+    padded = np.append(t, np.full(1 << halvings, np.nan))
+    return _Buckets(n, bucket, threshold_of_bucket, first, padded, halvings)
 
 
 @kernel(_nrt=False)
-def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
+def _float_levels(values, first, thresholds, halvings, n_buckets, reaching, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    values float32 or float64 (N,).
-    first int64 (n_buckets + 2,): the thresholds of bucket b have the indices first[b] to
-        first[b + 1] - 1. A value v in [0, 1] is in bucket floor(v * n_buckets).
+    values float32 or float64 (N,). A value v in [0, 1] is in bucket floor(v * n_buckets).
+    first int64 (n_buckets + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1.
     thresholds float64: in ascending order, padded with NaN.
     halvings: number of comparisons that find a level within the fullest bucket.
     n_buckets: a power of two, as a float.
-    on int32 (N,): work space, the indices of the values that reach the lowest threshold.
+    reaching int32 (N,): work space, the indices of the values that reach the lowest threshold.
     levels int16 (N,): 0 on entry.
     """
     n = np.uint64(0)
     for p in range(values.size):  # no branch, which the processor could not predict
-        on[n] = p
+        reaching[n] = p
         n += np.uint64(np.float64(values[p]) >= thresholds[0])
-    for pixel in on[:n]:
+    for pixel in reaching[:n]:
         p = np.uint64(pixel)
         value = np.float64(values[p])
         scaled = value * n_buckets
@@ -211,13 +185,11 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
 
-    values float32 or float64 (N,).
-    gt uint8 (N,): 0 or 1.
+    values float32 or float64, gt uint8, 0 or 1, (N,).
     threshold_of_bucket float64 (n_buckets + 1,): NaN for a bucket without a threshold. The value 1
-        has the last bucket to itself.
-    n_buckets: as a float.
-    hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. Column 4 * bucket + 2 * reached + gt. The
-        lanes only make increments independent of each other; their sum is the histogram.
+        has the last bucket to itself. n_buckets is a float.
+    hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. Column 4 * bucket + 2 * reached + gt.
+        The lanes only make increments independent of each other; their sum is the histogram.
     """
     for p in range(values.size):
         value = np.float64(values[p])
@@ -233,8 +205,7 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
 def _table_histogram(values, gt, table, hist):
     """Count values in `hist` by level and by ground truth.
 
-    values uint8 or uint16 (N,).
-    gt uint8 (N,): 0 or 1.
+    values uint8 or uint16, gt uint8, 0 or 1, (N,).
     table int16 (possible values,): the level of each value.
     hist int64 (_LANES, 2 * levels): 0 on entry. Column 2 * level + gt. The lanes only make
         increments independent of each other; their sum is the histogram.

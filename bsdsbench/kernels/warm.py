@@ -17,8 +17,8 @@ def compile_once() -> None:
     """Compile the kernels of the boundary benchmark into the on-disk cache, and wait for the end.
 
     This process and a child process compile one half each. A kernel that is in the cache already is
-    only loaded. Worker processes that start later load the compiled code, and compile what is
-    missing, for example if the child failed.
+    only loaded. Worker processes that start later compile what is missing, for example if the child
+    failed.
     """
     from numba.core.registry import cpu_target
 

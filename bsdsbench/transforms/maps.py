@@ -79,10 +79,7 @@ def nms(
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Copy a checked soft map to a contiguous float32 array in [0, 1].
-
-    uint8 is divided by 255, uint16 by 65535, floats are rounded to float32.
-    """
+    """Copy a soft map to a contiguous float32 array in [0, 1]; uint8 is divided by 255."""
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
@@ -93,11 +90,7 @@ def _quantise(prob: Map, bits: int) -> Map:
 
 
 def invert(soft: Map) -> Map:
-    """Return 1 - value, in the dtype of the map.
-
-    Floats give 1 - value, unsigned integers the largest integer minus value (255 - value for
-    uint8), bool the negation.
-    """
+    """Return 1 - value, in the dtype of the map: 255 - value for uint8, the negation for bool."""
     if soft.dtype == bool:
         return ~soft
     if soft.dtype.kind == "u":
@@ -167,9 +160,7 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Return copies of bool maps (T, H, W) without isolated pixels.
-
-    A pixel is isolated if all of its eight neighbours are off.
+    """Return copies of bool maps (T, H, W) without pixels whose eight neighbours are all off.
 
     Examples
     --------

@@ -38,15 +38,6 @@ SCALES = {
 class MultiScale:
     """The settings of calls of a detector at several scales.
 
-    Parameters
-    ----------
-    scales : tuple of float
-        Factors for the sides of an image.
-    flip : bool
-        Call the detector on the mirrored image too.
-    resize : "bilinear" or "cubic"
-        The kernel for images and maps.
-
     Examples
     --------
     >>> import numpy as np
@@ -56,22 +47,19 @@ class MultiScale:
     True
     """
 
-    scales: tuple[float, ...] = (1.0,)
-    flip: bool = False
-    resize: Resize = "bilinear"
+    scales: tuple[float, ...] = (1.0,)  # factors for the sides of an image
+    flip: bool = False  # call the detector on the mirrored image too
+    resize: Resize = "bilinear"  # the kernel for images and maps
 
     @classmethod
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from a user's options.
+        """Build the settings from a user's options, or None for one call on the image as it is.
 
-        scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
-        flip: also call the detector on the mirrored image.
-        resize: "bilinear" or "cubic".
-
-        Returns None if the detector is called only once, on the image as it is. Raises DataError
-        unless there are 1 to MAX_SCALES different scales above 0, none above MAX_SCALE.
+        `scales` is a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for
+        1. Raises DataError unless there are 1 to MAX_SCALES different scales above 0, none above
+        MAX_SCALE, and `resize` is one of its choices.
         """
         values: Any = [1.0] if scales is None else scales
         if isinstance(values, str):
@@ -95,10 +83,7 @@ class MultiScale:
         return cls(numbers, flip, "cubic" if resize == "cubic" else "bilinear")
 
     def __str__(self) -> str:
-        """Return the settings as text for signatures and run.json, such as ".5,1,1.5,flip,cubic".
-
-        "flip" and "cubic" are left out if they do not apply.
-        """
+        """Return the settings as text for signatures and run.json: ".5,1,1.5,flip,cubic"."""
         words = [number_text(scale) for scale in self.scales]
         if self.flip:
             words.append("flip")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,62 +23,52 @@ _Kernel: TypeAlias = Callable[[F8], F8]  # weight of samples at distances >= 0 f
 
 
 def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
-    """Resize a soft map (H, W) with the bicubic kernel, the default of imresize.
+    """Resize a soft map (H, W) to `shape` with the bicubic kernel, the default of imresize.
 
-    soft: uint8 (value/255), uint16 (value/65535) or float in [0, 1].
-    shape: rows and columns of the resized map.
-
-    Returns float64, clipped to [0, 1], which changes no comparison with a threshold in (0, 1].
+    Returns a map in [0, 1]. The kernel overshoots; clipping changes no comparison with a threshold
+    in (0, 1].
     """
-    return np.clip(_resize(unit(check_soft_map(soft)), shape, _cubic, 4), 0.0, 1.0)
+    resized = _resize(np.asarray(unit(check_soft_map(soft)), np.float64), shape, _cubic, 4)
+    return np.clip(resized, 0.0, 1.0)
 
 
 def bilinear(values: Map, shape: tuple[int, int]) -> F8:
-    """Resize a map (H, W) of any numbers with the triangle kernel, antialiased when shrinking.
-
-    `shape` is the rows and columns of the resized map. Returns float64.
-    """
+    """Resize a map (H, W) of any numbers with the triangle kernel, antialiased when shrinking."""
     return _resize(np.asarray(values, np.float64), shape, _triangle, 2)
 
 
 def resample(
     image: Map, shape: tuple[int, ...], kernel: Resize = "bilinear", scale: float | None = None
 ) -> F8:
-    """Resize an image (H, W) or (H, W, C) without antialiasing. Returns float64.
+    """Resize an image (H, W) or (H, W, C) without antialiasing, to `shape` rows and columns.
 
-    shape: rows and columns of the resized image; channels are kept.
     kernel: "bilinear", or "cubic" with a = -0.75. Neither is widened when shrinking.
     scale: the exact scale factor, if `shape` was rounded from it. By default it is the ratio of the
         sizes, of rows and of columns.
     """
     array = np.asarray(image, np.float64)
-    kernel_function, support = (
-        (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
-    )
-    row_matrix, col_matrix = (
-        _resize_matrix(old, new, kernel_function, support, scale=scale, antialias=False)
-        for old, new in zip(array.shape[:2], shape, strict=True)
-    )
-    planes = array.reshape(*array.shape[:2], -1)  # (H, W, C)
-    resized = [_multiply(row_matrix, planes[..., k], col_matrix) for k in range(planes.shape[-1])]
-    return np.ascontiguousarray(np.stack(resized, axis=-1)).reshape(*shape, *array.shape[2:])
+    planes = [array] if array.ndim == 2 else np.moveaxis(array, -1, 0)
+    weight, support = (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
+    options: dict[str, Any] = {"scale": scale, "antialias": False}
+    resized = [_resize(plane, shape, weight, support, **options) for plane in planes]
+    return resized[0] if array.ndim == 2 else np.stack(resized, axis=-1)
 
 
-def _resize(image: F8, shape: tuple[int, int], kernel: _Kernel, support: int) -> F8:
-    """Resize a map (H, W) to `shape`, antialiased when shrinking.
-
-    The kernel is 0 at distances beyond support / 2.
-    """
-    row_matrix, col_matrix = (
-        _resize_matrix(old, new, kernel, support)
+def _resize(
+    image: F8,
+    shape: tuple[int, ...],
+    kernel: _Kernel,
+    support: int,
+    scale: float | None = None,
+    antialias: bool = True,
+) -> F8:
+    """Resize a map (H, W) to `shape`; the parameters are those of `_resize_matrix`."""
+    rows, cols = (
+        _resize_matrix(old, new, kernel, support, scale, antialias)
         for old, new in zip(image.shape, shape, strict=True)
     )
-    return np.ascontiguousarray(_multiply(row_matrix, image, col_matrix))
-
-
-def _multiply(row_matrix: csr_array, image: F8, col_matrix: csr_array) -> F8:
-    """Return row_matrix @ image @ col_matrix.T, with the sparse factor first in both products."""
-    return (col_matrix @ (row_matrix @ image).T).T
+    # rows @ image @ cols.T, with the sparse factor first in both products
+    return np.ascontiguousarray((cols @ (rows @ image).T).T)
 
 
 def _triangle(x: F8) -> F8:
@@ -87,28 +77,19 @@ def _triangle(x: F8) -> F8:
 
 
 def _cubic(x: F8, a: float = -0.5) -> F8:
-    """Return the cubic convolution kernel (Keys 1981) at distances x >= 0.
-
-    `a` is the slope at distance 1.
-    """
+    """Return the cubic convolution kernel (Keys 1981) with slope `a` at 1, at distances x >= 0."""
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
     return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
 
 
 def _resize_matrix(
-    size: int,
-    new_size: int,
-    kernel: _Kernel,
-    support: int,
-    *,
-    scale: float | None = None,
-    antialias: bool = True,
+    size: int, new_size: int, kernel: _Kernel, support: int, scale: float | None, antialias: bool
 ) -> csr_array:
     """Return the sparse matrix (new_size, size) that resizes a line of samples.
 
     kernel: weight of a sample by its distance; 0 at distances beyond support / 2.
-    scale: the exact scale factor; by default new_size / size.
+    scale: the exact scale factor; if None, new_size / size.
     antialias: widen the kernel when shrinking, and mirror the samples beyond both ends. Otherwise
         the kernel keeps its width, and the first and last samples are repeated.
     """

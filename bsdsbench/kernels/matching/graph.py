@@ -132,10 +132,9 @@ class Disk(NamedTuple):
 
 
 def outlier_cost(max_dist_px: float) -> int:
-    """Return C, the cost of a missing pair, in the unit of the costs of pairs: 1/100 px.
+    """Return C, the cost of a missing pair in 1/100 px: a hundred times that of the farthest pair.
 
-    It is a hundred times the cost of the farthest pair, and at least 1, so that pixels at the same
-    place are paired at zero tolerance.
+    It is at least 1, so that pixels at the same place are paired at zero tolerance.
     """
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
@@ -338,10 +337,8 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 def number_pixels(tile, cols, pixel):
     """Number the pixels that are on in a map as vertices, tile by tile, and return their number.
 
-    tile TILE_DTYPE (tiles + 1,): `bits` has the pixels. Of each tile, `before` is set to the number
-        of vertices in earlier tiles, and `live` to `bits`.
-    cols: number of columns of the image.
-    pixel int32: receives the flat index of each vertex.
+    tile TILE_DTYPE (tiles + 1,): its `bits` are the map. `before` and `live` are set.
+    cols: number of columns of the image. pixel int32: receives the flat index of each vertex.
     """
     tile_cols, n = (cols + 7) >> 3, 0
     for k in range(tile.size):

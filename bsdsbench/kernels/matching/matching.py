@@ -26,7 +26,7 @@ bits of that range.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -35,28 +35,18 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
 from bsdsbench.kernels.bits import ONE, count_set_bits, ones, pack
 from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.matching import graph
 from bsdsbench.kernels.matching.graph import (
-    GT,
     NO_VERTEX,
-    PRED,
     UNREACHED,
     Disk,
     Side,
-    bits_within_reach,
-    check_exact,
     clear_matching,
-    disk,
-    empty_tiles,
     find_edges,
     forget_edges,
-    new_arena,
-    new_geometry,
-    new_side,
-    new_work,
     number_pixels,
     row_col,
     tile_and_bit,
-    write_vertices,
 )
 from bsdsbench.kernels.matching.search import enter_vertices, record_matched_steps
 
@@ -113,14 +103,15 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     for exact weights or for memory.
     """
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
-    reach = disk(max_dist_px, shape)
-    check_exact(reach.lost, int(np.diff(ends).max(initial=0)))
+    disk = graph.disk(max_dist_px, shape)
+    graph.check_exact(disk.lost, int(np.diff(ends).max(initial=0)))
     bits = pack(gts)
-    tiles = empty_tiles(shape, len(gts))
+    tiles = graph.empty_tiles(shape, len(gts))
     pixel = np.empty(ends[-1], np.int32)
-    write_vertices(bits, shape[1], tiles, ends, pixel)
+    graph.write_vertices(bits, shape[1], tiles, ends, pixel)
     drawn = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
-    return Truth(shape, ends, pixel, tiles, reach, drawn, bits_within_reach(drawn, reach.half))
+    near = graph.bits_within_reach(drawn, disk.half)
+    return Truth(shape, ends, pixel, tiles, disk, drawn, near)
 
 
 def match_steps(events: Events, truth: Truth) -> MatchedPixels:
@@ -190,7 +181,7 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
         n_events = 2 * int(np.count_nonzero(events.added)) - int(events.start[1])
     start, enters = np.empty(events.start.size, np.int64), np.empty(n_events, np.bool_)
     vertex, pixel = np.empty((2, n_events), np.int32)
-    (tile,) = empty_tiles(truth.shape, 1)
+    (tile,) = graph.empty_tiles(truth.shape, 1)
     steps = Steps(start, vertex, enters, gt_enters, pixel, tile)
     n_vertices = _keep_near_events(events, truth.near, truth.shape[1], steps)
     return steps._replace(pixel=pixel[:n_vertices])
@@ -216,14 +207,14 @@ def match_all(
     n_pred = steps.pixel.size
     n_gt = int(np.diff(truth.ends).max(initial=0))  # of the annotator with the most pixels
     n_offsets = truth.disk.cost.size
-    pred_arena = new_arena(n_pred, n_gt, n_offsets)
-    gt_arena = new_arena(n_gt, n_pred, n_offsets)
-    pred = new_side(steps.pixel, steps.tile, PRED, pred_arena, words)
-    work = new_work(max(n_pred, n_gt))
+    pred_arena = graph.new_arena(n_pred, n_gt, n_offsets)
+    gt_arena = graph.new_arena(n_gt, n_pred, n_offsets)
+    pred = graph.new_side(steps.pixel, steps.tile, graph.PRED, pred_arena, words)
+    work = graph.new_work(max(n_pred, n_gt))
     ordering = _new_order(steps.start, truth)
     for k, annotator in enumerate(annotators):
         vertices = slice(truth.ends[k], truth.ends[k + 1])
-        gt = new_side(truth.pixel[vertices], truth.tiles[k], GT, gt_arena, words)
+        gt = graph.new_side(truth.pixel[vertices], truth.tiles[k], graph.GT, gt_arena, words)
         if gt_bits is not None:
             gt = gt._replace(bits=gt_bits[vertices])
         n_vertices = gt.pixel.size
@@ -234,7 +225,7 @@ def match_all(
             steps._replace(gt_enters=gt_enters),
             pred,
             gt,
-            new_geometry(truth.shape, truth.disk, n_vertices, int(annotator)),
+            graph.new_geometry(truth.shape, truth.disk, n_vertices, int(annotator)),
             work,
             ordering,
             matched_gt,
@@ -251,38 +242,20 @@ def count_partners(truth: Truth) -> I8:
     Every two annotators are matched once, the earlier one as the prediction. The hash of ties does
     not depend on the annotators. Returns (vertices,).
     """
-    n_annotators = len(truth.tiles)
     n_partners = np.zeros(truth.pixel.size, np.int64)
-    annotators = [slice(*truth.ends[k : k + 2]) for k in range(n_annotators)]
-    largest = int(np.diff(truth.ends).max(initial=0))
-    arena = new_arena(largest, largest, truth.disk.cost.size)
-    work = new_work(largest)
-    as_gt = [
-        new_side(truth.pixel[vertices], tile, GT, arena, words=1)
-        for vertices, tile in zip(annotators, truth.tiles, strict=True)
-    ]
-    as_pred = [side._replace(factor=PRED) for side in as_gt]
-    geometries = [new_geometry(truth.shape, truth.disk, side.pixel.size, 0) for side in as_gt]
-    no_vertex, no_bool = np.zeros(0, np.int32), np.zeros(0, np.bool_)
-    one_step = Steps(np.zeros(2, np.int64), no_vertex, no_bool, True, no_vertex, truth.tiles[0])
-    ordering = _new_order(one_step.start, truth)
-    matched_gt = np.zeros(1, np.int64)
-    for i, j in combinations(range(n_annotators), 2):
-        # The smaller map enters as the ground truth, because fewer of its pixels find no mate
-        larger, smaller = sorted([as_gt[j], as_pred[i]], key=lambda side: -side.pixel.size)
-        _match(
-            one_step,
-            larger,
-            smaller,
-            geometries[j],
-            work,
-            ordering,
-            matched_gt,
-            sorts=False,
-            keeps_gt=False,
+    annotators = [slice(*ends) for ends in pairwise(truth.ends)]
+    for i, j in combinations(range(len(annotators)), 2):
+        pixel, gt_pixel = truth.pixel[annotators[i]], truth.pixel[annotators[j]]
+        n, tile = pixel.size, truth.tiles[i].copy()
+        all_enter = np.arange(n, dtype=np.int32), np.ones(n, np.bool_)
+        steps = Steps(np.array([0, n]), *all_enter, gt_enters=False, pixel=pixel, tile=tile)
+        gt = truth._replace(
+            ends=np.array([0, gt_pixel.size]), pixel=gt_pixel, tiles=truth.tiles[j : j + 1]
         )
-        n_partners[annotators[i]] += as_pred[i].node["mate"] != NO_VERTEX
-        n_partners[annotators[j]] += as_gt[j].node["mate"] != NO_VERTEX
+        gt_bits = np.zeros((gt_pixel.size, 1), np.uint64)
+        pred = match_all(steps, gt, np.array([0]), np.zeros(1, np.int64), gt_bits)
+        n_partners[annotators[i]] += pred.bits[:, 0] != 0
+        n_partners[annotators[j]] += gt_bits[:, 0] != 0
     return n_partners
 
 

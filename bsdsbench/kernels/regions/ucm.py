@@ -30,8 +30,8 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
     thresholds (T,): in ascending order.
     corners: True for the official rule, which looks at corners too; False for SEISM's.
 
-    Returns (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. T means
-    never; T is also the value of pixels without that neighbour.
+    Returns (2, H, W), for the neighbour to the right and the neighbour below: T if they never join,
+    or if there is no such neighbour.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -41,13 +41,12 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Write the index of the first threshold at which each pixel joins its neighbours.
+    """Write the first threshold at which each pixel joins its right and lower neighbour.
 
-    ucm2, thresholds, corners: as in `join_levels`. Pixel (i, j) is ucm2[2 i + 1, 2 j + 1]. The
-        contour to its right neighbour is one element to the right, the contour to the neighbour
-        below one element below; corners lie at both ends of a contour.
-    levels int32 (2, H, W): T on entry. Receives the indices for the neighbour to the right, and for
-        the neighbour below.
+    ucm2 (2H + 1, 2W + 1): pixel (i, j) is ucm2[2 i + 1, 2 j + 1]. The contour to a neighbour is one
+        element to the right, or below; corners lie at both ends of a contour.
+    thresholds float64 (T,). corners: True if corners on the contour must not be higher either.
+    levels int32 (2, H, W): T on entry; receives the indices of the thresholds.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -84,7 +83,7 @@ def _level(value, thresholds):
 def _find_root(parent, x):
     """Return the root of the set of x in a disjoint-set forest, and shorten the path to it.
 
-    parent int32 (elements,): changed in place. A root is its own parent.
+    In `parent`, int32 (elements,), a root is its own parent.
     """
     while parent[x] != x:
         parent[x] = parent[parent[x]]
@@ -121,7 +120,7 @@ def _label_regions(levels, parent, labels):
     """Label the regions of pixels that join their neighbours, and return the number of regions.
 
     levels int32 (2, H, W): 0 if a pixel joins its right, or its lower, neighbour.
-    parent int32 (H * W,): work space, a disjoint-set forest. On entry each pixel is its own parent.
+    parent int32 (H * W,): work space, a disjoint-set forest in which each pixel is its own parent.
     labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
     _, height, width = levels.shape
@@ -184,8 +183,7 @@ def _join(parent, roots, a, b, row_of, new_row, new_roots):
     parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
     roots int32 (R,): the root of each region before the joins, ascending.
     row_of int32 (finest regions,): work space. The new number of each root.
-    new_row, new_roots int32 (R,): receive the new number of each of the R regions, and the root of
-        each new region.
+    new_row, new_roots int32 (R,): receive the new number of each region, and new regions' roots.
     """
     for e in range(a.size):
         _union(parent, a[e], b[e])
