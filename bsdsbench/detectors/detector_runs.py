@@ -311,12 +311,10 @@ def _detect(
 ) -> dict[str, str]:
     """Call the detector on each photo, write its maps, and return {image id: reason of failure}.
 
-    photos: image id -> path of the photo.
-    maps: folder for the maps and run.json.
+    photos: image id -> path of the photo. maps: folder for the maps and run.json.
     record: gets the kind of the maps and the time of each call, in place. It is written to run.json
         before the first map, then about once a second, and at the end even after an error.
-    plan: its `progress` is called after each photo with the number of photos done, of all photos,
-        and the image's id.
+    plan: its `progress` is called with the numbers of photos done and of all photos, and the id.
 
     The first call that succeeds only warms up: it is not timed, and the image is detected again. An
     exception of the detector is a failure of that image. Raises DataError if some maps are soft

@@ -36,12 +36,11 @@ def undisturbed() -> Iterator[None]:
 def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
-    At the start, these are removed from `sys.modules`, unless they are installed or of bsdsbench:
-    the module, and all modules of its package if the package lies in the current folder. The
-    current folder is searched first. No bytecode is written.
-
-    At the end, modules imported from the current folder are removed, and `sys.path` and the earlier
-    modules are restored. So a later call may import a module of the same name from another folder.
+    The module, and all modules of its package if that lies in the current folder, are imported
+    anew, unless they are installed or of bsdsbench. The current folder is searched first. No
+    bytecode is written. At the end, modules imported from the current folder are removed, and
+    `sys.path` and the earlier modules are restored, so that a later call may import a module of the
+    same name from another folder.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]

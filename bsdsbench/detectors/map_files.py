@@ -110,7 +110,6 @@ class MapFile(NamedTuple):
 def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     """Encode what a detector returned for an image of `shape` (H, W) as the content of a file.
 
-    The cases, in order:
     - a list or tuple of integer label maps (H, W): a .mat file with the cell array `segs`
     - an integer map other than uint8 and uint16: labels, as a PNG of 16 bits
     - a map of uint8 or uint16: a soft map, as a PNG with these values

@@ -26,7 +26,7 @@ def nms_files(
     protocol: Protocol,
     progress: Progress | None = None,
 ) -> int:
-    """Apply NMS to the soft maps of a folder, and write a PNG per image into `target`.
+    """Apply NMS to the soft maps of a folder, write a PNG per image, and return the images' number.
 
     source: a folder, or several with maps of the same images. Maps of an image are averaged first.
     target: created if it is missing. Files of the same names are replaced.
@@ -34,9 +34,9 @@ def nms_files(
         or 8 if that is 0.
     progress: called after each image with the number of images done, of all images, and the id.
 
-    Returns the number of images. Raises DataError before anything is written if a folder has no
-    maps, if `target` is one of the sources, or if the folders hold different images. Problems of
-    single files do not stop the others; they are raised together at the end.
+    Raises DataError before anything is written if a folder has no maps, if `target` is one of the
+    sources, or if the folders hold different images. Problems of single files do not stop the
+    others; they are raised together at the end.
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = list(map(Path, folders)), Path(target)

@@ -46,9 +46,9 @@ def many_to_one_counts(
     dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
     inside = np.hypot(dy, dx) <= with_tolerance(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
-    matched_gt, matched_pred, total_pred = count_near_pixels(
-        events, annotators, close, dy[inside], dx[inside]
-    )
+    n_near, counted = np.zeros(marked.shape, np.int32), np.empty((3, thresholds.size), np.int64)
+    count_near_pixels(events, annotators, close, dy[inside], dx[inside], n_near, counted)
+    matched_gt, matched_pred, total_pred = counted
     total_gt = np.full(thresholds.size, annotators.sum())
     # Events begin at the highest threshold, counts at the lowest
     counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])

@@ -193,10 +193,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
 
 
 def _compile_part(dispatcher: Any) -> None:
-    """Change a function that only kernels call, so that it is compiled as a part of them.
-
-    dispatcher: numba's dispatcher of the function, changed in place.
-    """
+    """Change the `dispatcher` of a function that only kernels call: it becomes part of them."""
     compile_it = dispatcher._compiler.compile
 
     def compile_part(args: tuple[Any, ...], return_type: object) -> object:
@@ -210,8 +207,8 @@ def _compile_part(dispatcher: Any) -> None:
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
-    options: those of `numba.njit`. "no_cpython_wrapper" marks a part of kernels, see `inner`;
-        _nrt=False promises that the function allocates nothing.
+    The options are those of `numba.njit`. "no_cpython_wrapper" marks a part of kernels, see
+    `inner`; _nrt=False promises that the function allocates nothing.
 
     A kernel is compiled at its first call, without holding the GIL, and is cached on disk if there
     is a folder for it. Parts are not cached. If numba's compiler is switched off, the function runs

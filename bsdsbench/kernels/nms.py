@@ -61,10 +61,9 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Write the derivative of a map along rows or columns, by central differences.
+    """Write the derivative of `image` (H, W) along rows or columns, one-sided at the border.
 
-    image, difference float32 (H, W): the map and its derivative, one-sided at the border.
-    dy, dx: (1, 0) for the derivative down the columns, (0, 1) for that along the rows.
+    (dy, dx) is (1, 0) for central differences down the columns, (0, 1) for those along the rows.
     """
     h, w = image.shape
     for y in range(h):
@@ -130,14 +129,12 @@ def _bilinear(image, y, x):
 
 
 @kernel(_nrt=False)
-def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
-    """Set pixels of `thinned` to 0 if a neighbour along the normal is larger, then fade the border.
+def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
+    """Set pixels of `thinned` to 0 if a neighbour along the normal is larger.
 
     image float32 (H, W): the map. thinned float32 (H, W): a copy of it, changed in place.
     cos, sin float32 (H, W): column and row of the unit vector along the normal of each pixel.
     radius: neighbours at 1 .. radius pixels in both directions are compared.
-    border: number of rows and columns at each side that are faded out, at most half of the shorter
-        side.
     multiplier: the pixel is multiplied by it before the comparison.
     """
     h, w = image.shape
@@ -151,21 +148,14 @@ def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
                 if d != 0 and value < _bilinear(image, y + d * down, x + d * right):
                     thinned[y, x] = 0.0
                     break
-    border = min(border, h // 2, w // 2)
-    for k in range(border):
-        for x in range(w):
-            thinned[k, x] = thinned[k, x] * k / border
-            thinned[h - 1 - k, x] = thinned[h - 1 - k, x] * k / border
-        for y in range(h):
-            thinned[y, k] = thinned[y, k] * k / border
-            thinned[y, w - 1 - k] = thinned[y, w - 1 - k] * k / border
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
     """Return an edge map, float32 (H, W) in [0, 1], thinned to its ridges.
 
     radius: a pixel is compared with its neighbours up to this many pixels away, along the normal.
-    border: number of rows and columns at each side that are faded out.
+    border: number of rows and columns at each side that are faded out, at most half of the shorter
+        side.
     multiplier: the pixel is multiplied by it before the comparison.
     smooth: smooth the map before the comparison.
     """
@@ -175,5 +165,10 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
         image = _smooth(image, 1)
     normal = _ridge_normal(_smooth(image, 4))
     thinned = image.copy()
-    _suppress_non_maxima(image, *normal, radius, border, float(multiplier), thinned)
+    _suppress_non_maxima(image, *normal, radius, float(multiplier), thinned)
+    h, w = image.shape
+    border = min(border, h // 2, w // 2)
+    for k in range(border):
+        for line in (thinned[k], thinned[h - 1 - k], thinned[:, k], thinned[:, w - 1 - k]):
+            line[:] = line.astype(np.float64) * k / border
     return thinned

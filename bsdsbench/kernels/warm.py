@@ -75,5 +75,5 @@ def _compile_remaining_kernels() -> None:
     _, truth = _empty_problem()
     count_set_bits(truth.near, np.zeros(1, np.int64), np.zeros((1, 64), np.int64))
     soft = np.eye(4)
-    events = thinning_events(levels(soft, np.array([0.5])), 1)
+    events = thinning_events(levels(soft, np.array([0.5])), 1).events
     steps_within_reach(events, prepare_truth(soft[None] > 0, 1.0), gt_enters=False)

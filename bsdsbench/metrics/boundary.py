@@ -494,7 +494,7 @@ def threshold_events(
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)
         level = thresholding.levels(soft, cuts)  # (H, W): thresholds that each pixel reaches
-        events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
+        events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events = thinning.stack_events(clean(rebuild_maps(events, shape)))
             size = None

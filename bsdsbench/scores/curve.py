@@ -1,20 +1,9 @@
 """The precision-recall curve, or a stack of them: ODS, AP and R50 by the rules in use.
 
-All programs below share the counts and differ only here. L is the 101 recall levels 0, 0.01 .. 1.
-
-| AP rule | rows | precision at a level of L | sum |
-|---|---|---|---|
-| bsds | without threshold 0 | linear; of equal recalls the first row; outside the rows 0 | / 100 |
-| edter | with threshold 0, where every pixel is on and nothing is thinned | as bsds | / 100 |
-| endpoints | and the points (R 0, P 1), (R 1, P 0) | as bsds | / 100 |
-| seism | where nothing is predicted (R 0, P 1); 0 without ground truth | as bsds | / 100 |
-| sbd | without threshold 0 | linear; of equal recalls the last row; outside the rows 0 | / 100 |
-| 101-point | without threshold 0 | the largest precision at that recall or a higher one | / 101 |
-| step | with threshold 0 | the row's own, weighted by the rise of recall, from recall 0 on | |
-
-`101-point` is also the last column of the SBD programs' result file; `step` is the average
-precision of scikit-learn, and the rule of pixels against masks. The ODS rules are `interpolated`
-(100 steps between neighbouring thresholds) and `maximum` (the thresholds alone).
+All programs share the counts and differ only here; AP_RULES and ODS_RULES say how. The rules bsds,
+edter, endpoints, seism and sbd add up the precision at 101 recalls and divide by 100, where the
+other programs' 101-point divides by 101. `101-point` is also the last column of the SBD programs'
+result file; `step` is the average precision of scikit-learn, and the rule of pixels against masks.
 
 Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
 plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
@@ -122,17 +111,12 @@ class PRCurve(TabularCurve):
         """
         if self.whole_image:
             return self
-        first = [(0, 0)] * (self.recall.ndim - 1) + [(1, 0)]  # a new row along the last axis
-        padded = np.pad(self.precision, first)
-        padded[..., 0] = precision
-        return replace(
-            self,
-            thresholds=np.r_[0.0, self.thresholds],
-            precision=padded,
-            recall=np.pad(self.recall, first, constant_values=1.0),
-            blank=None if self.blank is None else np.pad(self.blank, first),
-            whole_image=True,
-        )
+        rows = {}
+        for name, value in {"precision": precision, "recall": 1.0, "blank": False}.items():
+            if (old := getattr(self, name)) is not None:
+                column = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
+                rows[name] = np.concatenate([column, old], axis=-1)
+        return replace(self, thresholds=np.r_[0.0, self.thresholds], whole_image=True, **rows)
 
     @property
     def f(self) -> F8:
@@ -423,8 +407,7 @@ def curve_scores(
 ) -> dict[str, Any]:
     """Return ODS, OIS and AP of S samples of N images, by counts that are summed over images.
 
-    thresholds (T,): in ascending order.
-    matches int (N, T, 4): matched_gt, total_gt, matched_pred, total_pred of each image.
+    thresholds (T,): in ascending order. matches int (N, T, 4): MATCH_COLUMNS of each image.
     weights int (S, N): number of copies of each image in each sample.
     r50: also return both values of `recall_at_half`.
     ap: computes the AP of a stack of curves; by default the AP rule of the protocol does.

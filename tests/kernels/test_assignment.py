@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
-from bsdsbench.kernels.regions.assignment import largest_total
-from bsdsbench.kernels.regions.contingency import Cells
+from bsdsbench.kernels.regions.contingency import Cells, largest_total
 
 
 def tables():

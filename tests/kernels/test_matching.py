@@ -58,7 +58,7 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
     smooth = np.add.outer(np.arange(40) % 13, np.arange(53) % 7).astype(np.int16) % 13
     for level in (noise, smooth, np.full((40, 53), 12, np.int16)):
         for do_thin in (True, False):
-            events = thinning_events(level, 12, do_thin)
+            events = thinning_events(level, 12, do_thin).events
             bmap, bmaps = np.zeros(level.shape, bool), []
             for k in range(12):
                 step = slice(events.start[k], events.start[k + 1])
@@ -83,10 +83,11 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
     rng = np.random.default_rng(7)
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
     gts = rng.random((2, 25, 33)) < 0.2
-    events = thinning_events(level, 200)
+    events = thinning_events(level, 200).events
     every = np.array(match_steps(events, prepare_truth(gts, 2)))
     for kept in (10, 64, 65, 128, 200):
-        few = thinning_events(np.maximum(level - (200 - kept), 0).astype(np.int16), kept)
+        lower = np.maximum(level - (200 - kept), 0).astype(np.int16)
+        few = thinning_events(lower, kept).events
         np.testing.assert_array_equal(match_steps(few, prepare_truth(gts, 2)), every[:, :kept])
 
 
@@ -95,7 +96,7 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     rng = np.random.default_rng(8)
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
     gts = rng.random((2, 40, 50)) < 0.3
-    events = thinning_events(level, 8)
+    events = thinning_events(level, 8).events
     expected = match_steps(events, prepare_truth(gts, 4))
     monkeypatch.setattr(graph, "_ARENA_EDGES", 1)
     np.testing.assert_array_equal(match_steps(events, prepare_truth(gts, 4)), expected)

@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels import thinning
 from bsdsbench.kernels.bits import pack
-from bsdsbench.kernels.thinning import events_near, stack_events, thinning_events
+from bsdsbench.kernels.thinning import stack_events, thinning_events
 from tests.reference import thinning as reference
 from tests.reference.thinning import replay
 
@@ -34,7 +34,7 @@ def level_maps(draw):
 @pytest.mark.slow
 def test_events_give_every_thinned_map(case):
     levels, n = case
-    maps = replay(thinning_events(levels, n), levels.shape)
+    maps = replay(thinning_events(levels, n).events, levels.shape)
     for i, found in enumerate(maps):
         assert np.array_equal(found, reference.thin(levels > i)), i
 
@@ -48,7 +48,7 @@ def test_events_over_several_words_and_tiles(shape, blur):
         noise = gaussian_filter(rng.random(shape), blur)
         levels = np.floor(8 * (noise - noise.min()) / np.ptp(noise)).astype(np.int16)
         levels[:frame], levels[:, :frame], levels[:, shape[1] - frame :] = 0, 0, 0
-        maps = replay(thinning_events(levels, 8), shape)
+        maps = replay(thinning_events(levels, 8).events, shape)
         for i, found in enumerate(maps):
             assert np.array_equal(found, reference.thin(levels > i)), i
 
@@ -60,8 +60,8 @@ def test_events_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
     levels = np.floor(9 * gaussian_filter(rng.random(shape), 0.7)).astype(np.int16)
     for frame in (0, 3):
         levels[:frame], levels[:, :frame] = 0, 0
-        every, near = thinning_events(levels, 9, do_thin), rng.random(shape) < 0.3
-        some, size = events_near(levels, 9, do_thin, pack(near))
+        every, near = thinning_events(levels, 9, do_thin).events, rng.random(shape) < 0.3
+        some, size = thinning_events(levels, 9, do_thin, pack(near))
         assert np.array_equal(size[::-1], replay(every, shape).sum((1, 2)))
         found, expected = replay(some, shape) & near, replay(every, shape) & near
         assert np.array_equal(found, expected)
@@ -70,10 +70,10 @@ def test_events_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
 
 def test_more_events_than_there_was_room_for(monkeypatch):
     levels = np.random.default_rng(0).integers(0, 100, (60, 70)).astype(np.int16)
-    every = thinning_events(levels, 99)
+    every = thinning_events(levels, 99).events
     assert every[0][-1] > 2 * np.count_nonzero(levels)
     monkeypatch.setattr(thinning, "_EVENTS_PER_PIXEL", 1)
-    for found, expected in zip(thinning_events(levels, 99), every, strict=True):
+    for found, expected in zip(thinning_events(levels, 99).events, every, strict=True):
         assert np.array_equal(found, expected)
 
 

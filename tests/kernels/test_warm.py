@@ -38,7 +38,7 @@ import os
 from bsdsbench.kernels import compiled_folder
 
 class Made:
-    pixel = near = start = None
+    pixel = near = start = events = None
 
     def __iter__(self):
         return iter((self, self))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import F8, I4, I8, Bool, Events
+from bsdsbench.kernels.arrays import F8, I4
 from bsdsbench.kernels.distances.outlines import Outlines
 from bsdsbench.kernels.jit import inner, kernel
 
@@ -92,15 +92,14 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest site, and the offsets searched.
-
-    The second number counts the row offsets 0, 1, ... that were visited, above and below together.
+    """Return the squared distance from (r, c) to the nearest site, and the row offsets searched.
 
     cols int32: columns of the sites, row by row, ascending in each row. The sites of row i, from
         `low` to `high`, are row_start[i - low] to row_start[i - low + 1] - 1.
     row_step, col_step: spacing of rows and columns.
 
-    Rows are searched outwards from r, and in a row the two sites next to column c.
+    Rows are searched outwards from r, above and below together, and in a row the two sites next to
+    column c.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)
@@ -183,9 +182,8 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     distance float64 (H, W): on entry, rows to the nearest other label in the same column. Changed
         in place in this run of a row, whose pixels have one label.
     row_step, step: spacing of rows and columns.
-    vertex_x, vertex_y, until float64 (W + 3,): work space for the parabolas of the envelope.
-        Parabola i has its vertex at (vertex_x[i], vertex_y[i]) and is the lowest from until[i] to
-        until[i + 1].
+    vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
+        vertex at (vertex_x[i], vertex_y[i]) and is the lowest from until[i] to until[i + 1].
 
     The squared distance to a site of column c is a parabola over the row, with its vertex at c. The
     columns next to the run have another label, so their vertices have the height 0.
@@ -227,32 +225,17 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
         distance[r, column] = vertex_y[i] + along * along
 
 
-def count_near_pixels(events: Events, annotators: I8, close: Bool, dy: I8, dx: I8) -> I8:
-    """Count the pixels that have a pixel of the other map within the radius, after each of n steps.
+@kernel(_nrt=False)
+def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
+    """Count the pixels with a pixel of the other map within the radius, after each of n steps.
 
     events: the changes of the predicted map.
-    annotators (H, W): number of annotators who marked each pixel.
-    close (H, W): True if a marked pixel lies within the radius of the pixel.
-    dy, dx (offsets,): rows and columns to all pixels within the radius, including (0, 0).
-
-    Returns (3, n): marked pixels near a predicted one, summed over annotators; predicted pixels
-    near a marked one; and all predicted pixels.
-    """
-    counts = np.empty((3, events.start.size - 1), np.int64)
-    n_near = np.zeros(annotators.shape, np.int32)
-    _count_near_pixels(events, annotators, close, dy, dx, n_near, counts)
-    return counts
-
-
-@kernel(_nrt=False)
-def _count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
-    """Write the numbers of near and of all pixels after each step of `events` into `counts`.
-
-    annotators int64, close bool, dy, dx: as in `count_near_pixels`.
-    n_near int32 (H, W): work space, 0 on entry. The number of predicted pixels within the radius of
-        each pixel.
-    counts int64 (3, n): marked pixels near a predicted one, summed over annotators; predicted
-        pixels near a marked one; and all predicted pixels.
+    annotators int64 (H, W): number of annotators who marked each pixel.
+    close bool (H, W): True if a marked pixel lies within the radius of the pixel.
+    dy, dx int64 (offsets,): rows and columns to all pixels within the radius, including (0, 0).
+    n_near int32 (H, W): work space, 0 on entry. The predicted pixels within the radius.
+    counts int64 (3, n): receives the marked pixels near a predicted one, summed over annotators;
+        the predicted pixels near a marked one; and all predicted pixels.
     """
     (rows, cols), n = n_near.shape, counts.shape[1]
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)

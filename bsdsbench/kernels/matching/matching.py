@@ -6,7 +6,7 @@ costs and the rule for ties). The optimum is unique, so every count is a functio
 and does not depend on the order of the thresholds.
 
 Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
-prove it optimal, is updated to the next:
+prove it optimal, is updated to the next. Maps need not nest (segmentations do not).
 
 1. Pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
    a free vertex's must be: from here it counts as matched to a private dummy.
@@ -16,8 +16,6 @@ prove it optimal, is updated to the next:
 A pixel that leaves without a mate changes nothing. So thin maps, at whose low thresholds many
 pixels have no mate, are taken from the lowest threshold to the highest: the prediction's map at the
 lowest threshold is there from the start, and the ground truth is inserted into it.
-
-Pixels may be added and removed in any order, so maps need not nest (segmentations do not).
 
 A pixel that is matched with several annotators counts once in `matched_pred`. Each predicted
 pixel has one bit per threshold; when its range of matched thresholds ends, the annotator sets the
@@ -143,8 +141,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     """Match a predicted map (H, W) with one annotator's map, and return the K pairs, (2, K).
 
     max_dist_px: the largest distance of a pair, in pixels.
-    annotator: number of the annotator, by which ties are broken. `match_steps` counts the same
-        pairs for the annotator with this index.
+    annotator: its number, by which ties are broken as in `match_steps`.
 
     Row 0 has the flat indices of the matched predicted pixels, in ascending order, and row 1 those
     of their mates.
@@ -190,17 +187,16 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
 def match_all(
     steps: Steps, truth: Truth, annotators: I8, matched_gt: I8, gt_bits: U8 | None = None
 ) -> Side:
-    """Match the prediction with each of A annotators at every step.
+    """Match the prediction with each of A annotators at every step, and return the predicted side.
 
     annotators (A,): the number of each annotator, by which ties are broken.
     matched_gt (n,): the number of matched ground-truth pixels at each step, summed over annotators,
         is added in place.
-    gt_bits (ground-truth vertices, words): 0 on entry, changed in place. Receives the steps at
-        which each vertex is matched: step s is bit s & 63 of word s >> 6. None if not needed.
+    gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
+        matched. None if not needed.
 
-    Returns the predicted side after the last annotator. Its `bits`, (predicted vertices, words),
-    are the steps at which a vertex is matched with any annotator; its mates are those of the last
-    annotator after the last step.
+    The `bits` of the side are the steps at which a vertex is matched with any annotator; its mates
+    are those of the last annotator after the last step.
     """
     n_steps = matched_gt.size
     words = (n_steps + 63) // 64
@@ -281,11 +277,10 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
 
     steps: the changes of the predicted map. If `gt_enters` is True, the predicted map of the first
         step is there from the start, and the ground truth enters at that step.
-    pred, gt: both sides, changed in place. The steps at which each vertex is matched are added to
-        the bits of `pred`, and to those of `gt` if `keeps_gt` is True.
+    pred, gt: both sides. The steps at which each vertex is matched are added to the bits of `pred`,
+        and to those of `gt` if `keeps_gt` is True.
     geometry: how edges are found and weighted. work: work space of the search.
-    ordering: an Order; receives the order of the events if `sorts` is True. Otherwise it has their
-        order already.
+    ordering: an Order; receives the order of the events if `sorts` is True, or has it already.
     matched_gt int64 (n,): the number of pairs at each step is added.
 
     A step has three parts: predicted vertices leave the map and free their mates, others enter, and
@@ -355,7 +350,7 @@ def _keep_near_events(events, near, cols, steps):
 
     events: all changes of the predicted map at n steps.
     near uint64 (H, words): the pixels whose changes are copied. cols: columns of the image.
-    steps: a Steps, whose arrays are written and are long enough for all changes; `tile` is 0 on
+    steps: a Steps, whose arrays are long enough for all changes and are written; `tile` is 0 on
         entry. If `gt_enters` is True, the changes lead from the last map to the first, and all
         pixels of the last map enter at the first step.
     """
@@ -401,16 +396,14 @@ def _keep_near_events(events, near, cols, steps):
 def order_batches(steps, pred, ordering):
     """Sort the predicted vertices of each step into the order in which they leave or enter the map.
 
-    Vertices without an edge are left out. A step has two batches: the vertices that leave, then
-    those that enter. A batch is sorted by band, a run of 2^BAND_BITS pixels, so that neighbours in
-    memory are searched together. A band is sorted by the cost of a vertex's cheapest edge, because
-    most vertices with a near partner are matched at once.
+    A step has two batches: the vertices that leave, then those that enter. A batch is sorted by
+    band, a run of 2^BAND_BITS pixels, so that neighbours in memory are searched together. A band is
+    sorted by the cost of a vertex's cheapest edge, because most vertices with a near partner are
+    matched at once. Vertices without an edge are left out.
 
     ordering: an Order. Its `order` and `group_start` are written; the other arrays are work space.
         With g = (2 k + enters) bands + band at step k, group g is order[group_start[g]] to
-        order[group_start[g + 1] - 1].
-
-    This is a counting sort of the events by cost, then by group.
+        order[group_start[g + 1] - 1]. This is a counting sort by cost, then by group.
     """
     bands, cost_start, group_start, group_of_event, by_cost, order = ordering
     start, vertex, nearest = steps.start, steps.vertex, pred.nearest
@@ -445,7 +438,7 @@ def order_batches(steps, pred, ordering):
 
 @inner
 def _nearest_first(nearest, cost_start, order):
-    """Write the vertices that have an edge, the cheapest first, to `order`; return their number.
+    """Write the vertices that have an edge to `order`, the cheapest first, and return their number.
 
     nearest (vertices,): cost of the cheapest edge of each vertex, or -1 without an edge.
     cost_start (costs + 1,): work space.

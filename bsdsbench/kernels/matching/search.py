@@ -19,9 +19,6 @@ A path can end in three ways:
 
 No path longer than the cheapest known end is followed. Then the dual of each reached vertex moves
 by the difference between the cost of the end and its own distance, and the path is flipped.
-
-In all kernels `side` holds the entering vertices and `opposite` the vertices that they may be
-matched with; either may be the prediction. Both are `graph.Side`, and are changed in place.
 """
 
 from __future__ import annotations
@@ -37,15 +34,15 @@ _CONTESTED = -1  # the best partner has a mate already
 
 @inner
 def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
-    """Insert vertices into an optimal matching one after another, so that it stays optimal.
+    """Insert vertices into an optimal matching one after another, and return the additional pairs.
 
     entering: the vertices entering[begin:end] of `side`; those that have a mate are skipped.
     side, opposite: both vertex sets. Mates, duals and the arena of edges are changed in place.
     geometry: how edges are found and weighted. work: work space.
     step: the step at which the vertices enter, from which new pairs are recorded.
 
-    Returns the number of additional pairs. A vertex is matched, or stays free if no path is worth
-    it. Vertices whose best partner has a mate are searched for after all others.
+    The matching stays optimal: a vertex stays free if no path is worth it. Vertices whose best
+    partner has a mate are searched for after all others.
     """
     nodes, waiting = side.node, work.waiting
     new_pairs, n_waiting = 0, 0
@@ -104,13 +101,11 @@ def _match_directly(vertex, side, opposite, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    side, opposite: the vertex sets of the root and of its partners. Distances and parents of the
-        opposite vertices are written; edges are found if the arena lacks them.
-    work: the arrays of the search; `reached` lists the opposite vertices that got a distance.
+    Distances and parents of `opposite` vertices are written, and edges are found if the arena lacks
+    them. `work.reached` receives the opposite vertices that got a distance.
 
-    Returns three numbers: the cost of the path, the last opposite vertex on the path, and the
-    number of vertices in `work.reached`. From the last vertex, `parent` and `mate` lead back to the
-    root. The path ends in one of three ways:
+    Returns the cost of the path, its last opposite vertex, from which `parent` and `mate` lead back
+    to the root, and the number of reached vertices. The path ends in one of three ways:
     - the root stays free: the last vertex is NO_VERTEX, the cost is the dual of the root
     - the last vertex is free
     - the last vertex loses its mate, which becomes free; its dual is part of the cost

@@ -164,16 +164,12 @@ def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int
 def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
 
-    Inputs
-    events: the changes of the predicted map at n steps.
-    near uint64 (2, H, words): two sets of pixels.
+    events: the changes of the predicted map at n steps. near uint64 (2, H, words): the two sets.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
-
-    Outputs
-    row_of int32 (H, W): -1 on entry; the row of `bits` for each pixel that ever changes.
-    bits uint64 (rows, words): 0 on entry; the steps after which a pixel is on.
-    n_on int64 (2, n): 0 on entry; the pixels of each set that are on after each step, which are
-        always in the order of the changes.
+    row_of int32 (H, W): -1 on entry; receives the row of `bits` for each pixel that ever changes.
+    bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
+    n_on int64 (2, n): 0 on entry; receives the pixels of each set that are on after each step,
+        which are always in the order of the changes.
     """
     start, pixel, added = events
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
@@ -202,12 +198,10 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
     gt_pixel int32 (ground-truth vertices,), gt_bits uint64 (vertices, words): flat indices, and the
-        steps at which a vertex is matched.
-    last: vertices that are matched at this step are skipped.
-    pred: the predicted side.
+        steps at which a vertex is matched. Vertices matched at the step `last` are skipped.
     row_of int32 (H, W): the row of `bits` of each pixel, or -1.
-    bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which it
-        is matched are removed in place, so those at which it is false remain.
+    bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which a
+        vertex of `pred` is matched are removed in place, so those at which it is false remain.
     half int32 (2 R + 1,): half the width of each row of the disk.
     near_bits uint64 (vertices, words): 0 on entry; receives the steps.
     """

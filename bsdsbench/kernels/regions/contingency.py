@@ -6,10 +6,16 @@ overlapping regions, not on rows times columns.
 
 Regions are numbered in raster order of their first pixel, so the same partition gives the same
 table for any labels and any way of building it.
+
+One-to-one pairs of regions with the largest total intersection are found by adding columns one by
+one, each by the cheapest augmenting path over the rows (shortest augmenting paths with potentials,
+Jonker and Volgenant, Computing 1987). A pair of n common pixels costs -n, an unmatched column 0.
+All costs are integers, so the total is exact.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +27,7 @@ from bsdsbench.kernels.jit import kernel
 # Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
+_UNREACHED = np.int64(2**62)
 
 
 class Cells(NamedTuple):
@@ -31,24 +38,11 @@ class Cells(NamedTuple):
     counts: I8  # (cells,): its number of pixels, above 0
 
 
-def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
-    """Number the regions of a flat label map (N,) 0, 1, ... in the order of their first pixels.
-
-    The labels are from `low` to low + span - 1. Returns the map of numbers, (N,), and the area of
-    each region in pixels, (regions,).
-    """
-    numbered = np.empty(labels.size, np.int32)
-    area = np.zeros(min(span, labels.size), np.int64)
-    n_regions = _renumber(labels, low, np.full(span, -1, np.int32), numbered, area)
-    return numbered, area[:n_regions].copy()
-
-
 @kernel(_nrt=False)
-def _renumber(labels, low, number_of_label, numbered, area):
-    """Write the number of each pixel's label into `numbered`, and return how many labels there are.
+def renumber(labels, low, number_of_label, numbered, area):
+    """Number labels in the order of their first pixels, and return how many there are.
 
-    labels, numbered int32 (N,): labels from `low` on are numbered in the order of their first
-        pixels.
+    labels int32 (N,): values from `low` on. numbered int32 (N,): receives each pixel's number.
     number_of_label int32 (span,): work space, -1 on entry. The number of label low + i, or -1.
     area int64 (labels or more,): 0 on entry, receives the pixels of each number.
     """
@@ -90,19 +84,16 @@ def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
-    """Count the pixels from p on by their pair of values (pred, gt).
+    """Count the pixels from p on by their pair of values (pred, gt), of which n are known on entry.
 
     pred, gt int64 (N,): the two maps.
-    n: number of pairs that are known on entry.
-    pairs int64 (3, capacity): changed in place. Column k holds the value in pred, the value in gt
-        and the number of pixels of pair k.
-    slots int32 (a power of two,): changed in place. The hash table: the index of a pair, or -1.
+    pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
+        pixels of pair k.
+    slots int32 (a power of two,): the hash table: the index of a pair, or -1.
     pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
 
     Returns the number of known pairs, and the first pixel that is not counted: N, or the first
     pixel of a new pair for which `pairs` has no room.
-
-    Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
     """
     one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
     last = np.uint64(slots.size - 1)
@@ -134,13 +125,11 @@ def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
     """List the runs of pixels with the same pair of regions in a segmentation and an annotator's.
 
-    labels (N,): region 0, 1, ... of each pixel in the segmentation, a row of the table.
-    gts (A, N): region 0, 1, ... of each pixel in each annotator's segmentation.
-    col_start (A + 1,): column of the table for region 0 of each annotator, and the number of
-        columns at the end.
+    labels (N,), gts (A, N): region 0, 1, ... of each pixel in the segmentation, a row of the table,
+        and in each annotator's.
+    col_start (A + 1,): the column of region 0 of each annotator, and the number of columns.
 
-    Returns row, column and number of pixels of each run. A cell of the table may have many runs;
-    `tabulate` adds them up.
+    Returns row, column and number of pixels of each run. A cell of the table may have many runs.
     """
     begins = np.ones(gts.shape, np.bool_)
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
@@ -173,12 +162,11 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     """Add up triples of row, column and number of pixels to a table, and return its cells' number.
 
     rows int32, cols int32, counts int64 (n,): the triples, in any order.
-    indptr int64 (n_rows + 1,), cell_col int32 and cell_count int64 (n,): receive the table in CSR
-        form. indptr and cell_count are 0 on entry.
-    col_fill int64 (n_cols + 1,), by_col int64 (n,), start and row_end int64 (n_rows + 1,): work
-        space. All but by_col are 0 on entry.
+    indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table (CSR).
+    col_fill int64 (n_cols + 1,), by_col int64 (n,), start, row_end int64 (n_rows + 1,): work space.
 
-    The triples are sorted by column, then by row, with two stable counting sorts.
+    All outputs and all work space but by_col and cell_col are 0 on entry. The triples are sorted by
+    column, then by row, with two stable counting sorts.
     """
     n, n_rows = rows.size, start.size - 1
     # by_col: the triples by column. col_fill: where the next triple of a column goes.
@@ -336,10 +324,8 @@ def fop_sums(
     that its fragments cover: the regions of the other side that lie almost entirely within it
     (Pont-Tuset and Marques, PAMI 2016).
 
-    table: its rows are predicted regions, its columns annotated ones.
-    row_area, row_candidate (n_rows,), col_area, col_candidate (n_cols,): pixels of each region, and
-        the regions that count.
-    n_ann: number of annotators, over which the covered share of a predicted region is averaged.
+    The rows of the table are predicted regions, its columns annotated ones. Only candidates count.
+    The covered share of a predicted region is averaged over the `n_ann` annotators.
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
@@ -351,14 +337,13 @@ def fop_sums(
 def _classify(table, pred, gt):
     """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
 
-    table: its rows are the regions of `pred`, its columns those of `gt`.
-    pred, gt: _Regions, whose `classes` and `covered` are written. Only pairs of two candidates give
-        a class. `covered` receives the share of a region that is covered by regions of the other
-        side that lie almost entirely within it, but not by a region in which it lies itself.
+    table: its rows are the regions of `pred`, its columns those of `gt`. Their `classes` and
+    `covered` are written; only pairs of two candidates give a class.
 
-    "Almost entirely" means the share GAMMA_OBJECT or more. A region is an object if it has such a
-    partner in both directions. It is a part if it lies almost entirely in a region of which it is
-    at least the share GAMMA_PART.
+    "Almost entirely" means the share GAMMA_OBJECT or more. A region is an object if it lies almost
+    entirely in a region that lies almost entirely in it, and a part if it lies almost entirely in
+    one of which it is at least the share GAMMA_PART. It is covered by the regions that lie almost
+    entirely within it, but not by one in which it lies almost entirely itself.
     """
     indptr, cols, overlaps = table
     pred_class, gt_class = pred.classes, gt.classes
@@ -380,3 +365,114 @@ def _classify(table, pred, gt):
                 pred_class[r] = max(pred_class[r], _PART)
             elif gt_inside and precision >= GAMMA_PART:
                 gt_class[c] = max(gt_class[c], _PART)
+
+
+class _Rows(NamedTuple):
+    """The state of the rows in a search, int64 (rows,) each."""
+
+    col: I8  # the column of each row's pair, or -1
+    potential: I8  # dual variable, never positive
+    dist: I8  # cost of the cheapest path from the new column, or _UNREACHED
+    parent_col: I8  # the column before the row on this path
+    is_done: I8  # 1 if the distance is final
+    reached: I8  # list of the rows with a distance
+
+
+class _Columns(NamedTuple):
+    """The state of an annotator's columns in a search, int64 (columns,) each."""
+
+    row: I8  # the row of each column's pair, or -1
+    potential: I8  # dual variable
+    scanned: I8  # list of the columns on paths
+
+
+def largest_total(table: Cells, col_start: I8) -> int:
+    """Return the largest total intersection, in pixels, of one-to-one pairs of regions.
+
+    The regions of the segmentation, rows of the table, are paired with those of each annotator in
+    turn, and the totals are summed over annotators. The columns of annotator k are
+    col_start[k] : col_start[k + 1].
+    """
+    n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
+    row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))
+    by_column = tabulate(table.cols, row_of_cell, table.counts, n_cols, n_rows)  # transposed
+    rows = _Rows(*np.empty((6, n_rows), np.int64))
+    columns = _Columns(*np.empty((3, n_cols), np.int64))
+    return sum(_assign_columns(by_column, *ends, rows, columns) for ends in pairwise(col_start))
+
+
+@kernel(_nrt=False)
+def _assign_columns(table, first, last, rows, columns):
+    """Pair the columns first .. last - 1 with rows, and return the largest total intersection.
+
+    table: Cells, column by column: column c meets row table.cols[e] in table.counts[e] pixels, e
+        from table.indptr[c] to table.indptr[c + 1] - 1.
+    rows, columns: work space with any content. Columns are counted from `first` on.
+
+    Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
+    reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
+    Then the potentials are updated, and pairs along the path are exchanged.
+    """
+    start, row_of_cell, overlap = table
+    dist, is_done, reached, scanned = rows.dist, rows.is_done, rows.reached, columns.scanned
+    for r in range(dist.size):
+        rows.col[r], rows.potential[r], dist[r], is_done[r] = -1, 0, _UNREACHED, 0
+    for c in range(last - first):
+        columns.row[c], columns.potential[c] = -1, 0
+    for new_col in range(last - first):
+        n_reached = n_scanned = 0
+        path_cost = np.int64(0)
+        # A path may also end at a column that gives its row away and stays unmatched.
+        unmatched, unmatched_cost = -1, _UNREACHED
+        c, free_row = new_col, -1  # the column to scan, and the free row at the end of the path
+        while True:
+            scanned[n_scanned] = c
+            n_scanned += 1
+            if path_cost - columns.potential[c] < unmatched_cost:
+                unmatched, unmatched_cost = c, path_cost - columns.potential[c]
+            for cell in range(start[first + c], start[first + c + 1]):
+                r = row_of_cell[cell]
+                cost = path_cost - overlap[cell] - columns.potential[c] - rows.potential[r]
+                if not is_done[r] and cost < dist[r]:
+                    if dist[r] == _UNREACHED:
+                        reached[n_reached] = r
+                        n_reached += 1
+                    dist[r] = cost
+                    rows.parent_col[r] = c
+            nearest = -1  # of equal distances the first row
+            for r in reached[:n_reached]:
+                if not is_done[r] and (nearest < 0 or dist[r] < dist[nearest]):
+                    nearest = r
+            if nearest < 0 or unmatched_cost <= dist[nearest]:
+                path_cost = unmatched_cost
+                break
+            path_cost = dist[nearest]
+            if rows.col[nearest] < 0:
+                free_row = nearest
+                break
+            is_done[nearest] = 1
+            c = rows.col[nearest]
+        for c in scanned[:n_scanned]:
+            before = np.int64(0) if c == new_col else dist[columns.row[c]]
+            columns.potential[c] += path_cost - before
+        for r in reached[:n_reached]:
+            if is_done[r]:
+                rows.potential[r] -= path_cost - dist[r]
+        if free_row < 0:
+            free_row = columns.row[unmatched]
+            columns.row[unmatched] = -1
+        while free_row >= 0:  # flip the path, from its end back to the new column
+            c = rows.parent_col[free_row]
+            rows.col[free_row] = c
+            columns.row[c], free_row = free_row, columns.row[c]
+            if c == new_col:
+                break
+        for r in reached[:n_reached]:
+            dist[r] = _UNREACHED
+            is_done[r] = 0
+    total = np.int64(0)
+    for c in range(last - first):
+        for cell in range(start[first + c], start[first + c + 1]):
+            if row_of_cell[cell] == columns.row[c]:
+                total += overlap[cell]
+    return total

@@ -2,14 +2,12 @@
 
 Pixels sit at odd positions, the contour between two neighbours at the position between them, and
 corners at even positions. Thresholding gives a graph on the pixels in which only neighbours to the
-right and below need to be joined:
+right and below need to be joined. A join holds for all larger t: regions only merge.
 
 - SEISM's rule: neighbours are joined if the contour between them is <= t;
 - the official rule: 8-connected regions of ucm2 <= t. A corner <= t touches its four pixels and so
   joins them all, and any other diagonal contact of two contour elements shares a pixel. So two
   neighbours are joined if the contour between them or a corner at its ends is <= t.
-
-Under both rules a join holds for all larger t: regions only merge.
 """
 
 from __future__ import annotations

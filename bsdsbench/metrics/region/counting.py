@@ -29,7 +29,6 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
-from bsdsbench.kernels.regions.assignment import largest_total
 from bsdsbench.metrics.region.overlaps import Annotators, OverlapTable, select_candidates
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
@@ -331,7 +330,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
         "gce": _mean(np.minimum(pred_error, gt_error) / n_px),
         "lce": _mean(smaller_error / n_px),
         "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
-        "bgm": all_px - int(largest_total(table.cells, gts.col_start)),
+        "bgm": all_px - int(kernel.largest_total(table.cells, gts.col_start)),
         "fop_pred": fop_pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": fop_gt,

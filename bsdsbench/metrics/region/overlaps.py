@@ -48,10 +48,14 @@ def number_regions(labels: Map) -> RegionMap:
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
         flat = np.unique(flat, return_inverse=True)[1].ravel()
         low, high = 0, int(flat.max())
-    number, area = kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
+    span = high - low + 1
+    number, area = np.empty(flat.size, np.int32), np.zeros(min(span, flat.size), np.int64)
+    n_regions = kernel.renumber(
+        np.ascontiguousarray(flat, np.int32), low, np.full(span, -1, np.int32), number, area
+    )
     first_zero = int((labels == 0).argmax())
     has_zero = labels.flat[first_zero] == 0
-    return RegionMap(number, area, int(number[first_zero]) if has_zero else -1)
+    return RegionMap(number, area[:n_regions].copy(), int(number[first_zero]) if has_zero else -1)
 
 
 @dataclass(frozen=True, eq=False)
