@@ -65,8 +65,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.auc_pr([1.0, 0.5], [0.5, 1.0], rule="trapezoid")
+    >>> auc_pr([1.0, 0.5], [0.5, 1.0], rule="trapezoid")
     0.375
     """
     given_word(rule, "rule", _RULES)
@@ -128,8 +127,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.davis_goadrich_area([1, 2], [0, 0], 2)
+    >>> davis_goadrich_area([1, 2], [0, 0], 2)
     1.0
     """
     tps, fps = columns("count", tp=tp, fp=fp)
@@ -185,8 +183,7 @@ def auccalculator_areas(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> pr, roc = curves.auccalculator_areas([1, 2], [0, 2], 2, 2)
+    >>> pr, roc = auccalculator_areas([1, 2], [0, 2], 2, 2)
     >>> roc
     0.75
     """
@@ -232,8 +229,7 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.auc_roc([0, 0.5, 1], [0, 1, 1])
+    >>> auc_roc([0, 0.5, 1], [0, 1, 1])
     0.75
     """
     return trapezoids(*columns("number", fpr=fpr, tpr=tpr))
@@ -266,8 +262,7 @@ class AreaRow(NamedTuple):
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> row = curves.area_table([1, 0, 1], [0.9, 0.5, 0.4])[0]
+    >>> row = area_table([1, 0, 1], [0.9, 0.5, 0.4])[0]
     >>> row.name, round(row.value, 3)
     ('scikit-learn average_precision_score', 0.833)
     """
@@ -336,8 +331,7 @@ def area_table(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> len(curves.area_table([1, 0, 1], [0.9, 0.5, 0.4]))
+    >>> len(area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
     positive, negative, s = samples(labels, scores, reading)

@@ -62,8 +62,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
+    >>> roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
     [0.5]
     """
     x, y = columns("share", fpr=fpr, tpr=tpr)
@@ -96,8 +95,7 @@ def pr_to_roc(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
+    >>> pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
     # `roc_to_pr` gives NaN at (0, 0), where the precision does not matter
@@ -135,8 +133,7 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
+    >>> roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
     [0.0, 0.8, 1.0]
     """
     x, y = columns("share", fpr=fpr, tpr=tpr)
@@ -162,8 +159,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> best = curves.achievable_pr([0.5], [0.8], 10, 10)
+    >>> best = achievable_pr([0.5], [0.8], 10, 10)
     >>> float(best.recall[-1]), float(best.precision[-1])
     (1.0, 0.5)
     """
@@ -202,8 +198,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.interpolate_pr([5, 10], [5, 30], 20).recall.tolist()
+    >>> interpolate_pr([5, 10], [5, 30], 20).recall.tolist()
     [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
     total = above_zero(positives, "positives")
@@ -302,8 +297,7 @@ def dominates(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
+    >>> dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
     True
     """
     heights = _heights(a, b, space, within, lines)
@@ -335,8 +329,7 @@ def crossings(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
+    >>> crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
     x, height_a, height_b, difference = _heights(a, b, space, within, lines)

@@ -51,8 +51,7 @@ class CurvePoints(TabularCurve):
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> points = curves.CurvePoints.of_counts([5, 10], [5, 30], 20, 100)
+    >>> points = CurvePoints.of_counts([5, 10], [5, 30], 20, 100)
     >>> points.recall.tolist(), points.precision.tolist()
     ([0.25, 0.5], [0.5, 0.25])
     """

@@ -70,8 +70,7 @@ class PRResult(TabularCurve):
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> found = curves.pr([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> found = pr([1, 0, 1], [0.9, 0.5, 0.4])
     >>> round(found.ap, 3), found.recall.tolist()
     (0.833, [0.0, 0.5, 0.5, 1.0])
     """
@@ -110,8 +109,7 @@ class ROCResult(TabularCurve):
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> found = curves.roc([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> found = roc([1, 0, 1], [0.9, 0.5, 0.4])
     >>> found.auc, found.negatives
     (0.5, 1)
     """
@@ -206,8 +204,7 @@ def pr(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
+    >>> pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
     positive, negative, s = samples(labels, scores, reading)
@@ -249,8 +246,7 @@ def roc(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
+    >>> roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
     positive, negative, s = samples(labels, scores, reading)
@@ -283,8 +279,7 @@ def det(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
+    >>> det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
     positive, negative, s = samples(labels, scores, reading)

@@ -19,8 +19,7 @@ class ThresholdCurve(CurvePoints):
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).thresholds.round(3).tolist()
+    >>> threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).thresholds.round(3).tolist()
     [0.7, 0.45, 0.4]
     """
 
@@ -72,8 +71,7 @@ def threshold_curve(
 
     Examples
     --------
-    >>> from bsdsbench import curves
-    >>> float(curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])
+    >>> float(threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])
     1.0
     """
     target, s = columns("number", targets=targets, scores=scores)

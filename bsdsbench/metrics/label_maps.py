@@ -289,31 +289,21 @@ SPACING = option(
 def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     """Return both maps of an image as label maps (H, W) with the same numbering.
 
-    The annotated map is int64 with VOID at the pixels that `gt.valid` masks out, if there are any.
-    By the options, the maps hold
-
-    - masks whose connected components are numbered here (`components` is set)
-    - numbers of instances (`unit` is not "class")
-    - labels of classes (`classes` are named)
-    - masks, otherwise
+    By the options, they hold masks whose connected components are numbered here (`components`),
+    numbers of instances (`unit` is not "class"), labels of classes (`classes`), or else masks. The
+    annotated map is int64 with VOID at the pixels that `gt.valid` masks out, if there are any.
 
     Raises DataError if a map is a stack, labels or numbers were cut to fewer bits, or the two maps
     cannot have the same numbering.
     """
-    gt_map = _annotated_map(gt, opt)
-    pred_map = pred.classes
+    pred_map, gt_map, valid = pred.classes, _annotated_map(gt, opt), gt.parts.get("valid")
     if pred_map.ndim == 3 and not pred_map.any():  # a reader's stack without any instance
         nothing = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], nothing)
-    pred_map, gt_map = (
-        maps[0] if maps.ndim == 3 and len(maps) == 1 and maps.dtype.kind != "f" else maps
-        for maps in (pred_map, gt_map)
-    )
+    gt_map = _single_map(gt_map, pred_map.shape, SIDES[1])
+    pred_map = _single_map(pred_map, gt_map.shape, SIDES[0])
     if "mask" in gt.parts:
-        pred_map = without_void(pred_map, gt.parts.get("valid"))
-    _refuse_stack(gt_map, pred_map.shape, SIDES[1])
-    _refuse_stack(pred_map, gt_map.shape, SIDES[0])
-    valid = gt.parts.get("valid")
+        pred_map = without_void(pred_map, valid)
     if opt.components:
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
@@ -335,10 +325,10 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
 
 
 def _annotated_map(gt: GroundTruth, opt: MapContents) -> Map:
-    """Return the part of the ground truth that the metric compares.
+    """Return the part of the ground truth that is compared. Raises DataError if there is none.
 
     Labels come before a mask if there are classes, after it otherwise; boundaries of classes are
-    taken only to be refused as a stack. Raises DataError if there is none of these.
+    taken only to be refused as a stack.
     """
     wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
     for name in (*wanted, "class_boundaries"):
@@ -362,8 +352,8 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
     """Return the `label_maps` of an image, and the options without what reading has done.
 
-    `ignore` is cleared if the reader of a mask, or the numbering of components, has already marked
-    the ignored pixels. `components` is cleared once they are numbered. Raises DataError as
+    `ignore` is cleared if the reader of a mask, or the numbering of components, has marked the
+    ignored pixels as void, and `components` once they are numbered. Raises DataError as
     `label_maps`.
     """
     if "mask" in gt.parts and not opt.classes and opt.ignored:
@@ -425,11 +415,7 @@ class LabelMetric(Metric[MapOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) of each sign that the options do not suit the maps.
-
-        "classes": the maps have no label in common. "ignored": a label to ignore is predicted, but
-        not annotated.
-        """
+        """Yield (code, problem, fix) of each sign that the options do not suit the maps."""
         pred_map, gt_map = label_maps(pred, gt, opt)
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             remedy = "check the order of the classes and `first`"
@@ -442,14 +428,17 @@ class LabelMetric(Metric[MapOptions]):
 # ---- ids that cannot be meant --------------------------------------------------------------------
 
 
-def _refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
-    """Raise DataError if `maps` is a stack, (C, H, W) or (H, W, C), and no label map (H, W).
+def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
+    """Return a label map (H, W), also that of a stack (1, H, W); `what` names it.
 
-    `what` names the map. The other map's `shape`, (..., rows, columns), tells on which axis the
-    classes are.
+    Raises DataError for another stack, (C, H, W) or (H, W, C). The other map's `shape`, (..., rows,
+    columns), tells on which axis the classes are.
     """
     if maps.ndim != 3:
-        return
+        return maps
+    if len(maps) == 1 and maps.dtype.kind != "f":
+        single: Map = maps[0]
+        return single
     is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
     raise DataError(
         f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
@@ -484,14 +473,19 @@ def refuse_other_numbering(
         n_agreeing = np.unique(renumbered[same]).size
         agrees = n_agreeing >= FEW or (n_agreeing > 1 and np.isin(renumbered, annotated).all())
         n_fitting = int(pixels[same].sum())
-        if agrees and 2 * n_fitting > n_known and 4 * n_right < n_fitting:
-            raise DataError(
-                f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
-                f"the classes are given, {min(labels)} .. {max(labels)} "
-                f"({100 * n_fitting // n_known} % of the pixels would be right, "
-                f"{100 * n_right // n_known} % are)",
-                fix=_renumbering_fixes(labels),
-            )
+        if not agrees or 2 * n_fitting <= n_known or 4 * n_right >= n_fitting:
+            continue
+        fixes: tuple[Fix, ...] = ("shift the labels of one side",)
+        if max(labels) - min(labels) >= len(labels):  # with gaps, as in no other metric
+            train_ids = train_id_options("semantic")
+            fixes = ("convert one side: label ids are read as they are given", train_ids)
+        raise DataError(
+            f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
+            f"the classes are given, {min(labels)} .. {max(labels)} "
+            f"({100 * n_fitting // n_known} % of the pixels would be right, "
+            f"{100 * n_right // n_known} % are)",
+            fix=fixes,
+        )
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
@@ -518,28 +512,17 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     yield values + 1, "labels one below those of the truth"
 
 
-def _renumbering_fixes(labels: Sequence[int]) -> tuple[Fix, ...]:
-    """Return how to give both maps one numbering. Only labels with gaps can have train ids."""
-    if max(labels) - min(labels) < len(labels):
-        return ("shift the labels of one side",)
-    return (
-        "convert one side: label ids are read as they are given",
-        train_id_options("semantic"),  # no other metric has labels with gaps
-    )
-
-
 def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
 
-    That is, the map has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half
-    of the pixels with such a number agree in the low bits. If `unit` is "instance", cut numbers are
-    accepted if all of them still differ and none became 0; labels of classes and ids are not, as
-    the number itself matters. Maps of different shapes are accepted.
+    That is, it has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half of
+    the pixels with such a number agree in the low bits. If `unit` is "instance", cut numbers are
+    accepted if all of them still differ and none became 0; otherwise the number itself matters.
+    Maps of different shapes are accepted.
     """
     if pred.shape != gt.shape:
         return
-    sides = ((pred, gt, SIDES[0]), (gt, pred, SIDES[1]))
-    for narrow, other, what in sides:
+    for narrow, other, what in ((pred, gt, SIDES[0]), (gt, pred, SIDES[1])):
         n_values = 1 << (8 * narrow.dtype.itemsize)
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue

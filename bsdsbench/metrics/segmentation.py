@@ -127,8 +127,7 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]
 
     A predicted region is no false positive if more than half of it is excused.
     """
-    n = len(params.class_names)
-    matching = match_regions(regions, params.unit == "id")
+    n, matching = len(params.class_names), match_regions(regions, params.unit == "id")
     # Pairs come first, then regions of pred only, then regions of gt only
     ends = np.cumsum([matching.iou.size, matching.excused.size])
     paired, pred_only, gt_only = np.split(matching.class_of, ends)
@@ -149,10 +148,7 @@ class _Pixels(NamedTuple):
 
 
 def _count_pixels(confusion: Map) -> _Pixels:
-    """Count the pixels of each class from a confusion matrix (..., C + 1, C + 1).
-
-    Rows are annotated classes, columns predicted ones; the last of each is no class.
-    """
+    """Count the pixels of C classes in a confusion matrix (..., C + 1, C + 1); the last is none."""
     right = np.diagonal(confusion, axis1=-2, axis2=-1)
     n_pred, n_gt = confusion.sum(axis=-2), confusion.sum(axis=-1)
     return _Pixels(right[..., :-1], n_pred[..., :-1], n_gt[..., :-1])
@@ -272,9 +268,9 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         if not opt.classes:
             total = _with_ground(total)
         by_class = class_scores(total)  # (S, C) each
-        right, _, gt = _count_pixels(total["confusion"])
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
+        right, _, gt = _count_pixels(total["confusion"])
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {
             "fw_iou": (share * np.nan_to_num(by_class["iou"])).sum(axis=1),

@@ -2,8 +2,7 @@
 
 Definition. Two forms of undersegmentation error, achievable segmentation accuracy and boundary
 recall compare the label map with one annotator's (`measures`). Compactness needs the label map
-alone, explained variation the image too. n(i,j) is the number of pixels in superpixel i and
-annotated region j, a_i and b_j are areas, and N is the number of pixels.
+alone, explained variation the image too.
 
 Conventions. Every distinct label is one region, even if it has several pieces (`components`). For
 several annotators there are the mean, the minimum and the maximum, as the literature uses all
@@ -239,10 +238,7 @@ class Superpixels(NamedTuple):
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W).
-
-    Each label is a superpixel; with `opt.components` 8 or 4, each connected component of a label
-    is.
+    """Return the superpixels of a label map (H, W): its labels, or with 8 or 4 `components` theirs.
 
     Raises DataError if 8-bit labels seem to have run out: all are in use and there are more pieces
     than labels, or over _REUSED times as many if the option is 0.
@@ -310,8 +306,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         """Compute the measures of one image.
 
         ue, ue_levin, asa, recall : float64 (3,), mean, minimum and maximum over annotators
-        compactness : float64 ()
-        variation : float64 (), explained variation, NaN if there is no image
+        compactness, variation : float64 (); the variation is NaN if there is no image
         n_superpixels, n_pieces : int (), number of labels and of their 8-connected pieces
 
         Raises DataError if the prediction has several label maps, or its labels have run out.
@@ -333,22 +328,17 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Return a warning if labels seem to be reused in a map, or [] if not, or if `components`
-        is set.
-
-        A map seems to reuse labels if it has over _REUSED pieces per label.
-        """
-        reused = _n_pieces(stack) > _REUSED * stack["n_superpixels"]
-        if opt.components is not None or not reused.any():
+        """Return a warning if maps have over _REUSED pieces a label and `components` is not set."""
+        is_reused = _n_pieces(stack) > _REUSED * stack["n_superpixels"]
+        if opt.components is not None or not is_reused.any():
             return []
-        names = listed([ids[i] for i in np.flatnonzero(reused).tolist()], 3)
-        message = (
-            f"labels of {reused.sum()} of {len(ids)} maps lie in several pieces each [{names}]"
-        )
+        names = listed([ids[i] for i in np.flatnonzero(is_reused).tolist()], 3)
+        n_reused = f"{is_reused.sum()} of {len(ids)} maps"
         settings = (
             Setting("superpixel.components", 8, "takes each piece as a superpixel"),
             Setting("superpixel.components", 0, "each label, as here"),
         )
+        message = f"labels of {n_reused} lie in several pieces each [{names}]"
         return [InputWarning(message, fix=settings)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:

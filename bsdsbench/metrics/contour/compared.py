@@ -129,9 +129,9 @@ class Compared:
         - "areas": pixels of each label, int64 (n, 3): in both maps, in pred, in gt
         - "shells": the same for the inner boundaries whose width is `size`
         - "trimap": the same for the pixels at most `size` from another label of gt
-        - "skeletons": int64 (n, 2, 2), see `skeleton_pixels`
-        - "rim", "side", "corner": the pair of `Sites` of pred and gt, with distances in the unit
-          of `spacing`, or in pixels if " in pixels" follows
+        - "skeletons": int64 (n, 2, 2), the counts of `skeleton_pixels`
+        - "rim", "side", "corner": the `Sites` of pred and gt, with distances in the unit of
+          `spacing`, or in pixels if " in pixels" follows
 
         Raises DataError if the size is not positive and finite.
         """
@@ -178,9 +178,9 @@ def _contour_lengths(steps: Spacing) -> F8:
     """Return the length of contour within 2 x 2 pixels, float64 (16,), by `outlines.corners` code.
 
     The bits 8, 4, 2, 1 of a code are the upper left, upper right, lower left and lower right pixel.
-    The contour joins the midpoints of the edges between unequal pixels: it is half a diagonal long
-    if one pixel differs from the others, one step if two neighbours do, and two half diagonals if
-    two opposite pixels do.
+    The contour joins the midpoints of the edges between unequal pixels: half a diagonal if one
+    pixel differs from the others, one step if two neighbours do, two half diagonals if opposite
+    pixels do.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half_diagonal)
@@ -194,8 +194,8 @@ def _contour_lengths(steps: Spacing) -> F8:
 def pixel_distances(a: Map, b: Map) -> F8:
     """Compute the distance in pixels from each pixel of mask `a` to the nearest pixel of mask `b`.
 
-    Both masks are (H, W). Returns float64, one value for each pixel that is on in `a`, row by row;
-    all are inf if `b` is empty.
+    Masks are (H, W). Returns float64, one value for each pixel of `a`, row by row; inf if `b` is
+    empty.
     """
     a_sites, b_sites = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
     a_outline, b_outline = (  # one label
@@ -208,9 +208,9 @@ def pixel_distances(a: Map, b: Map) -> F8:
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Return the width in pixels of the inner boundary of Boundary IoU.
 
-    A `size` below 1 is a fraction of the diagonal of an image of this (rows, columns) shape: the
-    width is rounded, half to even, and at least one pixel. A larger size is the width, without its
-    decimals. Raises DataError if the size is not positive and finite.
+    A `size` below 1 is a fraction of the diagonal of the image: the width is rounded, half to even,
+    and at least 1. A larger size is the width, without its decimals. Raises DataError if the size
+    is not positive and finite.
     """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")

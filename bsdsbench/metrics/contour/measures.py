@@ -23,27 +23,20 @@ from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, ratio
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return the radius of DAVIS' F in pixels.
-
-    It is `bound` if that is 1 or more, else ceil(bound * diagonal) of an image of this (rows,
-    columns) shape.
-    """
+    """Return DAVIS' radius in pixels: `bound` from 1 on, else ceil(bound * image diagonal)."""
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
 def iou(counts: Map, _: float = 0.0, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute intersection over union (...) from numbers of pixels (..., 3).
+    """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt.
 
-    The numbers are those of pixels in both maps, in pred and in gt.
-
-    `divide` is the function that divides; the default gives 0 for 0/0. The second argument is
-    unused: a measure of `TABLE` gets a size.
+    `divide` decides what 0/0 is. The second argument, a size in `TABLE`, is not used.
     """
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
 def _dice(counts: I8, _: float) -> F8:
-    """Compute Dice (n,) from numbers of pixels (n, 3): in both maps, in pred, in gt. 0/0 is 0."""
+    """Compute Dice (n,) from the pixels (n, 3) in both maps, pred and gt. 0/0 is 0."""
     return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
 
 
@@ -53,10 +46,10 @@ def _f_within(sides: BothSites, radius: float) -> F8:
 
 
 def _fom(sides: BothSites, alpha: float) -> F8:
-    """Compute Pratt's figure of merit of each label, (n,).
+    """Compute Pratt's figure of merit of each label, (n,); 0/0 is 0.
 
     It is the sum of 1 / (1 + alpha d^2) over the sites of pred, d being the distance to the outline
-    of gt, divided by the larger number of sites; 0/0 is 0.
+    of gt, divided by the larger number of sites.
     """
     pred, gt = sides
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -70,25 +63,22 @@ def _hausdorff(definition: str, sides: BothSites, percent: float) -> F8:
     - "pooled": the percentile of the distances of both outlines together
     - "area": the larger of the two distances within which this share of the contour's length lies
 
-    The distance is NaN if one of the outlines is empty. Raises DataError if `percent` is not in
-    0 .. 100.
+    It is NaN if an outline is empty. Raises DataError if `percent` is not in 0 .. 100.
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = sides
-    distances_of = np.full(pred.n.size, np.nan)
+    percentiles = np.full(pred.n.size, np.nan)
     for k in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
         of_pred, of_gt = (slice(*side.start[k : k + 2]) for side in sides)
         pred_distance, gt_distance = pred.distance[of_pred], gt.distance[of_gt]
         if definition == "pooled":
-            distances_of[k] = _quantile(np.concatenate([pred_distance, gt_distance]), share)
+            percentiles[k] = _quantile(np.concatenate([pred_distance, gt_distance]), share)
         elif definition == "directed":
-            distances_of[k] = max(_quantile(pred_distance, share), _quantile(gt_distance, share))
+            percentiles[k] = max(_quantile(pred_distance, share), _quantile(gt_distance, share))
         else:
-            distances_of[k] = max(
-                _length_quantile(pred_distance, pred.length[of_pred], share),
-                _length_quantile(gt_distance, gt.length[of_gt], share),
-            )
-    return distances_of
+            of_length = _length_quantile(pred_distance, pred.length[of_pred], share)
+            percentiles[k] = max(of_length, _length_quantile(gt_distance, gt.length[of_gt], share))
+    return percentiles
 
 
 def _quantile(values: F8, q: float) -> float:
@@ -103,12 +93,10 @@ def _quantile(values: F8, q: float) -> float:
 
 
 def _length_quantile(distance: F8, length: F8, q: float) -> float:
-    """Return the smallest distance within which at least the share `q` of the contour's length
-    lies.
+    """Return the smallest distance within which at least the share `q` of the length (sites,) lies.
 
-    `distance` and `length` (sites,) describe the sites of one outline. Sites are sorted by
-    (distance, length) and summed by numpy, as in surface-distance: if a share equals q up to the
-    last bit, another order of the sums would choose another distance.
+    Sites are sorted by (distance, length) and summed by numpy, as in surface-distance: if a share
+    equals q up to the last bit, another order of the sums would choose another distance.
     """
     order = np.lexsort((length, distance))
     share = np.cumsum(length[order]) / np.sum(length[order])
@@ -118,33 +106,30 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 def _assd(directed: bool, sides: BothSites, _: float) -> F8:
     """Compute the average surface distance of each label, (n,).
 
-    It is the mean of the two outlines' mean distances if `directed`, and the mean of the distances
-    of both outlines otherwise.
+    If `directed` it is the mean of the two outlines' means, else that of all their distances.
     """
     distance_sums = [side.sums(side.distance) for side in sides]
     return _share_of_outlines(distance_sums, [side.n for side in sides], directed)
 
 
-def _nsd(form: str, sides: BothSites, tolerance: float) -> F8:
+def _nsd(unit: str, sides: BothSites, tolerance: float) -> F8:
     """Compute the normalised surface distance: the share of the outlines within `tolerance`, (n,).
 
-    - "area": share of both contours' length
-    - "counts": share of both outlines' sites
-    - "mean": mean of the shares of the two outlines' sites
+    The share is that of both contours' length ("area"), that of both outlines' sites ("counts"), or
+    the mean of the shares of the two outlines' sites ("mean").
     """
     near, total = [], []
     for side in sides:
-        weight = side.length if form == "area" else np.ones(side.length.size)
+        weight = side.length if unit == "area" else np.ones(side.length.size)
         near.append(side.sums((side.distance <= with_tolerance(tolerance)) * weight))
         total.append(side.sums(weight))
-    return _share_of_outlines(near, total, form == "mean")
+    return _share_of_outlines(near, total, unit == "mean")
 
 
 def _share_of_outlines(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> F8:
-    """Return part / whole of the outlines of pred and gt, (n,); 0/0 is 0.
+    """Return part / whole, (n,) each, of the outlines of pred and gt; 0/0 is 0.
 
-    `part` and `whole` hold one array (n,) for each of the two maps. With `mean` the two ratios are
-    averaged; otherwise the arrays are added first.
+    With `mean` the two ratios are averaged; otherwise the arrays are added first.
     """
     if mean:
         return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
@@ -152,19 +137,15 @@ def _share_of_outlines(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> 
 
 
 def cldice(skeletons: Map) -> F8:
-    """Compute clDice from the counts (..., 2, 2) of `skeleton_pixels`; the result is (...).
-
-    It is NaN if neither mask has a skeleton.
-    """
+    """Compute clDice (...) from counts (..., 2, 2) of `skeleton_pixels`; NaN without skeletons."""
     return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
 
 class _Definition(NamedTuple):
     """A measure of `TABLE`.
 
-    what : what is compared, an argument of `Compared.find`
+    what, size : what is compared, an argument of `Compared.find`, and the default size
     value_of : function (what was found, size) -> the value of each label, float64 (n,)
-    size : the default size
     is_distance : False for an overlap, whose value for empty masks is another one
     """
 
@@ -199,10 +180,8 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure of `TABLE` for each label, float64 (n,).
 
-    size: width, radius, percentile or tolerance of the measure. Fractions of the diagonal, as in
-        "f" and "bf", are converted to pixels.
-    empty: name of the convention in `CONVENTIONS` for labels that are empty in pred, gt or both.
-        Other labels keep the value that the measure gives.
+    `size` is the width, radius, percentile or tolerance of the measure. `empty` names the
+    convention in `CONVENTIONS` for labels that are empty in pred, gt or both.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)
@@ -370,10 +349,6 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Settings],
     ) -> float | F8:
-        """Compute the measure of two masks, a float, or of `classes` labels, float64 (classes,).
-
-        The arguments, and their meaning, are those of `measure`. `empty` is this object's
-        convention unless another is given.
-        """
+        """Compute `measure` by this name, with this convention for empty masks by default."""
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

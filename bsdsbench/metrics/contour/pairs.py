@@ -36,12 +36,10 @@ MATCH_IOU = 0.5  # regions with a larger IoU have at most one such partner
 
 
 class LabelPair(NamedTuple):
-    """Two label maps with the labels 0 .. n - 1, and -1 for none.
+    """Two label maps with the labels 0 .. n - 1, and -1 for none, of an image of a `shape`.
 
     pred, gt : int32 (H, W). A pair of masks (n = 1) is int8, and may be cropped to the bounding box
         of both masks plus one pixel
-    n : number of labels
-    shape : rows and columns of the image
     """
 
     pred: Labels
@@ -132,8 +130,7 @@ def as_pair(
 def _pair_of_masks(masks: MapPair) -> LabelPair:
     """Convert two bool masks (H, W) to label maps of one label, int8.
 
-    Maps of more than _SMALL pixels are cropped to the bounding box of both masks plus one pixel, or
-    to one pixel if both masks are empty.
+    Maps of more than _SMALL pixels are cropped to the bounding box of both masks plus one pixel.
     """
     box: tuple[slice, ...] = ()
     if masks.pred.size > _SMALL:
@@ -195,9 +192,9 @@ class ClassedPair(NamedTuple):
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     """Convert two maps (H, W) to the pairs of masks to compare, as label maps.
 
-    A label stands for the two masks of a class, or for a pair of instances: by `opt.unit`, those
-    with the same number ("id"), or those matched by overlap ("instance"). An unmatched instance has
-    a label that only its map uses. Instances that lie on void only are left out.
+    A label stands for the two masks of a class, or for a pair of instances: with the same number if
+    `opt.unit` is "id", or matched by overlap. An unmatched instance has a label that only its map
+    uses. Instances that lie on void only are left out.
 
     Raises DataError if an array is no such map as the options say, ShapeError if shapes differ.
     """

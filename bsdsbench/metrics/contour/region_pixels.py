@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances import distances, outlines
-from bsdsbench.kernels.distances.outlines import Outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
 from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors, read_maps
 from bsdsbench.metrics.pixel_steps import (
@@ -26,23 +24,6 @@ from bsdsbench.metrics.pixel_steps import (
     LargestError,
     changes_of,
 )
-
-
-class PartPixels(NamedTuple):
-    """The right, false and missed pixels of one class, or of all classes; bool (H, W) each."""
-
-    right: Bool
-    false: Bool
-    missed: Bool
-
-    def classes(self) -> NDArray[np.uint8]:
-        """Return the class of each pixel as a code of `pixel_steps`, uint8 (H, W).
-
-        Pixels that are both false and missed are OTHER_PIXEL; pixels that are neither right, false
-        nor missed are 0.
-        """
-        kinds = MATCHED_PIXEL * self.right + FALSE_PIXEL * self.false + MISSED_PIXEL * self.missed
-        return np.where(self.false & self.missed, OTHER_PIXEL, kinds).astype(np.uint8)
 
 
 class RegionPixels(NamedTuple):
@@ -60,16 +41,6 @@ class RegionPixels(NamedTuple):
     names: tuple[str, ...]
     spacing: tuple[float, float] | None = None
 
-    def part(self, number: int | None = None) -> PartPixels:
-        """Return the pixels of the class with this number, or of all classes if it is None.
-
-        A pixel is right if both maps have the same object of the class, false if only `pred` has an
-        object of the class there, or another object than `gt`, and missed likewise.
-        """
-        in_pred, in_gt = self._is_of_class(self.pred, number), self._is_of_class(self.gt, number)
-        right = in_pred & (self.pred == self.gt)
-        return PartPixels(right, in_pred & ~right, in_gt & ~right)
-
     def steps(self) -> DrawnSteps:
         """Return the class of each pixel (right, false, missed), with one step per part.
 
@@ -78,29 +49,36 @@ class RegionPixels(NamedTuple):
         """
         parts: dict[str, int | None] = {"all classes": None} if len(self.names) > 1 else {}
         parts |= {name: k for k, name in enumerate(self.names)}
-        errors = self.largest_errors()
-        pixels = [self.part(number) for number in parts.values()]
-        counts = [[np.count_nonzero(kind) for kind in part] for part in pixels]
-        right, false, missed = np.array(counts).T  # (parts,) each
-        classes = np.stack([part.classes().ravel() for part in pixels], axis=1)  # (H * W, parts)
+        errors = self._largest_errors()
+        classes = np.stack([self._classify(k).ravel() for k in parts.values()], axis=1)
+        codes = (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
+        right, false, missed, other = ((classes == code).sum(axis=0) for code in codes)  # (parts,)
+        n_gt, n_pred = right + missed + other, right + false + other
         return DrawnSteps(
             np.arange(float(len(parts))),
-            np.stack([right, right + missed, right, right + false], axis=-1),
+            np.stack([right, n_gt, right, n_pred], axis=-1),
             *changes_of(classes, self.pred.shape),
             parts=tuple(parts),
             measure="Dice",
             marks=tuple(errors.get(number) for number in parts.values()),
         )
 
-    def _is_of_class(self, labels: Map, number: int | None) -> Bool:
-        """Return the pixels of `labels` (H, W) with an object of the class, or of any if None."""
-        # One entry per object, and False at the end for the label -1
-        is_wanted = np.append(np.ones(self.class_of.size, bool), False)
-        if number is not None:
-            is_wanted[:-1] = self.class_of == number
-        return is_wanted[labels]
+    def _classify(self, number: int | None) -> Map:
+        """Return the class of each pixel as a code of `pixel_steps`, uint8 (H, W); 0 is none.
 
-    def largest_errors(self) -> dict[int | None, LargestError]:
+        Only objects of the class with this number are compared, or all objects if it is None. A
+        pixel is false if only `pred` has an object there, or another one than `gt`, and missed
+        likewise; OTHER_PIXEL if both.
+        """
+        # One entry per object, and False at the end for the label -1
+        is_wanted = np.append((self.class_of == number) | (number is None), False)
+        in_pred, in_gt = is_wanted[self.pred], is_wanted[self.gt]
+        is_right = in_pred & (self.pred == self.gt)
+        kinds = [is_right, in_pred & in_gt, in_pred, in_gt]
+        codes = [MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL]
+        return np.select(kinds, np.array(codes, np.uint8), np.uint8(0))
+
+    def _largest_errors(self) -> dict[int | None, LargestError]:
         """Find the largest Hausdorff distance of an object of each class and, as None, of all.
 
         Classes without an object in both maps are left out; the result is {} without `spacing`.
@@ -119,32 +97,21 @@ class RegionPixels(NamedTuple):
                 if not np.isfinite(squared[sites]).any():  # one map has no such object
                     continue
                 site = sites.start + int(squared[sites].argmax())
-                error = self._error_at(rim, other, label, site, float(np.sqrt(squared[site])))
+                opposite = slice(*other.start[label : label + 2])
+                down = (other.rows[opposite] - rim.rows[site]) * self.spacing[0]
+                right = (other.cols[opposite] - rim.cols[site]) * self.spacing[1]
+                nearest = opposite.start + int((down**2 + right**2).argmin())
+                error = LargestError(
+                    row=int(rim.rows[site]),
+                    col=int(rim.cols[site]),
+                    to_row=int(other.rows[nearest]),
+                    to_col=int(other.cols[nearest]),
+                    distance=float(np.sqrt(squared[site])),
+                )
                 for number in (None, int(self.class_of[label])):
                     if number not in largest or error.distance > largest[number].distance:
                         largest[number] = error
         return largest
-
-    def _error_at(
-        self, rim: Outlines, other: Outlines, label: int, site: int, distance: float
-    ) -> LargestError:
-        """Return an outline site with the nearest site of the same label in the other map.
-
-        `site` is an index into rows and cols of `rim`, and `distance` its distance from the outline
-        in `other`.
-        """
-        opposite = slice(*other.start[label : label + 2])
-        row_step, col_step = self.spacing or (1.0, 1.0)
-        down = (other.rows[opposite] - rim.rows[site]) * row_step
-        right = (other.cols[opposite] - rim.cols[site]) * col_step
-        nearest = opposite.start + int((down**2 + right**2).argmin())
-        return LargestError(
-            row=int(rim.rows[site]),
-            col=int(rim.cols[site]),
-            to_row=int(other.rows[nearest]),
-            to_col=int(other.cols[nearest]),
-            distance=distance,
-        )
 
 
 def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> RegionPixels:

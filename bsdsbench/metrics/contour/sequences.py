@@ -25,10 +25,7 @@ _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
 def frame_counts(image_id: str) -> dict[str, F8]:
-    """Return a frame's id as a count, so that `by_sequence` can sort the frames.
-
-    frame : float64 (L, 1), the code points of the L characters of the id
-    """
+    """Return a frame's id of L letters as a count, code points (L, 1), to sort the frames by."""
     return {"frame": np.array([[ord(letter)] for letter in image_id], np.float64)}
 
 
@@ -86,22 +83,17 @@ def by_sequence(stack: Stack) -> Stack:
 
 
 def _frame_ids(code_points: F8) -> list[str]:
-    """Return the ids of N frames from the code points (N, L, 1) of their characters.
-
-    Shorter ids are filled up with NaN.
-    """
+    """Return the ids of N frames from their code points (N, L, 1), which are filled up with NaN."""
     return ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in code_points[..., 0]]
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if frames form no sequences, or objects do not fit them.
 
-    `ids` are the N image ids, and `stack` the counts of `by_sequence`. Refused are
-
-    - images in one folder whose names begin like those of several sequences
-    - ground truth whose image ids name other sequences than the images
-    - predicted objects that no frame of the sequence annotates
-    - sequences of fewer than 3 frames, if `skip_ends` leaves out the first and last frame
+    `ids` are the N image ids, and `stack` the counts of `by_sequence`. Refused are names in one
+    folder that begin like those of several sequences, ground truth whose ids name other sequences,
+    predicted objects that no frame of the sequence annotates and, if `skip_ends` leaves out the
+    first and last frame, sequences of fewer than 3 frames.
     """
     begins = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     named = sorted({begin[1] for begin in begins if begin})
