@@ -23,36 +23,23 @@ def _hashable(value: object) -> object:
 class Setting:
     """An option with a value. Python and the command line write it differently.
 
-    Parameters
-    ----------
-    name : str
-        The option's name in Python: a keyword, a field of the protocol, or METRIC.OPTION.
-    value : object
-        The proposed value; several values are a list. `...` if the user has to find the value.
-    effect : str
-        The effect, in words that follow the option, such as "for region labels".
-    beside : tuple of Setting
-        Further options that are needed with this one. They have no `effect`.
-
-    Examples
-    --------
     >>> str(Setting("nms")), str(Setting("pred_kind", "labels", "for region labels"))
     ('nms=True', "pred_kind='labels' for region labels")
     """
 
-    name: str
+    name: str  # in Python: a keyword, a field of the protocol, or METRIC.OPTION
+    # The proposed value; several values are a list. `...` if the user has to find the value
     value: object = attrs.field(default=True, converter=_hashable)
-    effect: str = ""
-    beside: tuple[Setting, ...] = ()
+    effect: str = ""  # in words that follow the option, such as "for region labels"
+    beside: tuple[Setting, ...] = ()  # options that are needed with this one, without `effect`
 
     def __str__(self) -> str:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return the option, the options in `beside` and the effect as one line.
+        """Return one line, such as "a=1 and b=2 for region labels".
 
-        `write` formats a single option, as Python or as the command line writes it. An example is
-        "a=1 and b=2 for region labels".
+        `write` formats a single option, as Python or as the command line writes it.
         """
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
@@ -70,25 +57,14 @@ Fix = Setting | str  # an option, or a step in words
 class Problem:
     """A fault of an input as one line: the file, its contents, and the expected contents.
 
-    Parameters
-    ----------
-    file : str
-        The file, or another name of the input; empty if `has` names it.
-    has, expected : str
-        The contents, and the expected contents. `has` may be a whole sentence.
-    fix : tuple of Setting or str
-        Alternative fixes: options, or steps in words.
-
-    Examples
-    --------
     >>> str(Problem("a.png", "gray values", "a mask", (Setting("gt_threshold", 0.5),)))
     'a.png: gray values, expected a mask (gt_threshold=0.5)'
     """
 
-    file: str = ""
-    has: str = ""
-    expected: str = ""
-    fix: tuple[Fix, ...] = ()
+    file: str = ""  # or another name of the input; empty if `has` names it
+    has: str = ""  # the contents, or a whole sentence
+    expected: str = ""  # the expected contents
+    fix: tuple[Fix, ...] = ()  # alternatives
 
     def __str__(self) -> str:
         return self.line()
@@ -105,29 +81,22 @@ class Problem:
         return clip(visible(text, spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the fixes as one line, separated by semicolons.
-
-        `write` formats the options among the fixes; by default they are written as in Python.
-        """
+        """Return the fixes, separated by semicolons. `write` formats options, as for `line`."""
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
     def of(self, file: str) -> Problem:
-        """Return the problem with `file` as its file.
+        """Return the problem with `file` as its file, without this name at the beginning of `has`.
 
-        The problem is returned unchanged if it has a file, or if `has` mentions this file other
-        than at its beginning.
+        The problem is unchanged if it has a file, or if `has` mentions this file elsewhere.
         """
         has = self.has.removeprefix(f"{file}: ")
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
 
 
 def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
-    """Convert a message to a Problem. `fix` is one fix or several fixes.
-
-    A Problem is returned unchanged, and `fix` is then ignored.
-    """
+    """Convert a message with a fix, or several, to a Problem. Return a Problem unchanged."""
     if isinstance(message, Problem):
         return message
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
@@ -137,16 +106,9 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
-    Quoted parts of an input may hold anything and be long. Lines are made printable and short here.
-
-    Parameters
-    ----------
-    message : str or Problem
-        The problem in one line.
-    problems : sequence of str or Problem
-        All problems of the run; by default the message.
-    fix : Setting, str or sequence of these
-        Fixes for a message of text: options, or steps in words.
+    `problems` are all problems of a run, by default the `message` alone. `fix` has the fixes of a
+    message of text. Quoted parts of an input may hold anything and be long; the lines of the error
+    are printable and short.
 
     Examples
     --------
@@ -182,11 +144,8 @@ def refuse_unless_forced(
 ) -> None:
     """Raise one DataError that lists `faults`, unless there are none or they are `allowed`.
 
-    Faults are allowed with the option `force`, which the error suggests.
-
-    - faults: the problems, one sentence each
-    - consequence: appended to each fault, such as "such scores are not comparable"
-    - effect: what `force` would do, such as "shows them"
+    A `consequence`, such as "such scores are not comparable", is appended to each fault. The error
+    suggests the option `force`, which has an `effect` such as "shows them".
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -234,11 +193,7 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Issue a warning that points at the code outside of this package that called it.
-
-    This is the innermost frame of the call stack whose module is not in bsdsbench, or the outermost
-    frame if there is none.
-    """
+    """Issue a warning that points at the innermost caller outside of this package, if any."""
     level = 1  # 1 is this function; each caller is one more
     frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
@@ -264,8 +219,8 @@ def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
     """Return a line that describes an exception which no code expected.
 
-    The line names the exception's type, its message and, if the innermost line of one of these
-    top-level packages is in its traceback, that line as the place of a bug.
+    The line names the exception's type, its message and, as the place of a bug, the innermost line
+    of its traceback that belongs to one of these top-level packages, if there is one.
     """
     place = find_place_of_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
@@ -275,10 +230,14 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in the file and in numbers, in order of first appearance.
 
+    The file's name at the beginning of `has`, as in "FILE: FAULT", is moved to the field `file`.
     Repeated problems are dropped. A problem without a file is never grouped with another problem.
     """
     groups: dict[str | Problem, list[Problem]] = {}
-    for problem in map(_split_file_name, dict.fromkeys(problems)):
+    for problem in dict.fromkeys(problems):
+        file, colon, has = problem.has.partition(": ")
+        if colon and not problem.file:
+            problem = attrs.evolve(problem, file=file, has=has)
         text = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
         key = text if problem.file else problem
         groups.setdefault(key, []).append(problem)
@@ -288,8 +247,8 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     """Replace each group of more than `few` similar problems by its first problem.
 
-    Similar problems differ only in the file and in numbers. As its file, the problem that remains
-    names the number of files and the first `few` of them. Smaller groups are kept as they are.
+    Similar problems differ only in the file and in numbers. The problem that remains names the
+    number of files and the first `few` of them. Smaller groups are kept as they are.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))
@@ -302,12 +261,3 @@ def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Pr
             group = [attrs.evolve(group[0], file=f"{len(group)} files ({files} ...)")]
         joined += group
     return joined
-
-
-def _split_file_name(problem: Problem) -> Problem:
-    """Move the file name at the beginning of `has`, as in "FILE: FAULT", to the field `file`.
-
-    The problem is returned unchanged if it has a file, or if `has` contains no ": ".
-    """
-    file, colon, has = problem.has.partition(": ")
-    return attrs.evolve(problem, file=file, has=has) if colon and not problem.file else problem

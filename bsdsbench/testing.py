@@ -25,6 +25,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,7 @@ from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric, ScoreTree
 from bsdsbench.metrics.optional import DrawsPixels, HumanForm
-from bsdsbench.metrics.pixel_steps import (
-    FALSE_PIXEL,
-    MATCHED_PIXEL,
-    MISSED_PIXEL,
-    OTHER_PIXEL,
-)
+from bsdsbench.metrics.pixel_steps import FALSE_PIXEL, MATCHED_PIXEL, MISSED_PIXEL, OTHER_PIXEL
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
@@ -95,10 +91,7 @@ class MetricCase:
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Count some images one after the other and return their run.
-
-        `protocol` is by default that of the case, or else the metric's.
-        """
+        """Count images one after the other, by default by the case's protocol; return their run."""
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
@@ -109,21 +102,17 @@ class MetricCase:
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Compute the scores of weighted samples of the images.
+        """Compute the scores of S weighted samples of the N images, by default as the run's.
 
-        weights (S, N): how often each of N images occurs in each of S samples. Returns the metric's
-        tree of scores, whose leaves are arrays (S,) and curves (S, T). `protocol` is by default
-        that of the run.
+        weights (S, N): how often each image occurs in each sample. Returns the metric's tree of
+        scores, whose leaves are arrays (S,) and curves (S, T).
         """
         proto = protocol or self.run.protocol
         opt = self.metric.options_of(proto)
         return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Return {column: score} of a data set in which image k occurs times[k] times.
-
-        The copies get different ids. Columns without a score are left out.
-        """
+        """Return {column: score} of a data set in which image k occurs times[k] times."""
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         renamed = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
         return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
@@ -132,7 +121,7 @@ class MetricCase:
 def _assert_same(first_tree: object, second_tree: object) -> None:
     """Check that two trees of scores are equal, with NaN equal to NaN.
 
-    A tree is a mapping of trees, a curve (an object with `equals`), an array or a number. Keys of
+    A tree is a mapping of trees, a curve (with a method `equals`), an array or a number. Keys of
     only one tree are skipped, because a class that is absent has no score in a run; but two
     mappings must share a key.
     """
@@ -175,9 +164,7 @@ class MetricContract:
         if case.scores is None:
             pytest.skip("no plain definition of the scores")
         has_curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
-        rules = [("maximum", "bsds")]
-        if has_curve:
-            rules = [(ods, ap) for ods in ODS_RULES for ap in AP_RULES]
+        rules = product(ODS_RULES, AP_RULES) if has_curve else [("maximum", "bsds")]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
             scores = sample_scores(case.tree([[1] * len(case.images)], protocol))
@@ -265,10 +252,11 @@ class MetricContract:
 
         The predictions are those of the case and, if the case can make them, perfect ones.
         """
-        for is_perfect in (False, True):
-            pairs = [(pred, _blank(gt)) for pred, gt in case.images]
-            if is_perfect and case.perfect:
-                pairs = [case.perfect(gt) for _, gt in pairs]
+        blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
+        attempts = [blank_pairs]
+        if case.perfect:
+            attempts.append([case.perfect(gt) for _, gt in blank_pairs])
+        for pairs in attempts:
             try:
                 run = case.streamed(pairs)
                 scores = run.scores()[case.metric.name]
@@ -319,7 +307,14 @@ class MetricContract:
         scores, also if it is interrupted after the first image and resumed.
         """
         run = case.run
-        self._check_copies(run, tmp_path)
+        shards = [
+            replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
+            for k, part in enumerate((run.records[:1], run.records[1:]), 1)
+        ]
+        loaded = Evaluation.load(run.save(tmp_path / "out"))
+        for copy in (loaded, merge(shards), pickle.loads(pickle.dumps(run))):
+            assert copy.equals(run)
+            assert copy.scores() == run.scores()
         if case.write is None:
             return
         (tmp_path / "files").mkdir()
@@ -330,28 +325,15 @@ class MetricContract:
             raise KeyboardInterrupt
 
         uninterrupted = evaluate(*folders, case.protocol, **options)
-        out = tmp_path / "kept"
+        options["out"] = tmp_path / "kept"
         with pytest.raises(KeyboardInterrupt):
-            evaluate(*folders, case.protocol, **options, out=out, progress=interrupt)
-        resumed = evaluate(*folders, case.protocol, **options, out=out)
+            evaluate(*folders, case.protocol, **options, progress=interrupt)
+        resumed = evaluate(*folders, case.protocol, **options)
         assert 0 < resumed.kept < len(run.records)
         for run_of_files in (uninterrupted, resumed):
             assert run_of_files.scores() == run.scores()
             for record, counts in zip(run_of_files.records, case.counted(), strict=True):
                 assert record.counts[case.metric.name].equals(counts)
-
-    @staticmethod
-    def _check_copies(run: Evaluation, folder: Path) -> None:
-        """Check that a run equals its saved, merged and pickled copies."""
-        parts = (run.records[:1], run.records[1:])
-        shards = [
-            replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
-            for k, part in enumerate(parts, 1)
-        ]
-        loaded = Evaluation.load(run.save(folder / "out"))
-        for copy in (loaded, merge(shards), pickle.loads(pickle.dumps(run))):
-            assert copy.equals(run)
-            assert copy.scores() == run.scores()
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
         """A single annotator is refused, and several score the same in any order.
@@ -360,30 +342,22 @@ class MetricContract:
         """
         gt = case.images[0][1]
         metric, protocol = case.metric, case.run.protocol
-
-        def with_annotators(selection: slice) -> GroundTruth:
-            names = gt.parts.keys() & {"boundaries", "segmentations"}
-            return gt.replace(**{name: gt.parts[name][selection] for name in names})
-
+        drawings = {n: gt.parts[n] for n in ("boundaries", "segmentations") if n in gt.parts}
+        one_annotator = gt.replace(**{name: maps[:1] for name, maps in drawings.items()})
         with pytest.raises(DataError):
-            metric.count_image(None, with_annotators(slice(1)), protocol)
+            metric.count_image(None, one_annotator, protocol)
         if isinstance(metric, HumanForm):
-            reversed_counts = metric.count_image(
-                None, with_annotators(slice(None, None, -1)), protocol
-            )
+            other_order = gt.replace(**{name: maps[::-1] for name, maps in drawings.items()})
+            counts_of_other = metric.count_image(None, other_order, protocol)
             for name, values in metric.count_image(None, gt, protocol).items():
-                assert values == pytest.approx(reversed_counts[name], **_CLOSE), name
+                assert values == pytest.approx(counts_of_other[name], **_CLOSE), name
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:
     """Return a copy of the ground truth in which nothing is annotated.
 
-    - boundaries, mask and class labels are 0 everywhere
-    - segmentations have a single region, 1
-    - depth is 1 everywhere
-    - there are no lines
-
-    Other parts are unchanged.
+    Boundaries, mask and class labels are 0 everywhere, depth is 1, segmentations have a single
+    region, and there are no lines. Other parts are unchanged.
     """
     zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
     ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}

@@ -28,12 +28,9 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
     """Build a run's curve with a row for threshold 0, at which every pixel is predicted.
 
-    The counts of this row come from the ground-truth files, which are all read.
-
-    - files: the files of the run
-    - protocol: the protocol of the run, by which the ground truth is read
-    - grid (T,): thresholds above 0
-    - matches (T, 4): the counts at these thresholds, summed over the images
+    The counts of this row come from the ground-truth files, which are all read by the protocol.
+    `matches` (T, 4) are the counts at the thresholds `grid` (T,), which are above 0, summed over
+    the images.
     """
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
@@ -58,10 +55,7 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         for run in runs:
             curves = curves_of(run, metric) if metric in run.metrics else {}
             values_of_runs.append(
-                {
-                    part: _apply_rules(run, metric, part, curve, gt_dir)
-                    for part, curve in curves.items()
-                }
+                {part: _apply_rules(run, metric, part, c, gt_dir) for part, c in curves.items()}
             )
         parts = dict.fromkeys(part for values in values_of_runs for part in values)
         if not parts:

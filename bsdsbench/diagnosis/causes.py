@@ -14,15 +14,18 @@ from attrs import evolve
 from bsdsbench.arguments import I8
 from bsdsbench.curves.areas import auc_pr, largest_precision_from
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.images import GroundTruth
+from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
 from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.results.score_names import score_name
+from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
 from bsdsbench.scores.ratios import f_measure
 
@@ -49,9 +52,8 @@ def iterate_readings(
     A reading is (measure, description, programs that use it, value); the measure is "ods", "ois" or
     "ap".
 
-    - run: the curve of the run, with T thresholds
-    - images: the curves of the N images, stacked, (N, T)
-    - whole: the curve of the run with the row of threshold 0, if it is known
+    `run` is the curve of the run with T thresholds, `images` are the stacked curves of its N images
+    (N, T), and `whole` is the curve of the run with the row of threshold 0, if it is known.
     """
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
     f = images.f
@@ -80,10 +82,8 @@ def iterate_other_columns(
     Columns of one quantity exist in several forms, such as "mae_mean" and "mae_sum". Each form that
     has a column for the quantity of every target gives (headings of its columns, {target: score});
     the form of the targets themselves is among them. Yields nothing if the targets are of several
-    parts (such as classes), or if a column has no quantity.
-
-    - targets: keyed by column
-    - scores: column key -> score; undefined scores are absent
+    parts (such as classes), or if a column has no quantity. `targets` are keyed by column, and so
+    are `scores`, without undefined ones.
     """
     score_names = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in score_names}
@@ -108,23 +108,17 @@ def iterate_other_columns(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountingChange:
-    """A different way to count images.
+    """A different way to count images."""
 
-    - kind: the changed option; two changes of the same kind exclude each other
-    - label: the change in words
-    - who: the programs that do so
-    - changes: changed fields of the protocol, name -> value, applied one mapping after the other
-    - how: changes that no field of the protocol expresses: "first" (only the first annotator of an
-      image), "union" (all annotators drawn into one map), "1toN" (many-to-one matching)
-    - n_causes: 2 for a pair of changes
-    """
-
-    kind: str
-    label: str
-    who: str
+    kind: str  # the changed option; two changes of the same kind exclude each other
+    label: str  # the change in words
+    who: str  # the programs that do so
+    # Changed fields of the protocol, name -> value, applied one mapping after the other
     changes: tuple[Mapping[str, Any], ...] = ()
+    # Changes that no field of the protocol expresses: "first" (only the first annotator of an
+    # image), "union" (all annotators drawn into one map), "1toN" (many-to-one matching)
     how: tuple[str, ...] = ()
-    n_causes: int = 1
+    n_causes: int = 1  # 2 for a pair of changes
 
     @property
     def fields(self) -> set[str]:
@@ -142,9 +136,7 @@ class CountingChange:
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """Return True if the change makes a difference to a run of a metric under this protocol.
 
-        A change does so if it is made outside the protocol (`how`), alters an option of the metric,
-        or alters a part of the signature that matters. Returns False if it contradicts other
-        options.
+        Returns False also if the change contradicts other options.
         """
         try:
             after = self.on(protocol)
@@ -154,17 +146,12 @@ class CountingChange:
         if self.how or options_after != metric.options_of(protocol):
             return True
         # The options were compared, and names do not matter
-        plain, plain_after = (
-            Signature(evolve(p, name="any", options={})) for p in (protocol, after)
-        )
-        differences = plain.differences(plain_after)
+        plain, plain_after = (evolve(p, name="any", options={}) for p in (protocol, after))
+        differences = Signature(plain).differences(Signature(plain_after))
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth with the annotators that count under this change.
-
-        These are the first alone, all drawn into one map, or all of them, by `how`.
-        """
+        """Return the ground truth with the annotators that count under this change."""
         if "first" in self.how:
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
@@ -191,13 +178,10 @@ class CountingChange:
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield every change of counting that is in use for a metric, in this order:
+    """Yield every change of counting that is in use for a metric.
 
-    - other values of the metric's own options
-    - many-to-one matching, for boundaries
-    - other values of the protocol's fields that the metric uses
-    - no NMS, or NMS by every recipe, if the metric uses NMS
-    - other choices of annotators, if the metric reads them
+    These are other options of the metric, many-to-one matching, other values of the protocol's
+    fields, NMS, and other choices of annotators, as far as the metric uses them.
     """
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
@@ -233,6 +217,47 @@ def _nms_changes() -> Iterator[CountingChange]:
         label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
         changes = {"nms": True, "nms_params": names[0]}
         yield CountingChange("nms", label, ", ".join(names), (changes,))
+
+
+def many_to_one_counts(
+    pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
+) -> MatchCounts:
+    """Count the boundary pixels of an image, where a pixel may be matched any number of times.
+
+    In this wrong implementation of the benchmark a predicted pixel is correct if any annotated
+    pixel lies within the tolerance, and an annotated pixel is detected if any predicted pixel does.
+    Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038 instead of
+    0.7657.
+
+    Arguments, errors and counts (T, 4) at T thresholds, summed over annotators, are those of
+    `boundary_counts`. Maps without a boundary pixel give zeros.
+    """
+    from scipy import ndimage
+
+    from bsdsbench.kernels.distances.distances import count_near_pixels
+
+    pred, truth = Prediction.of(pred), GroundTruth.of(gts)
+    gt_maps = truth_maps(truth, protocol)  # (A, H, W)
+    rows, cols = gt_maps.shape[1:]
+    radius = protocol.radius((rows, cols))
+    thresholds, events, _ = threshold_events(
+        pred, (rows, cols), protocol, valid=truth.parts.get("valid")
+    )
+    marked = gt_maps.any(axis=0)
+    close = np.zeros(marked.shape, bool)
+    if marked.any():
+        close = ndimage.distance_transform_edt(~marked) <= with_tolerance(radius)
+    reach = int(with_tolerance(radius))
+    dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    inside = np.hypot(dy, dx) <= with_tolerance(radius)
+    annotators = gt_maps.sum(axis=0, dtype=np.int64)
+    n_near, counted = np.zeros(marked.shape, np.int32), np.empty((3, thresholds.size), np.int64)
+    count_near_pixels(events, annotators, close, dy[inside], dx[inside], n_near, counted)
+    matched_gt, matched_pred, total_pred = counted
+    total_gt = np.full(thresholds.size, annotators.sum())
+    # Events begin at the highest threshold, counts at the lowest
+    counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
+    return MatchCounts(thresholds, np.column_stack(counts))
 
 
 # ---- images --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ raises F by 0.003 to 0.011.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.examined_images import ExaminedImage, ExaminedInputs, MeasuredMaps
 from bsdsbench.diagnosis.findings import CHECKS, ERROR, WARNING, Finding, Findings
-from bsdsbench.errors import DataError, Problem, Setting, group_similar_problems
+from bsdsbench.errors import DataError, Setting, group_similar_problems
 from bsdsbench.images import Prediction
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.sanity import find_swaps
@@ -34,11 +35,9 @@ MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
 
 class Examination:
-    """The state of the checks.
+    """The state of the checks: what was read, and the findings so far.
 
-    - inputs: what was read
-    - findings: the findings so far
-    - faulty: ids of the images with an error, which later checks leave out
+    Images with an error are `faulty` (their ids), and later checks leave them out.
     """
 
     def __init__(self, inputs: ExaminedInputs) -> None:
@@ -56,11 +55,15 @@ class Examination:
         """The images without an error that were measured further, with their maps."""
         return [(image, image.maps) for image in self.sound if image.maps]
 
+    def with_code(self, code: str) -> list[ExaminedImage]:
+        """Return the images without an error so far that have the problem `code`."""
+        return [image for image in self.sound if code in image.codes]
+
     def report_images(self, code: str, images: Sequence[ExaminedImage], **details: object) -> None:
         """Report a problem of these images; do nothing if there are none.
 
-        If the problem is an error, the images are no longer `sound`. `details` are those of
-        `report`; `first` (the first image) and `maps` (their number, as "2 maps") are added.
+        If the problem is an error, the images are no longer `sound`. The message may also name
+        `first` (the first image) and `maps` (the number of images, as "2 maps").
         """
         if not images:
             return
@@ -77,13 +80,8 @@ class Examination:
         further). The detail `fix`, a tuple, replaces the remedy.
         """
         level, text, fix = CHECKS[code]
-        details = {
-            "of": len(self.inputs.images),
-            "n": len(files),
-            "measured": len(self.measured),
-            **details,
-        }
-        message = text.format(**details)
+        numbers = {"of": len(self.inputs.images), "n": len(files), "measured": len(self.measured)}
+        message = text.format(**{**numbers, **details})
         self.findings.append(Finding(code, level, message, (*files,), details.get("fix", fix)))
 
     def best_f(
@@ -92,10 +90,7 @@ class Examination:
         protocol: Protocol,
         change: Callable[[Any], Any] | None = None,
     ) -> float:
-        """Return the ODS F of these images under a protocol, at only TRIAL thresholds.
-
-        `change` converts each soft map (H, W) before it is counted.
-        """
+        """Return the ODS F of images at few thresholds, with a `change` of each soft map (H, W)."""
         metric, few = self.inputs.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for maps in measured:
@@ -115,9 +110,8 @@ class Examination:
     ) -> None:
         """Report a problem only if its remedy, tried on these images, raises their F by GAIN.
 
-        The remedy is another `protocol`, or a `change` of each soft map (H, W). Images that were
-        not measured further take no part in the trial. `details` are those of `report`; `tried`
-        (F before and after) is added.
+        The remedy is another `protocol`, or a `change` of each soft map (H, W). It is tried on the
+        images that were measured further. The message may name `tried`, F before and after.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -145,23 +139,24 @@ def check_image_names(examination: Examination) -> None:
     n_common = len(gts) - len(missing)
     numbers = {"of": len(gts), "common": n_common, "preds": counted(len(extra), "prediction")}
     if missing and extra and n_common < len(gts) / 2:
-        if affixes := _find_affixes(missing, extra):
-            examination.report("names", extra, longer=affixes, **numbers)
-        else:
-            examination.report("split", extra, **numbers)
+        affixes = _find_affixes(missing, extra)
+        examination.report("names" if affixes else "split", extra, longer=affixes, **numbers)
     else:
         if missing:
             examination.report("missing", missing, **numbers)
         if extra:
             examination.report("extra", extra, **numbers)
-    sides = ("prediction", preds), ("ground truth", gts)
-    for (what, side), doubled in zip(sides, inputs.doubled, strict=True):
+    doubled_preds, doubled_gts = inputs.doubled
+    for what, files_of, doubled in (
+        ("prediction", preds, doubled_preds),
+        ("ground truth", gts, doubled_gts),
+    ):
         ids_by_lower_case: dict[str, list[str]] = {}
-        for image_id in side:
+        for image_id in files_of:
             ids_by_lower_case.setdefault(image_id.casefold(), []).append(image_id)
         several = [ids for ids in ids_by_lower_case.values() if len(ids) > 1 or ids[0] in doubled]
-        files = [str(path) for ids in several for image_id in ids for path in side[image_id]]
-        if files:
+        if several:
+            files = [str(path) for ids in several for i in ids for path in files_of[i]]
             examination.report("doubled", files, what=what)
 
 
@@ -185,19 +180,16 @@ def check_files(examination: Examination) -> None:
     """
     inputs = examination.inputs
     for similar in group_similar_problems(inputs.unread):
-        example = attrs.evolve(similar[0], file="", fix=())
-        examination.report(
-            "unreadable",
-            [Path(problem.file).name for problem in similar],
-            words=f"{counted(len(similar), 'file')}: {example}",
-            fix=similar[0].fix or (AS_EXPECTED,),
-        )
+        files = [Path(problem.file).name for problem in similar]
+        words = f"{counted(len(files), 'file')}: {attrs.evolve(similar[0], file='', fix=())}"
+        fix = similar[0].fix or (AS_EXPECTED,)
+        examination.report("unreadable", files, words=words, fix=fix)
     for reason in dict.fromkeys(inputs.refused):
         examination.report("refused", words=reason)
-    for (code, text, remedy), files in inputs.symptoms.items():
-        if 2 * len(files) >= inputs.n_measured:
-            message = f"{text} in {counted(len(files), 'image')}"
-            examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
+    for (code, text, remedy), having in inputs.symptoms.items():
+        if 2 * len(having) >= inputs.n_measured:
+            message = f"{text} in {counted(len(having), 'image')}"
+            examination.findings.append(Finding(code, WARNING, message, tuple(having), (remedy,)))
 
 
 def check_values(examination: Examination) -> None:
@@ -210,31 +202,24 @@ def check_values(examination: Examination) -> None:
     - "zero", "saturated", "few-values": maps of single images
     """
     inputs = examination.inputs
-    images, name = inputs.images, inputs.protocol.name
-
-    def report_coded(*codes: str) -> None:
-        """Report each code with the sound images that have it."""
-        for code in codes:
-            coded = [image for image in examination.sound if code in image.codes]
-            examination.report_images(code, coded)
-
-    report_coded("annotators", "transposed", "resized")
-    has_one_each = bool(images) and all(image.annotators == 1 for image in images)
+    for code in ("annotators", "transposed", "resized"):
+        examination.report_images(code, examination.with_code(code))
+    name = inputs.protocol.name
+    has_one_each = bool(inputs.images) and all(image.annotators == 1 for image in inputs.images)
     if name.rstrip("*") in MANY_ANNOTATORS and has_one_each:
         examination.report("one-annotator", name=name)
-    report_coded("gt-polarity")
-    problems = tuple[Problem, ...]()
+    examination.report_images("gt-polarity", examination.with_code("gt-polarity"))
     try:
         inputs.readings.verdict(inputs.records)
     except DataError as error:
-        problems = error.problems
-    for problem in problems:
-        fix = problem.fix or (AS_EXPECTED,)
-        examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
-    report_coded("zero", "saturated", "few-values")
+        for problem in error.problems:
+            fix = problem.fix or (AS_EXPECTED,)
+            examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
+    for code in ("zero", "saturated", "few-values"):
+        examination.report_images(code, examination.with_code(code))
 
 
-def check_places(examination: Examination) -> None:
+def check_fit(examination: Examination) -> None:
     """Report maps that are inverted, mirrored, or those of another image.
 
     - "inverted": measured maps that are darker on the ground truth, if inverting raises F. Unless
@@ -253,12 +238,12 @@ def check_places(examination: Examination) -> None:
     fix = Setting("invert", not protocol.invert)
     inverted_protocol = protocol.replace(invert=fix.value)
     examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
-    placed = [image for image in examination.sound if image.thumbnails]
-    for orientation in sorted({image.orientation for image in placed} - {""}):
-        turned = [image for image in placed if image.orientation == orientation]
+    comparable = [image for image in examination.sound if image.thumbnails]
+    for orientation in sorted({image.orientation for image in comparable} - {""}):
+        turned = [image for image in comparable if image.orientation == orientation]
         examination.report_images("mirrored", turned, way=orientation)
-    by_id = {image.image_id: image for image in placed}
-    thumbnails = [(i.image_id, *i.thumbnails) for i in placed if i.thumbnails]
+    by_id = {image.image_id: image for image in comparable}
+    thumbnails = [(i.image_id, *i.thumbnails) for i in comparable if i.thumbnails]
     if swapped := dict(find_swaps(thumbnails)):
         first_id, other_id = next(iter(swapped.items()))
         images = [by_id[image_id] for image_id in swapped]
@@ -273,15 +258,11 @@ def check_lines(examination: Examination) -> None:
     - "scaled": the maps are displaced, and by more than SCALED pixels differently in their quarters
     - "shift": the maps are displaced by whole pixels, and shifting them back raises F
     """
-    protocol, measured = examination.inputs.protocol, examination.measured
-
-    def images_with(code: str) -> list[ExaminedImage]:
-        """Return the measured images that have a code."""
-        return [image for image, _ in measured if code in image.codes]
-
-    examination.report_remedy("raw", images_with("raw"), protocol.replace(nms=True))
+    raw_protocol = examination.inputs.protocol.replace(nms=True)
+    examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)
     for code in ("thinned", "grid-values", "jpeg"):
-        examination.report_images(code, images_with(code))
+        examination.report_images(code, examination.with_code(code))
+    measured = examination.measured
     maps = [(m.soft, m.truth) for _, m in measured]
     moved = symptoms.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
@@ -296,10 +277,6 @@ def check_lines(examination: Examination) -> None:
         examination.report_images("scaled", images, **ends)
         return
     back = -round(moved.rows), -round(moved.columns)
-    examination.report_remedy(
-        "shift",
-        images,
-        change=lambda soft: np.roll(soft, back, (0, 1)),
-        dy=moved.rows,
-        dx=moved.columns,
-    )
+    move_back = partial(np.roll, shift=back, axis=(0, 1))
+    rows, columns = moved
+    examination.report_remedy("shift", images, change=move_back, dy=rows, dx=columns)

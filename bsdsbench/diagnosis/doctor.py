@@ -20,14 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bsdsbench.arguments import given_number, given_path
-from bsdsbench.diagnosis.checks import (
-    Examination,
-    check_files,
-    check_image_names,
-    check_lines,
-    check_places,
-    check_values,
-)
+from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.examined_images import ExaminedInputs
 from bsdsbench.diagnosis.findings import ERROR, Findings
 from bsdsbench.loaders.pairing import group_files
@@ -124,10 +117,7 @@ def _examine_metric(
 
     All images with files on both sides are read, and about `looked_at` of them, evenly spread, are
     measured further; if one of these cannot be, the next image takes its place. Returns the
-    findings in the order of the checks, with the number of images, the reading of the files and,
-    if there is no error, the note on late starts.
-
-    `options` are those of the run, and `progress` is called as `doctor` says.
+    findings in the order of the checks. They have a note on a late start if there is no error.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -157,9 +147,12 @@ def _examine_metric(
         inputs.look_at(image_id, closely=inputs.n_measured * step <= k)
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
-    examination = Examination(inputs)
-    for check in (check_image_names, check_files, check_values, check_places, check_lines):
-        check(examination)
+    examination = checks.Examination(inputs)
+    checks.check_image_names(examination)
+    checks.check_files(examination)
+    checks.check_values(examination)
+    checks.check_fit(examination)
+    checks.check_lines(examination)
     findings = examination.findings
     findings.n_images = len(ids)
     findings.n_measured = inputs.n_measured
@@ -171,10 +164,10 @@ def _examine_metric(
 
 
 def _late_start_note(inputs: ExaminedInputs) -> str:
-    """Return a note if the curve of the measured images starts late, so that AP misses a part.
+    """Return a note if AP counts 0 below the recall at which the measured images' curve starts.
 
-    AP counts 0 below the lowest recall of the curve. The note says this recall. Returns "" if the
-    metric has no AP, or if the recall is below LATE_START.
+    The note says this recall. Returns "" if the metric has no AP, or if the recall is below
+    LATE_START.
     """
     if not inputs.counted:  # the boundary metric
         return _late_boundary_start_note(inputs)

@@ -41,70 +41,49 @@ HUNDREDTHS = 0.01
 
 @dataclass(slots=True)
 class ExaminedImage:
-    """What the doctor knows of one image.
-
-    - file: the name of its first prediction file
-    - sizes: the sizes of prediction and image, in words
-    - codes: the problems of this image, keys of CHECKS
-    - annotators: the number of annotators of boundaries
-    - orientation: "mirrored ..." if the map fits the ground truth far better so, else ""
-    - thumbnails: float32, of the map and of the ground truth; None if either is constant
-    - maps: the maps of an image that is measured further, else None
-    """
+    """What the doctor knows of one image."""
 
     image_id: str
-    file: str
-    sizes: str
-    codes: set[str]
-    annotators: int = 0
-    orientation: str = ""
+    file: str  # the name of its first prediction file
+    sizes: str  # the sizes of prediction and image, in words
+    codes: set[str]  # the problems of this image, keys of CHECKS
+    annotators: int = 0  # the number of annotators of boundaries
+    orientation: str = ""  # "mirrored ..." if the map fits the ground truth far better so
+    # float32, of the map and of the ground truth; None if either is constant
     thumbnails: tuple[Thumbnail, Thumbnail] | None = None
-    maps: MeasuredMaps | None = None
+    maps: MeasuredMaps | None = None  # of an image that is measured further
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMaps:
-    """The data of an image that is measured further.
-
-    - soft: float64 (H, W) in [0, 1], the prediction's map as the protocol reads it
-    - truth: float64 (H, W), the number of annotators that marked each pixel
-    """
+    """The data of an image that is measured further."""
 
     pred: Prediction
     gt: GroundTruth
-    soft: F8
-    truth: F8
+    soft: F8  # (H, W) in [0, 1]: the prediction's map as the protocol reads it
+    truth: F8  # (H, W): the number of annotators that marked each pixel
 
 
 @dataclass(slots=True)
 class ExaminedInputs:
-    """The files of both sides, the images read, and the problems met while reading.
-
-    - metric, protocol, kind: the metric, the protocol of the run, and the kind of predictions
-    - preds, gts: image id -> files, sorted by id
-    - doubled: ids of several files that cannot be told to be one image, of predictions and of
-      ground truth
-    - n_measured: the number of images that were measured further
-    - records: the images whose sizes fit, with the evidence of their files, without counts
-    - counted: the images that were measured further, with counts; empty for the boundary metric
-    - images: the images that could be read
-    - unread: the problems of images that could not be read
-    - refused: the reasons why the metric cannot count an image
-    - symptoms: (code, problem, remedy) that the metric itself reports -> file names
-    """
+    """The files of both sides, the images read, and the problems met while reading."""
 
     metric: Metric
     protocol: Protocol
-    kind: str
-    preds: Files
+    kind: str  # of predictions
+    preds: Files  # image id -> files, sorted by id
     gts: Files
+    # Ids of several files that cannot be told to be one image, of predictions and of ground truth
     doubled: tuple[set[str], set[str]]
-    n_measured: int = 0
+    n_measured: int = 0  # images that were measured further
+    # The images whose sizes fit, with the evidence of their files, without counts
     records: list[ImageRecord] = field(default_factory=list)
+    # The images that were measured further, with counts; empty for the boundary metric
     counted: list[ImageRecord] = field(default_factory=list)
-    images: list[ExaminedImage] = field(default_factory=list)
-    unread: list[Problem] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    images: list[ExaminedImage] = field(default_factory=list)  # those that could be read
+    unread: list[Problem] = field(default_factory=list)  # of images that could not be read
+    refused: list[str] = field(default_factory=list)  # why the metric cannot count an image
+    # (code, problem, remedy) that the metric itself reports -> file names
     symptoms: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
 
     @property
@@ -115,15 +94,14 @@ class ExaminedInputs:
     def look_at(self, image_id: str, closely: bool) -> None:
         """Read an image as `evaluate` does, and add what the checks need to the fields.
 
-        An image that cannot be read is only added to `unread`. With `closely` the image is
-        measured further if its sizes fit: boundary maps by `_measure_boundaries`, which takes all
-        images, and others by `_measure_by_metric`.
+        An image that cannot be read is only added to `unread`. With `closely` the image is measured
+        further if its sizes fit.
         """
         protocol, metric = self.protocol, self.metric
-        paths = self.preds[image_id]
-        may_be_several = self.kind in ("labels", "classes")
-        pred_paths = tuple(paths if may_be_several else paths[:1])
-        item = FileItem(Pair(image_id, pred_paths, tuple(self.gts[image_id])), self.kind)
+        paths = tuple(self.preds[image_id])
+        if self.kind not in ("labels", "classes"):  # which may have several files
+            paths = paths[:1]
+        item = FileItem(Pair(image_id, paths, tuple(self.gts[image_id])), self.kind)
         try:
             (same_reading,) = registry.by_reading([metric.name], protocol, self.kind)
             prediction, gt = item.load(same_reading, protocol)
@@ -138,7 +116,7 @@ class ExaminedInputs:
             codes.add("annotators")
         elif not fits:
             codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
-        pred_size, gt_size = (" x ".join(map(str, part.shape)) for part in (pred, gt))
+        pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
         sizes = f"{pred_size} for an image of {gt_size}"
         image = ExaminedImage(image_id, paths[0].name, sizes, codes)
         self.images.append(image)
@@ -154,7 +132,7 @@ class ExaminedInputs:
     def _measure_by_metric(self, file: str, pred: Prediction, gt: GroundTruth) -> None:
         """Count an image, and add its counts to `counted` and its symptoms to `symptoms`.
 
-        If the metric refuses the image, only the reason is added, to `refused`.
+        If the metric refuses the image, the reason is added to `refused` instead.
         """
         opt, name = self.metric.options_of(self.protocol), self.metric.name
         try:
@@ -173,11 +151,9 @@ class ExaminedInputs:
     ) -> None:
         """Measure a boundary map, and add the codes of its problems to `image.codes`.
 
-        - any image: polarity of the ground truth, values of the map, thumbnails, orientation
-        - `closely`, and the map is comparable with the ground truth: traces of JPEG, thickness of
-          lines, values on the thresholds; `image.maps` is set, and `n_measured` is increased
-
-        Predictions without a soft map have no problems here.
+        The polarity of the ground truth, the values of the map and its orientation are always
+        measured. With `closely`, maps that are comparable with the ground truth are measured
+        further. Predictions without a soft map have no problems here.
         """
         image.annotators = len(gt.boundaries)
         look = look_at(pred, gt, self.protocol)
@@ -215,9 +191,7 @@ class ExaminedInputs:
           the last bit
         """
         protocol = self.protocol
-        codes = set[str]()
-        if file.lower().endswith((".jpg", ".jpeg")):
-            codes.add("jpeg")
+        codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
         if pred.kind != "soft":
             return codes
         if symptoms.jpeg_ratio(soft) > JPEG:

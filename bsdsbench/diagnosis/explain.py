@@ -31,9 +31,9 @@ from bsdsbench.diagnosis.causes import (
     find_named_subsets,
     iterate_other_columns,
     iterate_readings,
+    many_to_one_counts,
 )
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
-from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order

@@ -26,29 +26,19 @@ def capitalise(measure: str) -> str:
 
 @dataclass(slots=True)
 class Trial:
-    """A change, the scores that it gives, and their distance to the targets.
+    """A change, the scores that it gives, and their distance to the targets."""
 
-    - label: the change in words
-    - kind: one of LIKELY_FIRST
-    - scores: target -> score; of the given scores only those of targets are kept
-    - targets: target -> published value; used to compute the last two fields, and not kept
-    - who: the programs or people that do so, "" if unknown
-    - n_causes: the number of changes, 0 for the run as it is
-    - exact: True if the scores are those of all images, False if estimated from `n_images`
-    - gap: the largest distance of a score to its target
-    - reached: True if all scores are exact and agree with the targets to their digits. Pairs of
-      changes, and changes that no known program makes, also need a target of four digits.
-    """
-
-    label: str
-    kind: str
-    scores: dict[str, float]
-    targets: InitVar[Mapping[str, Number]]
-    who: str = ""
-    n_causes: int = 1
-    exact: bool = True
+    label: str  # the change in words
+    kind: str  # one of LIKELY_FIRST
+    scores: dict[str, float]  # target -> score; scores that are no targets are not kept
+    targets: InitVar[Mapping[str, Number]]  # target -> published value; not kept
+    who: str = ""  # the programs or people that do so, if known
+    n_causes: int = 1  # the number of changes, 0 for the run as it is
+    exact: bool = True  # the scores are those of all images, not estimated from `n_images`
     n_images: int = 0
-    gap: float = 0.0
+    gap: float = 0.0  # the largest distance of a score to its target
+    # All scores are exact and agree with the targets to their digits. Pairs of changes, and changes
+    # that no known program makes, also need a target of four digits.
     reached: bool = False
 
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
@@ -92,29 +82,19 @@ def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All trials, the most likely first, and the conclusion drawn from them.
+    """All trials, the most likely first, and the conclusion drawn from them."""
 
-    - targets: target -> published value
-    - base: target -> the run's score
-    - trials: in the order of `rank_trials`
-    - seconds: the time that the search took
-    - n_images: the number of images of the run
-    - published: descriptions of published results that have the targets
-    - not_counted: labels of the settings that were not counted on all images for want of time; for
-      a run without files, the kinds of all settings
-    - pairs_not_counted: the number of pairs of settings that were not, for want of time
-    - files: False if the run has counts but no files
-    """
-
-    targets: dict[str, Number]
-    base: dict[str, float]
-    trials: tuple[Trial, ...]
-    seconds: float
-    n_images: int
-    published: tuple[str, ...] = ()
+    targets: dict[str, Number]  # target -> published value
+    base: dict[str, float]  # target -> the run's score
+    trials: tuple[Trial, ...]  # in the order of `rank_trials`
+    seconds: float  # the time that the search took
+    n_images: int  # of the run
+    published: tuple[str, ...] = ()  # descriptions of published results that have the targets
+    # Labels of the settings that were not counted on all images for want of time; for a run without
+    # files, the kinds of all settings
     not_counted: tuple[str, ...] = ()
-    pairs_not_counted: int = 0
-    files: bool = True
+    pairs_not_counted: int = 0  # the number of pairs of settings that were not, for want of time
+    files: bool = True  # False if the run has counts but no files
 
     @property
     def complete(self) -> bool:
@@ -159,14 +139,16 @@ class Explanation:
 
         Published results with the targets are named first.
         """
-        rows = f"Published with these numbers: {', '.join(self.published)}. "
-        rows = rows if self.published else ""
+        rows = ""
+        if self.published:
+            rows = f"Published with these numbers: {', '.join(self.published)}. "
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
         trial = self.answer
         if trial is None:
-            limit = " in the given time" if self.files else " from their counts alone"
-            limit = "" if self.complete else limit
+            limit = ""
+            if not self.complete:
+                limit = " in the given time" if self.files else " from their counts alone"
             near = next(t for t in self.trials if t.exact)
             return (
                 f"{rows}No known reading of these {self.n_images} images{limit} reaches the target "

@@ -71,8 +71,8 @@ class Findings(list[Finding]):
 
     n_images: int = 0
     n_measured: int = 0
-    reading: str = ""  # how the files of both sides are read
-    note: str = ""  # the recall at which the curve starts, if AP is 0 below it; not a problem
+    reading: str = ""
+    note: str = ""
 
     def summary(self) -> str:
         """Return one line: the numbers of errors and warnings, and of images read and measured."""

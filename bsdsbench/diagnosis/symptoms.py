@@ -7,6 +7,7 @@ pixel.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,7 @@ CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a 
 def is_darker_near_truth(soft: F8, truth: F8) -> bool:
     """Return True if the map is darker, on average, near the ground truth than elsewhere.
 
-    soft, truth (H, W). Near is within NEAR rows and columns of a marked pixel. Returns False if all
-    pixels are near.
+    Near is within NEAR rows and columns of a marked pixel. Returns False if all pixels are near.
     """
     from scipy import ndimage
 
@@ -50,18 +50,17 @@ def jpeg_ratio(soft: F8) -> float:
     zeros. Returns the ratio to the larger share of the two, or 1 (no trace) if no coefficient
     vanishes on one of the grids, or if the difference is within CHANCE standard errors.
     """
-    on_grid, *off_grid = (
-        _compute_vanishing_shares(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5))
-    )
-    if not on_grid.any():
-        return 1.0
-    for shares in off_grid:
-        if not shares.any():
+    on_grid = _compute_vanishing_shares(soft)
+    largest = 0.0
+    for top, left in ((4, 4), (3, 5)):  # the displaced grids
+        shares = _compute_vanishing_shares(soft[top:, left:])
+        if not (on_grid.any() and shares.any()):
             return 1.0
         error = np.sqrt(on_grid.var() / on_grid.size + shares.var() / shares.size)
         if on_grid.mean() - shares.mean() < CHANCE * error:
             return 1.0
-    return float(on_grid.mean() / max(shares.mean() for shares in off_grid))
+        largest = max(largest, shares.mean())
+    return float(on_grid.mean() / largest)
 
 
 def _compute_vanishing_shares(soft: F8) -> F8:
@@ -114,8 +113,8 @@ class Displacement(NamedTuple):
 def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
     """Return the displacement that maps share, or None if they do not fit the ground truth.
 
-    - maps: (soft, truth) of each image, at least one, (H, W) each; sizes may differ between images
-    - least: the smallest mean correlation, at the best shift, at which maps fit
+    `maps` are (soft, truth) of at least one image, (H, W) each; sizes may differ between images.
+    Maps fit if their mean correlation at the best shift is at least `least`.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
     return _locate_peak(surface) if surface.max() >= least else None
@@ -124,19 +123,18 @@ def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displaceme
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
     """Return the displacement of each quarter of the maps, by rows from the upper left.
 
-    Quarters that do not fit the ground truth are left out. The arguments are those of
-    `find_displacement`.
+    `maps` are (soft, truth) of each image, (H, W) each. Quarters that do not fit the ground truth
+    (`find_displacement`) are left out.
     """
     displacements = []
-    for is_top in (True, False):
-        for is_left in (True, False):
-            crops = []
-            for soft, truth in maps:
-                rows, cols = soft.shape[0] // 2, soft.shape[1] // 2
-                y = slice(None, rows) if is_top else slice(rows, None)
-                x = slice(None, cols) if is_left else slice(cols, None)
-                crops.append((soft[y, x], truth[y, x]))
-            displacements.append(find_displacement(crops, least))
+    for is_lower, is_right in product((False, True), repeat=2):
+        crops = []
+        for soft, truth in maps:
+            rows, cols = soft.shape[0] // 2, soft.shape[1] // 2
+            y = slice(rows, None) if is_lower else slice(rows)
+            x = slice(cols, None) if is_right else slice(cols)
+            crops.append((soft[y, x], truth[y, x]))
+        displacements.append(find_displacement(crops, least))
     return [moved for moved in displacements if moved]
 
 
@@ -150,11 +148,9 @@ def _locate_peak(surface: F8) -> Displacement:
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
         return Displacement(0.0, 0.0)
-    row_values, column_values = surface[y - 1 : y + 2, x], surface[y, x - 1 : x + 2]
-    return Displacement(
-        float(y - REACH - 0.5 + _vertex(*row_values)),
-        float(x - REACH - 0.5 + _vertex(*column_values)),
-    )
+    rows = y - REACH - 0.5 + _vertex(*surface[y - 1 : y + 2, x])
+    columns = x - REACH - 0.5 + _vertex(*surface[y, x - 1 : x + 2])
+    return Displacement(float(rows), float(columns))
 
 
 def _vertex(before: float, top: float, after: float) -> float:

@@ -36,12 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(name="assert_scores")
 def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Provide the function assert_scores(run, baseline, tolerance=0.002, ...) to tests.
+    """Provide `comparison.gate.assert_scores` to tests, which compares a run with a baseline.
 
-    The function compares a run with a stored baseline. A relative path of the baseline is resolved
-    against the folder of the test's file. With the flag --bsdsbench-update the baseline is written
-    instead, and nothing is compared. Arguments and errors are those of
-    `comparison.gate.assert_scores`.
+    A relative path of the baseline is resolved against the folder of the test's file. With the flag
+    --bsdsbench-update the baseline is written instead, and nothing is compared.
     """
     from bsdsbench.comparison import gate
 

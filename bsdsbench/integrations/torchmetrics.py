@@ -113,8 +113,7 @@ class BenchmarkMetric(Metric):
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """Return the evaluation of all images so far, of all ranks if states were gathered.
 
-        Images without ids get numbers as ids. `name` is the name of the run. Warnings about the set
-        are dropped.
+        Images without ids get numbers as ids. Warnings about the set are dropped.
 
         Raises DataError if there are no images, if two different images have the same id, or if the
         values of the images have no single meaning.

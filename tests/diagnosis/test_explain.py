@@ -49,7 +49,7 @@ def evaluated(run, **changes):
 
 def many_to_one(run, changes):
     """The scores of a run with pixels matched any number of times, as the matching counts them."""
-    from bsdsbench.diagnosis.many_to_one import many_to_one_counts
+    from bsdsbench.diagnosis.causes import many_to_one_counts
     from bsdsbench.runs.sources import find_sources
 
     files, protocol = find_sources(run), run.protocol.replace(**changes)

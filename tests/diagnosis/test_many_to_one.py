@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.diagnosis.many_to_one import many_to_one_counts
+from bsdsbench.diagnosis.causes import many_to_one_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.transforms.maps import thin
 

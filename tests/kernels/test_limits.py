@@ -6,7 +6,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.many_to_one import many_to_one_counts
+from bsdsbench.diagnosis.causes import many_to_one_counts
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.kernels.matching.graph import disk
 from bsdsbench.metrics import contour, registry
