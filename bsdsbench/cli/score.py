@@ -409,7 +409,7 @@ def merge_command(args: _MergeArguments) -> int:
     their scores is shown with its standard deviation, and the score of all images together.
     """
     import bsdsbench as bb
-    from bsdsbench.comparison.splits import splits as score_splits
+    from bsdsbench.comparison.method import splits as score_splits
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging

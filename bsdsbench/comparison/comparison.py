@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from math import nan
 
 import numpy as np
@@ -104,15 +104,58 @@ class ImagePairs:
         return float(d.mean()) / spread if spread > 0 else 0.0
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
 class ComparedScores(TabularResult):
-    """Base class of comparisons of runs and of methods."""
+    """The fields that comparisons of runs and of methods share.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    names : tuple of str
+        The names of the runs or methods, in the order of the call.
+    scores : tuple of str
+        The scores, METRIC.SCORE, or METRIC.PART.SCORE of classes and other parts.
+    intervals : tuple of Interval
+        For each score and each run or method.
+    differences : tuple of ScoreDifference
+        For each score and each pair of runs or methods.
+    ranks : dict of str to Ranks
+        Score -> the ranks over the samples.
+    n_images, n_boot, seed, level
+        The number of images, and parameters of the call.
+    protocol, reading : str
+        How the scores are made (several protocols are separated by " / "), and how the files of the
+        runs were read, in words.
+    notes : tuple of str
+        What a reader has to know, besides `left_out`.
+    shown : tuple of str
+        The scores in tables; if empty, all scores.
+    cluster, n_clusters
+        The column whose groups were drawn together, and how many there are; "" and 0 for images.
+    left_out : dict of str to dict
+        Run or method -> {image id: why the image is in no score}, such as that another lacks it.
+    """
+
+    names: tuple[str, ...]
     scores: tuple[str, ...]
     intervals: tuple[Interval, ...]
     differences: tuple[ScoreDifference, ...]
-    shown: tuple[str, ...]
+    ranks: Mapping[str, Ranks]
+    n_images: int
+    n_boot: int
+    seed: int
     level: float
+    protocol: str
+    reading: str
+    notes: tuple[str, ...]
+    shown: tuple[str, ...]
+    cluster: str
+    n_clusters: int
+    left_out: Mapping[str, Mapping[str, str]]
+
+    @property
+    def untestable(self) -> set[tuple[str, str]]:
+        """Return the pairs for which no p-value could be significant, see `MethodComparison`."""
+        return set()
 
     @property
     def scores_shown(self) -> tuple[str, ...]:
@@ -150,47 +193,25 @@ class ComparedScores(TabularResult):
         raise KeyError(f"{a}, {b}, {score}")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Comparison(ComparedScores):
-    """The result of `compare`. Runs are in the order of the call.
+    """The result of `compare`: the fields of `ComparedScores`, and the following ones.
 
     Parameters
     ----------
-    names : tuple of str
-        The names of the runs.
-    scores : tuple of str
-        The scores, METRIC.SCORE, or METRIC.PART.SCORE of classes and other parts.
-    intervals : tuple of Interval
-        For each run and score.
-    differences : tuple of ScoreDifference
-        For each score and pair of runs.
     letters : dict of str to tuple of str
         Score -> the letters of each run. Runs that share a letter do not differ significantly. A
         run whose score is undefined has "".
     images : tuple of ImagePairs
         Each pair of runs image by image, for each metric.
-    n_images, n_boot, seed, level, test
-        The number of images, and parameters of `compare`.
-    protocol : str
-        The runs' protocol in words; several are separated by " / ".
-    notes : tuple of str
-        What a reader has to know, besides `coverage` and `left_out`.
+    test : str
+        The source of the p-values, as in `compare`.
     signatures : tuple of str
         The signature of each run.
-    shown : tuple of str
-        The scores in tables; if empty, all scores.
     late_starts : dict of str to str
-        Score -> a note on the runs whose curve starts late, so that its AP counts 0 before.
-    cluster, n_clusters
-        The column whose groups were drawn together, and how many there are; "" and 0 for images.
-    reading : str
-        How the files of the runs were read, in words.
+        Score -> a note on the runs whose curve starts above recall 0, so that AP counts 0 before.
     coverage : dict of str to str
         Score -> over how many values it is a mean in each run, if the numbers differ.
-    left_out : dict of str to dict
-        Run -> {image id: why the image is in no score}, such as that another run lacks it.
-    ranks : dict of str to Ranks
-        Score -> the ranks of the runs over the samples.
 
     Examples
     --------
@@ -202,28 +223,12 @@ class Comparison(ComparedScores):
     ['scores', 'differences', 'images']
     """
 
-    names: tuple[str, ...]
-    scores: tuple[str, ...]
-    intervals: tuple[Interval, ...]
-    differences: tuple[ScoreDifference, ...]
     letters: Mapping[str, tuple[str, ...]]
     images: tuple[ImagePairs, ...]
-    n_images: int
-    n_boot: int
-    seed: int
-    level: float
-    protocol: str
-    notes: tuple[str, ...] = ()
-    signatures: tuple[str, ...] = ()
-    test: str = "bootstrap"
-    shown: tuple[str, ...] = ()
-    late_starts: Mapping[str, str] = field(default_factory=dict)
-    cluster: str = ""
-    n_clusters: int = 0
-    reading: str = ""
-    coverage: Mapping[str, str] = field(default_factory=dict)
-    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    ranks: Mapping[str, Ranks] = field(default_factory=dict)
+    test: str
+    signatures: tuple[str, ...]
+    late_starts: Mapping[str, str]
+    coverage: Mapping[str, str]
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
@@ -259,7 +264,7 @@ class Comparison(ComparedScores):
             intervals=tuple(i for i in self.intervals if i.score in kept),
             differences=tuple(d for d in self.differences if d.score in kept),
             letters={score: self.letters[score] for score in kept},
-            ranks={score: self.ranks[score] for score in kept if score in self.ranks},
+            ranks={score: self.ranks[score] for score in kept},
             coverage={score: text for score, text in self.coverage.items() if score in kept},
             shown=kept,
         )

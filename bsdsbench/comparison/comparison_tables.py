@@ -24,8 +24,7 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.comparison import Comparison, ScoreDifference
-    from bsdsbench.comparison.methods import MethodComparison
+    from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference
 
 _OVER_PARTS = " over the pairs and parts of each score"  # what Holm's correction is over
 
@@ -93,12 +92,12 @@ def _caption(compared: Comparison) -> str:
     )
 
 
-def clusters_phrase(compared: Comparison | MethodComparison) -> str:
+def clusters_phrase(compared: ComparedScores) -> str:
     """Return " in N clusters (COLUMN)", to follow a number of images; "" without clusters."""
     return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
 
 
-def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
+def left_out_of(compared: ComparedScores) -> list[Note]:
     """Return notes on the images that runs or methods left out, see `notes_on_left_out`."""
     n_images = compared.n_images
     left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}

@@ -15,13 +15,12 @@ et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (Ne
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, islice
 from math import isfinite, isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
-from attrs import evolve, field, frozen
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison import significance
@@ -59,64 +58,26 @@ from bsdsbench.text import counted
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 
 
-@frozen(repr=False, eq=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
 class MethodComparison(ComparedScores):
-    """The result of `compare_methods`. Methods are in the order of the call.
+    """The result of `compare_methods`: the fields of `ComparedScores`, and the following ones.
+
+    A score of a method is the mean over its runs. p is NaN if one of two methods has fewer than
+    three runs, unless both have a single run.
 
     Parameters
     ----------
     methods : tuple of Method
         The methods.
-    scores : tuple of str
-        The scores, METRIC.SCORE.
     of_runs : dict of (str, str) to ScoresOfRuns
         (method, score) -> the scores of the method's runs.
-    intervals : tuple of Interval
-        For each score and method, the mean over runs with its interval.
-    differences : tuple of ScoreDifference
-        For each score and pair of methods. p is NaN if one of them has fewer than three runs,
-        unless both have a single run.
     paired : frozenset of (str, str)
         Pairs of methods whose runs have the same seeds.
-    n_images, n_boot, seed, level
-        The number of images, and parameters of `compare_methods`.
-    protocol, reading : str
-        How the scores are made, and how the files of the runs were read, in words.
-    notes : tuple of str
-        What a reader has to know.
-    shown : tuple of str
-        The scores in tables.
-    ranks : dict of str to Ranks
-        Score -> the ranks of the methods over the samples.
-    cluster, n_clusters
-        The column whose groups were drawn together, and how many there are; "" and 0 for images.
-    left_out : dict of str to dict
-        Method -> {image id: why the image is in no score}.
     """
 
     methods: tuple[Method, ...]
-    scores: tuple[str, ...]
     of_runs: Mapping[tuple[str, str], ScoresOfRuns]
-    intervals: tuple[Interval, ...]
-    differences: tuple[ScoreDifference, ...]
     paired: frozenset[tuple[str, str]]
-    n_images: int
-    n_boot: int
-    seed: int
-    level: float
-    protocol: str
-    reading: str
-    notes: tuple[str, ...]
-    shown: tuple[str, ...]
-    ranks: Mapping[str, Ranks]
-    cluster: str = ""
-    n_clusters: int = 0
-    left_out: Mapping[str, Mapping[str, str]] = field(factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the methods."""
-        return tuple(method.name for method in self.methods)
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
@@ -132,9 +93,7 @@ class MethodComparison(ComparedScores):
         return f"<MethodComparison of {names} on {self.n_images} images>"
 
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
-        """Return the tables: means with their spread, intervals and, for several methods,
-        differences.
-        """
+        """Return the tables of means, of intervals and, for several methods, of differences."""
         return _method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
@@ -142,7 +101,7 @@ class MethodComparison(ComparedScores):
 
         Raises DataError if a score is unknown.
         """
-        return evolve(self, shown=chosen_scores(scores, self.scores))
+        return replace(self, shown=chosen_scores(scores, self.scores))
 
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON. Undefined numbers are None."""
@@ -247,6 +206,7 @@ def compare_methods(
         if on_shared.left_out:  # reasons of the method's own runs are preferred
             left_out[given.name] = on_shared.left_out | given.left_out
     return MethodComparison(
+        names=tuple(method.name for method in methods),
         methods=tuple(methods),
         scores=scores,
         of_runs={(m.name, score): m.values(score) for score in scores for m in sampled},

@@ -26,8 +26,7 @@ from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.comparison import Comparison, ScoreDifference
-    from bsdsbench.comparison.methods import MethodComparison
+    from bsdsbench.comparison.comparison import ComparedScores, ScoreDifference
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +98,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     )
 
 
-def indistinguishable_groups(
-    compared: Comparison | MethodComparison, score: str
-) -> list[tuple[int, int]]:
+def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
     """Return the groups of consecutively ranked methods that do not differ significantly.
 
     A group is (first, last), the positions in the ranking by `score`. Only maximal groups of at
@@ -126,21 +123,18 @@ def indistinguishable_groups(
     return groups
 
 
-def _differ(compared: Comparison | MethodComparison, difference: ScoreDifference) -> bool:
+def _differ(compared: ComparedScores, difference: ScoreDifference) -> bool:
     """Return True if the difference of two methods is significant.
 
     Without a usable p-value, because it is NaN or because there are too few seeds for a significant
     one, the interval of the difference decides: it must not contain 0.
     """
-    untestable = getattr(compared, "untestable", ())
-    if math.isnan(difference.p) or (difference.a, difference.b) in untestable:
+    if math.isnan(difference.p) or (difference.a, difference.b) in compared.untestable:
         return difference.low > 0 or difference.high < 0
     return difference.significant(compared.level)
 
 
-def rank_tables(
-    comparisons: Mapping[str, Comparison | MethodComparison], by: str = ""
-) -> list[Table]:
+def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:
     """Return two tables with a row per score, slice and method: ranks, and pairwise wins.
 
     comparisons : {"": comparison on all images}, or {slice: comparison on its images}

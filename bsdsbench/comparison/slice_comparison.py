@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import Comparison, ScoreDifference, correct_p
+from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference, correct_p
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
@@ -76,15 +76,14 @@ def compare_slices(
     slices = runs_by_slice(runs_of(methods) or runs, by).slices
     comparisons = dict[str, Comparison | MethodComparison]()
     for name, slice_runs in slices.items():
-        advice = frames_note(slice_runs[0].records)  # given for all images, so dropped here
+        compared: Comparison | MethodComparison
         if methods:
-            of_methods = compare_methods(with_runs(methods, slice_runs), **options)
-            notes = tuple(note for note in of_methods.notes if note != advice)
-            comparisons[name] = attrs.evolve(of_methods, notes=notes)
+            compared = compare_methods(with_runs(methods, slice_runs), **options)
         else:
-            of_runs = compare(slice_runs, **options)
-            notes = tuple(note for note in of_runs.notes if note != advice)
-            comparisons[name] = replace(of_runs, notes=notes)
+            compared = compare(slice_runs, **options)
+        advice = frames_note(slice_runs[0].records)  # given for all images, so dropped here
+        notes = tuple(note for note in compared.notes if note != advice)
+        comparisons[name] = replace(compared, notes=notes)
     return comparisons
 
 
@@ -121,7 +120,7 @@ def means_by_slice(
     )
 
 
-def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by: str) -> Table:
+def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
     """Return a table of the comparisons on all slices, which `comparisons` has by name.
 
     `by` is the column of groups, which are the slices. The table has a row per difference and
@@ -159,7 +158,7 @@ def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by:
 
 
 def _interval_rows(
-    comparisons: Mapping[str, Comparison | MethodComparison],
+    comparisons: Mapping[str, ComparedScores],
 ) -> list[list[Cell]]:
     """Return a row for each slice and score of a single run, from the comparisons by slice.
 
@@ -175,7 +174,7 @@ def _interval_rows(
 
 
 def _difference_rows(
-    comparisons: Mapping[str, Comparison | MethodComparison],
+    comparisons: Mapping[str, ComparedScores],
 ) -> list[list[Cell]]:
     """Return a row for each score, slice, and pair of runs or methods.
 

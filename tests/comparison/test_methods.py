@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.method import Method, Spread, methods_of
+from bsdsbench.comparison.method import Method, Spread, methods_of, splits
 from bsdsbench.comparison.methods import compare_methods, means_table
 from bsdsbench.comparison.significance import sign_flip_p
-from bsdsbench.comparison.splits import splits
 from tests.helpers.simulated import simulated_run
 
 N_IMAGES = 40
