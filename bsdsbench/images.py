@@ -115,11 +115,7 @@ class ImageParts:
         return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part by its name.
-
-        Raises MissingPartError, which lists the parts of the image, if this one is absent, and
-        AttributeError if no image has a part of this name.
-        """
+        """Return a part by its name."""
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         if name not in self.parts:
@@ -141,8 +137,7 @@ def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
     - valid (H, W): bool, False for 0
     - any other part, or classes (C, H, W): as given
 
-    `label` names the part in errors, and `map_label` a map that should be binary. Raises DataError
-    for a wrong number of axes (_AXES), a wrong kind of numbers (_DTYPE_KINDS) or wrong values.
+    `label` names the part in errors, and `map_label` a map that should be binary.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -425,11 +420,7 @@ def _narrowest_dtype(array: Map) -> str:
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert a value to an array of two axes. `what` names it in errors.
-
-    Raises DataError if it is not an array of numbers, and ShapeError for another number of axes; of
-    a stack of maps the error says how to make one map.
-    """
+    """Convert a value to an array of two axes. `what` names it in errors."""
     array = given_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
@@ -470,8 +461,7 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
     - float32 and float64: all values must lie in [0, 1]
     - float16: converted to float32
 
-    `what` names the map in errors. Raises ShapeError unless it has two axes, and DataError for
-    another dtype, NaN, or values beyond [0, 1]; the error suggests how to repair these.
+    `what` names the map in errors.
     """
     soft = one_map(pred, what)
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
@@ -520,10 +510,7 @@ def describe_values(values: Map) -> str:
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Stack the boundaries of all annotators: bool (A, H, W), False at void pixels.
-
-    Raises DataError without annotators.
-    """
+    """Stack the boundaries of all annotators: bool (A, H, W), False at void pixels."""
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
     # np.stack takes four times as long for small maps
@@ -538,8 +525,7 @@ def annotated_masks(gt: GroundTruth) -> Bool:
 def binary_map(values: Map, what: str) -> Bool:
     """Convert a map (H, W) of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    A map of 0 and 1 in uint8 is viewed, not copied. `what` names the map in errors. Raises
-    DataError for other values, and ShapeError unless there are two axes.
+    A map of 0 and 1 in uint8 is viewed, not copied. `what` names the map in errors.
     """
     values = one_map(values, what)
     if values.dtype == bool:
@@ -566,8 +552,6 @@ def whole_labels(values: Map, what: str) -> Map:
     """Return labels as integers, in the shape of `values`.
 
     Integers are unchanged, bool is a view as uint8, floats become int32 if all fit, else int64.
-    Raises DataError, in which `what` names the labels, for floats that are not whole, NaN, or
-    beyond 2**53.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values

@@ -97,21 +97,18 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     return data
 
 
-class HeldFiles:
-    """A replacement for `read_bytes` that reads each file once and keeps its bytes.
+class HeldFiles(dict[str, bytes]):
+    """A replacement for `read_bytes` that reads each file once and keeps its bytes by path.
 
     The bytes that are hashed are then the bytes that are decoded, even if the file changes.
     """
 
-    def __init__(self) -> None:
-        self._contents: dict[str, bytes] = {}
-
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
         """Return the content of a file. Only the first call for a path reads the disk."""
         name = os.fspath(path)
-        if name not in self._contents:
-            self._contents[name] = read_bytes(path, limit)
-        return self._contents[name]
+        if name not in self:
+            self[name] = read_bytes(path, limit)
+        return self[name]
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
@@ -129,10 +126,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text in UTF-8, with or without a byte order mark.
-
-    Raises FaultError if the text is too large, has NaN or an infinite number, or is not JSON.
-    """
+    """Return the value of a JSON text in UTF-8, with or without a byte order mark."""
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -159,7 +153,7 @@ def too_much_json(data: bytes) -> str:
 
 
 def _finite(digits: str) -> float:
-    """Convert digits to a float. Raises FaultError if the number is not finite."""
+    """Convert digits to a float."""
     value = float(digits)
     if not math.isfinite(value):
         raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
@@ -167,10 +161,7 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the content of a TOML text in UTF-8, with or without a byte order mark.
-
-    Raises FaultError if the text is not TOML or has more than MAX_TOML_BYTES.
-    """
+    """Return the content of a TOML text in UTF-8, with or without a byte order mark."""
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -197,7 +188,7 @@ class Budget:
     spent = 0
 
     def spend(self, count: int) -> None:
-        """Add decoded bytes. Raises FaultError if the sum exceeds MAX_DECODED_BYTES."""
+        """Add decoded bytes."""
         self.spent += count
         if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
@@ -207,7 +198,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, which must have the type `kind`.
 
     `kind` is str (only text that UTF-8 can hold), int, float (an int is converted) or dict. A bool
-    has none of these types. Raises FaultError for an absent field and for another type.
+    has none of these types.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -218,10 +209,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, all of whose values must have the type `kind`.
-
-    Raises FaultError, as `entry` does, if the object is absent or a value has another type.
-    """
+    """Return the JSON object in the field `name`, all of whose values must have the type `kind`."""
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 

@@ -185,9 +185,6 @@ def pair(
     `missing` says what to do with a ground truth that has no prediction: "error" raises, "zero"
     returns a pair without `pred_paths`, "skip" leaves it out. If no image has a prediction, all of
     them raise. The other parameters are those of `group_files`.
-
-    Raises PairingError with one line for each kind of problem: ids of several files, missing
-    predictions, and missing ground truth of the split or, without a split, of predictions.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
@@ -256,7 +253,12 @@ def group_files(
         wanted = _resolve_split(lines, names[0] | names[1])
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
-    chosen = _choose_arrangements(ids, wanted)
+    # The arrangements by which most ids are known, to the other side if there is no split
+    n_known = {
+        (a, b): len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
+        for (a, pred), (b, gt) in product(ids[0].items(), ids[1].items())
+    }
+    chosen = max(n_known, key=n_known.__getitem__)  # of equals the first in the Enum
     grouped = []
     for k, side in enumerate(sides):
         other = 1 - k
@@ -287,10 +289,7 @@ def _find_prediction_folders(
 
 
 def _list_files(root: Path) -> list[_File]:
-    """List the files of known formats below a folder, in natural order of their paths.
-
-    Raises PairingError if there are none, or no such folder.
-    """
+    """List the files of known formats below a folder, in natural order of their paths."""
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
@@ -312,9 +311,6 @@ def _find_depth(
 
     `sides` are the files of the predictions and of the ground truth, `lines` those of a split.
     `several` says for each side if an image may have several files.
-
-    Raises PairingError if the files may be frames as well as several files of an image, which only
-    a split can tell, and if `sequences` finds no frames that occur on both sides.
     """
     pred, gt = sides
     deepest = max(len(file.parts) for side in sides for file in side)
@@ -365,23 +361,6 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
         matches = (ids_of_path[end] for end in ends if end in ids_of_path)
         wanted |= next(matches, {"/".join(parts)})
     return wanted
-
-
-def _choose_arrangements(
-    ids: Sequence[dict[Arrangement, set[str]]], wanted: set[str] | None
-) -> tuple[Arrangement, ...]:
-    """Return the arrangements of predictions and of ground truth by which most ids are known.
-
-    `ids` holds for either side: arrangement -> the ids that it gives. Known are the ids in `wanted`
-    or, if that is None, those that both sides have. Of equals the first in the Enum is chosen.
-    """
-    pred_ids, gt_ids = ids
-
-    def count_known(arrangements: tuple[Arrangement, ...]) -> int:
-        pred, gt = pred_ids[arrangements[0]], gt_ids[arrangements[1]]
-        return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
-
-    return max(product(pred_ids, gt_ids), key=count_known)
 
 
 def _find_doubtful_ids(
@@ -500,10 +479,7 @@ def read_split(path: PathLike) -> list[str]:
 
 
 def _read_lines(path: PathLike) -> list[str]:
-    """Return the lines of a split file, stripped and without empty lines and # comments.
-
-    Raises FileFormatError if the file cannot be read, and PairingError if no line is left.
-    """
+    """Return the lines of a split file, stripped and without empty lines and # comments."""
     with reading(path, "one id per line"):
         lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
@@ -531,8 +507,7 @@ def natural_sort_key(name: str) -> str:
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
     """Return the photo of each image in a folder: image id, the name without suffix -> file.
 
-    `ids` are the images to look for, or None for all; those without a photo are left out. Raises
-    PairingError if an image has two photos.
+    `ids` are the images to look for, or None for all; those without a photo are left out.
     """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):

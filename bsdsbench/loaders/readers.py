@@ -130,7 +130,7 @@ def _read_map(
        together are the prediction, in the order of `paths`.
 
     `image_id` is None for that of the first file. `kind` is "soft" or "labels"; several files are
-    label maps whatever it is. Raises FileFormatError for a file that holds no such prediction.
+    label maps whatever it is.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -162,8 +162,7 @@ def _read_map(
 def _find_prediction(arrays: dict[str, object]) -> object:
     """Return the prediction among the variables of a file: an array, or a list for a cell.
 
-    This is `segs`, else the only map in the file, else the first map named in SOFT_NAMES. Raises
-    FaultError if the file has none of these.
+    This is `segs`, else the only map in the file, else the first map named in SOFT_NAMES.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -385,10 +384,7 @@ def binarise_mask_parts(
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read the field of view of an image: bool (H, W), False at pixels that are counted nowhere.
-
-    Raises FileFormatError if the file is not a two-valued mask, or if its shape is not `shape`.
-    """
+    """Read the field of view of an image: bool (H, W), False at pixels that are counted nowhere."""
     array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
         valid = binary_map(to_plane(array, "mask"), "mask")
@@ -418,9 +414,6 @@ def read_annotators(
     `paths` is one file with any number of annotators, or several files with one each. `image_id` is
     None for that of the first file. `allow_empty` accepts an image in which nobody drew a boundary
     pixel.
-
-    Raises EmptyTruthError if no pixel is boundary in any annotation, and FileFormatError for a file
-    without annotation, or for several annotations in one of several files.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -454,8 +447,7 @@ def join_annotations(
     - valid: the pixels that are valid in all annotations; absent if no annotation has void pixels
     - mask: that of the annotation if there is only one
 
-    `path` is None for arrays; errors then begin with the image id. Raises DataError if the boundary
-    maps look like one channel per class rather than one map per annotator.
+    `path` is None for arrays; errors then begin with the image id.
     """
     boundaries = [annotation.edges for annotation in annotations]
     refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
@@ -496,9 +488,6 @@ def _iterate_annotations(path: Path, reading: Reading, read: ReadBytes) -> Itera
     - .mat with `groundTruth`: a cell of structs, or the one struct of a crack set
     - any other file: one array (H, W) or (A, H, W), of region labels if it is a .seg file or if
       `reading` is that of regions, and of boundaries otherwise
-
-    Raises FaultError for several arrays or none, or if the annotators seem to lie along the last
-    axis.
     """
     labelled = reading.kind is Kind.REGIONS
     arrays = read_arrays(path, indices=labelled, what="ground truth", read=read)
@@ -537,8 +526,7 @@ def _parse_struct(
     - Boundaries of more values: by the threshold, or refused without one.
 
     With Boundaries the regions are those of Segmentation, or None if it is absent or empty, and
-    `mask` (H, W) is the object of a crack set, or None. Raises FaultError or DataError for a struct
-    without these arrays.
+    `mask` (H, W) is the object of a crack set, or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}

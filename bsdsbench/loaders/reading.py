@@ -126,18 +126,42 @@ class Reading:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, file: str) -> Evidence:
-        """Return the properties of a mask's values before it is binarised.
+        """Return the properties of the values of a mask (H, W) before it is binarised.
 
-        `values` (H, W) are 0 at void pixels, and divided with `normalised`. A third value is a
-        property only if values are as drawn: not divided, and not of a lossy file format.
+        - bool, or all values 0: none
+        - with a `cut`: STRONG if a value reaches it or the map is 0 and white, else FAINT; neither
+          in integers wider than 16 bits, which have no white
+        - two values: UNIT for 0 and 1, else WHITE; but STRONG in floats and wide integers, where 0
+          and 1 cannot be the noise of a gray map
+        - more values: FEW if a third value has a meaning (`_third_values`), else GRAY; floats are
+          also STRONG or FAINT by one half. Two values such as 0 and 200 are neither FEW nor GRAY.
+
+        A third value has none if values are not as drawn: divided with `normalised`, or of a lossy
+        file.
         """
+        top = values.max(initial=0)
+        if values.dtype == bool or not top:
+            return Evidence(maps=1, file=file)
+        white, has_two_values = _white_of(values), is_binary(values)
         exact = not self.normalised and not file.lower().endswith(LOSSY)
-        evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
-        # A preset's threshold just above 0 cannot tell what a third gray level means, so keep it
-        is_tiny = self.cut is not None and self.cut < 1 / 255
-        if exact and is_tiny and not is_binary(values) and (levels := _third_values(values)):
-            evidence = evolve(evidence, values=evidence.values | Values.FEW, levels=levels)
-        return evidence
+        # A threshold tells what a third gray level means, except that of a preset just above 0
+        may_be_void = exact and not has_two_values and (self.cut is None or self.cut < 1 / 255)
+        levels = _third_values(values) if may_be_void else ()
+        properties = Values.FEW if levels else Values.NOTHING
+        if self.cut is not None:
+            is_strong = (has_two_values and top > 1) or top >= self.cut * white
+            if white:
+                properties |= Values.STRONG if is_strong else Values.FAINT
+        elif has_two_values and white > 1:
+            properties = Values.UNIT if top == 1 else Values.WHITE
+        elif has_two_values:
+            properties = Values.STRONG
+        else:
+            if not levels and len(distinct_values(values)) != 2:
+                properties = Values.GRAY
+            if white == 1:
+                properties |= Values.STRONG if top > 0.5 else Values.FAINT
+        return Evidence(properties, levels, maps=1, file=file)
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
         """Binarise an annotator's boundary map (H, W) as `mask` does, but never guess a threshold.
@@ -246,7 +270,7 @@ class Reading:
         `images` is the evidence of each image, at least one. `forms` are the forms of the
         predictions (keys of FORM_WORDS), which are used for soft maps only.
         """
-        phrases = [self._describe_kind(_join(images).values, forms)]
+        phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
         if self.void and self.truth:
@@ -286,11 +310,6 @@ def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence
     return min(matching, key=lambda evidence: evidence.file)
 
 
-def _join(images: Sequence[Evidence]) -> Evidence:
-    """Join the evidence of all images."""
-    return reduce(or_, images, NO_EVIDENCE)
-
-
 def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
     """Return (number,) of the only object of each image that has one, without repetition.
 
@@ -325,7 +344,8 @@ class Readings(NamedTuple):
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds = [side.pred for side in sides]
         gts = [side.gt for side in sides]
-        joined, gt_values = _join(preds), _join(gts).values
+        joined = reduce(or_, preds, NO_EVIDENCE)
+        gt_values = reduce(or_, gts, NO_EVIDENCE).values
         problems = [
             *self.number_problems(preds, gts),
             *self.pred.value_problems(preds, joined.values),
@@ -493,40 +513,6 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 def _white_of(values: Map) -> int:
     """Return the value of white in a map's dtype: 1 for floats, or 0 if the type has no white."""
     return 1 if values.dtype.kind == "f" else _WHITE.get(values.dtype.str[1:], 0)
-
-
-def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
-    """Return the evidence of the values of a mask (H, W).
-
-    - bool, or all values 0: no property
-    - with a cut: STRONG if a value reaches the cut (a fraction of white) or the map is 0 and white,
-      else FAINT; no property in integers wider than 16 bits, which have no white
-    - two values: UNIT for 0 and 1, else WHITE; but STRONG in floats and wide integers, where 0 and
-      1 cannot be the noise of a gray map
-    - more values: FEW, with the values as levels, if a third value has a meaning, else GRAY; floats
-      are also STRONG or FAINT by one half. Two values such as 0 and 200 are neither.
-
-    `exact` is False if the values were changed after drawing, as by JPEG; no third value has a
-    meaning then.
-    """
-    if values.dtype == bool or not (top := values.max(initial=0)):
-        return Evidence(maps=1)
-    white = _white_of(values)
-    binary = is_binary(values)
-    if cut is not None:
-        is_strong = (binary and top > 1) or top >= cut * white
-        strength = Values.STRONG if is_strong else Values.FAINT
-        return Evidence(strength if white else Values.NOTHING, maps=1)
-    if binary:
-        properties = Values.UNIT if top == 1 else Values.WHITE
-        return Evidence(properties if white > 1 else Values.STRONG, maps=1)
-    levels = _third_values(values) if exact else ()
-    properties = Values.FEW if levels else Values.GRAY
-    if white == 1:
-        properties |= Values.STRONG if top > 0.5 else Values.FAINT
-    if len(distinct_values(values)) == 2:
-        properties &= ~Values.GRAY
-    return Evidence(properties, levels, maps=1)
 
 
 def _third_values(values: Map) -> tuple[float, ...]:

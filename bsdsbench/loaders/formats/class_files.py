@@ -55,8 +55,6 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     boundaries, if `parts` has them, are overwritten by these outlines, as in SEAL's program. The
     refined annotations have an outline per class instead of one per instance; if Categories does
     not fit, outline k is then that of class k.
-
-    Raises FileFormatError if outlines and categories differ in number, or a category is no class.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with faults_of(file, "instances"):

@@ -74,10 +74,6 @@ class CocoItems:
         From the ground truth, which is read first, `self.images` (name without suffix and size, by
         id) and `self.categories` are filled too. A file without any annotation shows nothing; it is
         panoptic if the other file is (`is_panoptic`), unless it is a list of results.
-
-        Raises FileFormatError for a file that is not COCO's, an image that is listed twice or has
-        no allowed size, an annotation of an image that is not listed, and a panoptic file without
-        exactly one entry for each image.
         """
         by_image: dict[int, list[Entry]] = {}
         with reading(path, "a COCO file"):
@@ -132,8 +128,7 @@ class CocoItems:
     ) -> _Drawing:
         """Draw the label map of one side of an image from its annotations in the file `path`.
 
-        Predicted segments that equal `annotated` segments are drawn in the order of these. Raises
-        FileFormatError for annotations that cannot be read.
+        Predicted segments that equal `annotated` segments are drawn in the order of these.
         """
         with reading(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
@@ -187,9 +182,6 @@ class CocoItems:
         The PNG lies in the folder named like the JSON file `path` without its suffix. A pixel's
         segment id is red + 256 green + 65536 blue. Pixels without a segment are void in the ground
         truth and background (0) in predictions.
-
-        Raises FileFormatError for a file that is not an RGB PNG of this `shape`, and for segments
-        that `entry` does not list exactly once.
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
@@ -221,8 +213,6 @@ class CocoItems:
         - the k-th category, k from 1: k * DIVISOR + `number`, which counts the annotations from 1
         - a crowd of the k-th of n categories in the ground truth: (n + 1) * DIVISOR + DIVISOR - k,
           the instance DIVISOR - k of the ignored class
-
-        Raises FaultError for an unknown category, and for DIVISOR annotations or more.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -297,7 +287,7 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
 
 
 def _get_field(entry: Entry, name: str) -> Any:
-    """Return a field of an entry. Raises FaultError if the field is missing."""
+    """Return a field of an entry."""
     if isinstance(entry, dict) and name not in entry:
         known = ", ".join(sorted(map(str, entry)))
         raise FaultError(f"an entry has {known or 'nothing'}, expected also {name!r}")
@@ -308,8 +298,7 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a mask, bool (rows, columns).
 
     A segmentation is a list of polygons, run lengths as numbers, or run lengths as COCO's text; []
-    is an empty mask. Raises FaultError for an annotation with a box only, a segmentation that
-    cannot be read, or one of another size, and DataError if pycocotools is not installed.
+    is an empty mask.
     """
     try:
         from pycocotools import mask as coder

@@ -37,7 +37,6 @@ def parse_predicted_depth(
     """Return {"depth": (H, W)}, the depth map of a file, as arguments of Prediction.
 
     `arrays` are the variables of the file by name. Readers of other predictions need `shape`.
-    Raises FaultError if no depth map is found.
     """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
@@ -51,8 +50,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     - mask: the pixels at which `matte` is above a tenth, or None without a matte
 
     `arrays` are the variables of the file by name; in iBims-1's files they are the fields of the
-    struct `data`. Readers of other ground truth need `path`. Raises FaultError if there is neither
-    depth nor edges nor matte.
+    struct `data`. Readers of other ground truth need `path`.
     """
     struct = arrays.get("data")
     variables = struct if isinstance(struct, dict) else arrays
@@ -68,10 +66,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def binarise_matte(matte: NDArray[Any]) -> Bool:
-    """Return the object of a matte (H, W): bool (H, W), True above a tenth of white.
-
-    Raises DataError if the values are no gray map.
-    """
+    """Return the object of a matte (H, W): bool (H, W), True above a tenth of white."""
     return binarise(matte, _MATTE, "matte")
 
 

@@ -38,9 +38,6 @@ def read_hdf5(data: bytes) -> dict[str, object]:
     MATLAB's files give the values of `read_mat`; names that begin with "#" are MATLAB's own and are
     left out. Other arrays are returned as they are stored. Links, and data in other files, are
     never followed.
-
-    Raises FaultError if the file is damaged, too large, nested deeper than MAX_DEPTH or needs such
-    data, or if h5py is not installed.
     """
     try:
         import h5py
@@ -92,8 +89,7 @@ class _Converter:
         """Convert an item: a group by `convert_group`, a cell to a list, numbers to an array.
 
         Text, function handles and objects become None, an empty cell [], any other empty item an
-        array (0, 0). Raises FaultError for more than MAX_DEPTH levels, data in another file, and
-        data that are too large.
+        array (0, 0).
         """
         import h5py
 
@@ -124,7 +120,7 @@ class _Converter:
 
 
 def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-    """Return an item of a group. Raises FaultError for a soft or external link."""
+    """Return an item of a group."""
     import h5py
 
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
@@ -162,10 +158,7 @@ def _check_chunks(item: h5py.Dataset) -> None:
 
 
 def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
-    """Return the arrays of a .h5 file by name. Variables that are not arrays are left out.
-
-    Raises FileFormatError unless it is a sound HDF5 file.
-    """
+    """Return the arrays of a .h5 file by name. Variables that are not arrays are left out."""
     data = read(path)
     with reading(path, "an HDF5 file"):
         return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

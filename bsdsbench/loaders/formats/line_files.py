@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return the numeric array of a name. Raises FaultError if there is none."""
+    """Return the numeric array of a name."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -44,8 +44,6 @@ def _parse_places(arrays: Mapping[str, object], name: str, width: int) -> F8:
 
     - width 4, lines: from (N, 4), or from (N, 2, 2) or (N, 2, 3) with a kind beside each end
     - width 2, junctions: from (N, 2), or from (N, 3) with a kind or score beside
-
-    Raises FaultError for another shape, and for coordinates that are NaN or beyond FAR.
     """
     array = _find_numbers(arrays, name)
     # What lies beside the two coordinates of a place is cut off
@@ -58,10 +56,7 @@ def _parse_places(arrays: Mapping[str, object], name: str, width: int) -> F8:
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the scores in the array of a name, float64 (N,), one for each of N places.
-
-    Raises FaultError for another number of them.
-    """
+    """Return the scores in the array of a name, float64 (N,), one for each of N places."""
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -69,10 +64,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return (rows, columns), the first two values of an array, or None if it is absent.
-
-    Raises FaultError if a value is not whole or below 1.
-    """
+    """Return (rows, columns), the first two values of an array, or None if it is absent."""
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -88,8 +80,7 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
       scores if the file has them
     - soft: float64 `shape`, the lines drawn at the size of the image
 
-    `arrays` are the variables of the file by name, see the module. Raises FaultError for missing or
-    malformed arrays, and for scores of lines beyond [0, 1].
+    `arrays` are the variables of the file by name, see the module.
     """
     ends = _parse_places(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -118,12 +109,11 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     """Return the annotated lines of a file as arguments of GroundTruth.
 
     - boundaries: one map, bool (rows, columns), with the lines drawn at the size of the image
-    - lines: the ends of the lines on a grid, from `lpos` or, without it, computed from `lines`;
-      all scores are 0. Junctions, if the file has `junc`, get the score 0 too.
+    - lines: the ends of the lines on a grid, from `lpos` or, without it, computed from `lines`; all
+      scores are 0. Junctions, if the file has `junc`, get the score 0 too.
 
     `arrays` are the variables of the file by name, see the module. Without `size` the size is read
-    from the image beside `path`. Raises FaultError for missing or malformed arrays, or if all
-    coordinates lie in 0 .. 1, and DataError for a line that leaves the image.
+    from the image beside `path`.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -146,8 +136,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _read_image_size(path: Path) -> _Size:
     """Return (rows, columns) of the image ../images/ID with a suffix of IMAGE_SUFFIXES.
 
-    This is seen from the folder of the annotation `path`, and ID is its stem. Raises FaultError if
-    there is none.
+    This is seen from the folder of the annotation `path`, and ID is its stem.
     """
     from PIL import Image
 
@@ -165,7 +154,7 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
     These are "soft" (H, W), the strength, and "angles" (H, W) in radians: the variables edge and
     ori of the file, or the fields of its struct edge_ori. Readers of other predictions need
-    `shape`. Raises FaultError if an array is missing or an angle is not finite.
+    `shape`.
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
@@ -181,8 +170,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
     - gtStruct (BSDS ownership): per annotator a cell (H, W, 2) of edge and angle
     - edge and ori: (H, W) of one annotator, or (A, H, W)
 
-    Readers of other ground truth need `path`. Raises FaultError if an array is missing, an angle is
-    not finite, or there is no annotator.
+    Readers of other ground truth need `path`.
     """
     edges: Any
     angles: Any
@@ -210,8 +198,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw PIOD's edge fragments as a map, bool (H, W).
 
     `edges` is the struct whose field indices has one array of pixels per fragment, or a list of
-    such arrays, or a single one. Pixels are numbered from 1, column by column. Raises FaultError
-    for anything else, and for pixels outside the map.
+    such arrays, or a single one. Pixels are numbered from 1, column by column.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
@@ -226,10 +213,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return the array of angles (radians) of a name as float64, in its shape.
-
-    Raises FaultError if there is none, or if an angle is not finite.
-    """
+    """Return the array of angles (radians) of a name as float64, in its shape."""
     angles = _find_numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")

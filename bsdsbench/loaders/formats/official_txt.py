@@ -64,8 +64,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     """Read the first `columns` numbers of every row of a text file, float64 (N, columns).
 
     Rows may have more numbers, or as few as `least` (default: `columns`); missing numbers are NaN.
-    Empty lines and lines that start with # or % are ignored, and commas count as spaces. Raises
-    FileFormatError for a shorter row, text that is no number, and a file without rows.
+    Empty lines and lines that start with # or % are ignored, and commas count as spaces.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -95,10 +94,7 @@ def _sort_by_threshold(rows: F8) -> F8:
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Read the counts of an image, ID_ev1.txt, by ascending threshold.
-
-    Raises FileFormatError unless all numbers are finite and the counts whole, from 0 to 2**53.
-    """
+    """Read the counts of an image, ID_ev1.txt, by ascending threshold."""
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):

@@ -108,9 +108,6 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
     - text: arrays of strings are accepted too
     - limit: the bytes to which all arrays together may decode. None is MAX_DECODED_BYTES, and then
       each array must also have the size of an image (`check_size`).
-
-    Raises FaultError for too many or too large arrays, and for members that are no plain arrays,
-    and BadZipFile or the like for a damaged archive.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -135,9 +132,6 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
 
     The header is checked before anything is allocated. `kinds` are the accepted kinds of dtypes.
     With `is_image` the array must also pass `check_size`. Bool is True for any byte but 0.
-
-    Raises FaultError for a header that is no .npy header of versions 1 or 2, another dtype (Python
-    objects are never loaded), or a shape that does not fit the size.
     """
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
@@ -166,7 +160,7 @@ def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> Map:
 
     The file has `key value` lines (width, height, segments ...), the line `data`, and then lines of
     four integers, all counted from 0: segment, row, first column, last column. Every pixel must lie
-    in exactly one of these runs. Raises FileFormatError for any other file.
+    in exactly one of these runs.
     """
     data = read(path, MAX_SEG_BYTES)
     with reading(path, "a BSDS300 .seg file"):
@@ -210,9 +204,6 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     - TIFF and PFM of 32 bits: int32 or float32
     - palette: its colours, uint8, which must be gray; with `indices` its indices, as in label maps
     - RGB, with or without alpha: one channel, uint8, if all three are equal and all is opaque
-
-    Raises FileFormatError for anything else, several pages, and PNM files that Pillow would
-    rescale.
     """
     data = read(path)
     with reading(path, "a whole picture"):
@@ -260,11 +251,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
-    """Open an image of one of the formats in PICTURES without decoding its pixels.
-
-    Raises FaultError if the data are in no such format, or if the image is larger than `check_size`
-    allows.
-    """
+    """Open an image of one of the formats in PICTURES without decoding its pixels."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -283,8 +270,7 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
     """Decode the first page of an image: (H, W), or (H, W, channels) if it has colour or alpha.
 
     `header` comes from `open_image`; that of a PNG cannot be used afterwards. `mode` is the mode of
-    Pillow, such as "RGB", to which the pixels are converted, or None. Raises FaultError for a PNG
-    that is cut short; a damaged file makes Pillow raise its own errors.
+    Pillow, such as "RGB", to which the pixels are converted, or None.
     """
     import imageio.v3 as iio
 
@@ -327,8 +313,7 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 def to_plane(array: object, what: str) -> Map:
     """Return a numeric array as a map (H, W), in its dtype. `what` names the array in errors.
 
-    Of more than two axes those of length 1 are dropped. Raises FaultError for other values, an
-    array without values, and one that does not have two axes then.
+    Of more than two axes those of length 1 are dropped.
     """
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
@@ -341,18 +326,12 @@ def to_plane(array: object, what: str) -> Map:
 
 
 def to_labels(array: object) -> Map:
-    """Return an array as labels (H, W) of an integer dtype, with the values of the file.
-
-    Raises FaultError unless it is a map, and DataError for floats that are not whole numbers.
-    """
+    """Return an array as labels (H, W) of an integer dtype, with the values of the file."""
     return whole_labels(to_plane(array, "a label map"), "label map")
 
 
 def to_ucm2(array: object) -> F8:
-    """Return a contour map of double size as float64 (2H+1, 2W+1).
-
-    Raises FaultError for an even or too small size, and for values that are not floats.
-    """
+    """Return a contour map of double size as float64 (2H+1, 2W+1)."""
     array = to_plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
@@ -366,10 +345,7 @@ def to_ucm2(array: object) -> F8:
 
 
 def require_one_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the one array among the variables of a file (`select_maps`); (H, W, 1) becomes (H, W).
-
-    Raises DataError, which names `path`, for several variables or none, or if it is no array.
-    """
+    """Return the only map among the variables of a file (`select_maps`), (H, W, 1) as (H, W)."""
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):

@@ -67,7 +67,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     """Parse a table of labels and scores in UTF-8, as `read_scores` describes it.
 
     Numbers go from each row straight to an array: a list of all rows would take many times the
-    memory of the text. Raises FaultError for a malformed table, and UnicodeDecodeError.
+    memory of the text.
     """
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first_line = next((line for line in text if line.strip()), "")
@@ -125,7 +125,7 @@ def _find_columns(names: Sequence[str]) -> Sequence[int]:
     """Return the indices of the label column and of the score column in a header.
 
     Names are compared in lower case with those in _NAMES. If neither column has a known name, a
-    header of two columns is label and score. Raises FaultError if columns are missing or ambiguous.
+    header of two columns is label and score.
     """
     matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
     if [len(indices) for indices in matches] == [1, 1]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
 from attrs import frozen
 
 from bsdsbench.errors import DataError
-from bsdsbench.io import PathLike
+from bsdsbench.io import PathLike, Progress
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.protocol.protocol import Protocol
@@ -80,7 +80,7 @@ def folder_fingerprints(
     gt_dir: PathLike,
     protocol: Protocol,
     split_file: PathLike | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, str]:
     """Return {image id: fingerprint}, version 1, of all ground truths in a folder, sorted by id.
 

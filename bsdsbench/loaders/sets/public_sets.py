@@ -24,7 +24,7 @@ from typing import Any
 from attrs import field, frozen
 
 from bsdsbench.errors import DataError
-from bsdsbench.io import parse_toml
+from bsdsbench.io import Progress, parse_toml
 from bsdsbench.text import did_you_mean
 
 # Limits after unpacking. The largest file is an image of 3 MB, the largest set (SBD) has 1.6 GB.
@@ -32,8 +32,6 @@ MAX_FILE, MAX_SET = 64 << 20, 4 << 30
 
 # Exceptions of the libraries for damaged archives
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError, ValueError)
-
-Report = Callable[[int, int, str], None]
 
 
 @frozen
@@ -63,7 +61,7 @@ def public_sets() -> dict[str, PublicSet]:
 
 
 def public_set(name: str) -> PublicSet:
-    """Return the public set with a name. Raises DataError for another name."""
+    """Return the public set with a name."""
     if name not in public_sets():
         known = ", ".join(public_sets())
         raise DataError(f"{name!r}: expected one of {known}{did_you_mean(name, public_sets())}")
@@ -80,8 +78,8 @@ def cache_folder() -> Path:
 def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
 
-    `split` is the name of a set of ground truths, such as "bsds500-test". Raises DataError, which
-    says how to get the set, if it is not in the cache.
+    `split` is the name of a set of ground truths, such as "bsds500-test". Of a set that is not in
+    the cache the error says how to get it.
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
@@ -100,7 +98,7 @@ def download(
     name: str,
     to: str | os.PathLike[str] | None = None,
     url: str | None = None,
-    progress: Report | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Download a public set, keep the needed files, and check its ground truth by fingerprint.
 
@@ -150,12 +148,11 @@ def download(
     return target
 
 
-def _download(url: str, archive: Path, progress: Report | None) -> None:
+def _download(url: str, archive: Path, progress: Progress | None) -> None:
     """Download a URL to the file `archive`, unless this exists.
 
     Bytes are written to ARCHIVE.part, which is kept if the download fails and is continued by the
-    next call, if the server can send a part of a file. Raises DataError if the download fails, or
-    if the server sends nothing.
+    next call, if the server can send a part of a file.
     """
     if archive.exists():
         return
@@ -194,8 +191,7 @@ def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], No
     next.
 
     A member is its path, whether it is a plain file (not a folder, link or device), and a function
-    that opens it. Raises DataError if a tar archive unpacks to more than 2 * MAX_SET bytes; the
-    sizes of zip members are checked when they are read.
+    that opens it. The sizes of zip members are checked when they are read.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -216,10 +212,7 @@ def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], No
 def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
     """Write the needed files of an archive to `folder`, at the ends of their paths.
 
-    The regular expression `public.keep` matches the end of the path of a needed file. Raises
-    DataError, which begins with `source`, for a damaged archive, a hash other than `public.sha256`,
-    a path that leads out of the folder, a needed member that is not a plain file or is too large, a
-    path that occurs twice, and an archive without needed files.
+    The regular expression `public.keep` matches the end of the path of a needed file.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -256,12 +249,11 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
         raise DataError(f"{source}: nothing of {public.name} in it; nothing is kept")
 
 
-def _check(folder: Path, source: str, public: PublicSet, progress: Report | None) -> None:
+def _check(folder: Path, source: str, public: PublicSet, progress: Progress | None) -> None:
     """Check the ground truth of every split of a set that is in `folder`; a split may be absent.
 
     A split must be a known set with the fingerprint of one of its names. Of a split without a
-    fingerprint the number of images in `public.counts` is checked. Raises DataError, which begins
-    with `source`, for other content, and if `folder` has none of the splits.
+    fingerprint the number of images in `public.counts` is checked.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
