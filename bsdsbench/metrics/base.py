@@ -43,6 +43,7 @@ from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, err
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
+OptIn = TypeVar("OptIn", contravariant=True)  # the same, in protocols of optional abilities
 Arrays = Mapping[str, ArrayLike]  # counts of an image by name
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
 Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that counts more
@@ -127,10 +128,7 @@ Over = dict[str, dict[str, NDArray[Any]]]  # score -> unit -> values included an
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """Build the entry "over" of `scores`: how many values each mean includes, and of how many.
 
-    counts: score -> (number included, number of all), each (S,).
-    unit: what is counted, such as "images".
-
-    Tables, result.json and comparisons show the numbers if some values are left out.
+    `counts` maps each score to these numbers, (S,) each. `unit` is what is counted, as "images".
     """
     return {
         key: {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}
@@ -141,10 +139,8 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     """Compute the weighted means over images, without the images whose value is NaN.
 
-    weights (S, N): how often each image occurs in each data set.
-    values: name -> (N,), a value of each image.
-
-    Returns name -> (S,), and "over": how many images each mean includes. Without values it is {}.
+    `weights` (S, N) say how often each image occurs in each data set, `values` are name -> (N,).
+    Returns name -> (S,), and "over": how many images each mean includes; {} without values.
     """
     if not values:
         return {}
@@ -203,6 +199,20 @@ ERROR_COLUMNS = tuple(
     for name in names
 )
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
+
+
+@typing.runtime_checkable
+class HumanForm(typing.Protocol[OptIn]):
+    """Compares annotators with each other, for the "human" point of precision-recall plots.
+
+    Sources: Martin et al. 2004; Pont-Tuset and Marques, PAMI 2016.
+    """
+
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
+        """Count each annotator of an image against the others.
+
+        Raises DataError if there are fewer than two annotators.
+        """
 
 
 class Metric(ABC, Generic[Opt]):
@@ -314,13 +324,11 @@ class Metric(ABC, Generic[Opt]):
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
-        """Count one image, without reading files.
+        """Count one image, without reading files; return count name -> array.
 
-        pred, gt : the data, such as `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
-        protocol : the constants; only the fields in `uses` matter
-        opt : the metric's options in the protocol, or None
-
-        Returns count name -> array. Raises DataError if the data cannot be compared.
+        `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ... are the data. Only the fields
+        of the protocol in `uses` matter; `opt` are the metric's options in it, or None. Raises
+        DataError if the data cannot be compared.
         """
 
     @abstractmethod
@@ -329,7 +337,6 @@ class Metric(ABC, Generic[Opt]):
 
         stack : count name -> (N, ...), the counts of N images; those in `shared` have no first axis
         weights : whole numbers (S, N): how often each image occurs in each data set
-        protocol, opt : the constants, and the metric's options in the protocol, or None
 
         Returns score name -> array (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The
         keys of `columns` are paths in it.
@@ -439,8 +446,6 @@ class Metric(ABC, Generic[Opt]):
                 f"{gt.where}: has void pixels, which metric {self.name} cannot leave out"
             )
         if pred is None:
-            from bsdsbench.metrics.optional import HumanForm
-
             if not isinstance(self, HumanForm):
                 raise DataError(f"metric {self.name!r}: has no human form")
             return self.count_humans(gt, protocol, opt)

@@ -172,15 +172,22 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     if end > rows or right > cols:
         raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
     window = slice(top, end), slice(left, right)
-    annotation = _read_annotation(gt, opt.gt_holds, window)
-    if annotation.depth is None and opt.align != "none":
+    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
+    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
+    stored = gt.parts["depth"][window] if "depth" in gt.parts else None
+    # The part "depth" is the map of a file with a single map, whatever this holds
+    if stored is not None and opt.gt_holds == "edges" and not edges:
+        edges, stored = (binarise(stored, (127, 0, 0), "edges"),), None
+    elif stored is not None and opt.gt_holds == "matte" and matte is None:
+        matte, stored = binarise_matte(stored), None
+    if stored is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
     valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
     gt_depth = raw_gt = None
-    if annotation.depth is not None:
-        true = _to_depth(annotation.depth, opt.gt_holds, opt.gt_scale)
+    if stored is not None:
+        true = _to_depth(stored, opt.gt_holds, opt.gt_scale)
         gt_depth = true.depth
         valid = valid & true.is_known
         depth = _align(depth, gt_depth, is_known & valid, opt.align)
@@ -191,39 +198,8 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
         valid = valid & is_known
     elif opt.invalid == "none":
         valid = everywhere
-    return DepthMaps(
-        pred=depth,
-        raw_pred=np.where(is_number, depth, np.nan),
-        gt=gt_depth,
-        raw_gt=raw_gt,
-        valid=valid,
-        edges=annotation.edges,
-        matte=annotation.matte,
-    )
-
-
-class _Annotation(NamedTuple):
-    """The annotated maps within the crop, each (H, W)."""
-
-    edges: tuple[Bool, ...]  # one map per annotator, () if there are none
-    matte: Bool | None
-    depth: Map | None  # values as stored in the file
-
-
-def _read_annotation(gt: GroundTruth, holds: str, window: tuple[slice, slice]) -> _Annotation:
-    """Cut the annotated maps to the window (rows, columns).
-
-    The part "depth" is the map of a file with a single map. If `holds` is "edges" or "matte", and
-    there is no part for these, the map is converted to edges or to a matte, and there is no depth.
-    """
-    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
-    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
-    depth = gt.parts["depth"][window] if "depth" in gt.parts else None
-    if depth is not None and holds == "edges" and not edges:
-        return _Annotation((binarise(depth, (127, 0, 0), "edges"),), matte, None)
-    if depth is not None and holds == "matte" and matte is None:
-        return _Annotation(edges, binarise_matte(depth), None)
-    return _Annotation(edges, matte, depth)
+    raw_pred = np.where(is_number, depth, np.nan)
+    return DepthMaps(depth, raw_pred, gt_depth, raw_gt, valid, edges, matte)
 
 
 class _Depth(NamedTuple):

@@ -97,12 +97,11 @@ class OcclusionMetric(CurveMetric[None]):
         """Count matched pixels, and pixels in pairs with the right orientation, at every threshold.
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
-        right_gt, right_pred : int64 (T,), annotated pixels in a right pair, summed over annotators;
-            predicted pixels in a right pair with any annotator. The official programs write
-            right_gt and never use it.
+        right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators; the
+            official programs write and never use it
+        right_pred : int64 (T,), predicted pixels in a right pair with any annotator
 
-        With a `counter`, its counts of the edges are added. The threshold 0 of the whole image is
-        left out of all counts.
+        The counts of a `counter` are added. All leave out the threshold 0 of the whole image.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]

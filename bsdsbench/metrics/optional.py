@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from bsdsbench.errors import InputWarning
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import Arrays, Symptoms, Texts
+from bsdsbench.metrics.base import OptIn, Symptoms, Texts
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Score, Stack
 from bsdsbench.scores.curve import PRCurve
 
-_Opt = TypeVar("_Opt", contravariant=True)  # the class of a metric's options
-
 
 @typing.runtime_checkable
-class HumanForm(typing.Protocol[_Opt]):
-    """Compares annotators with each other, for the "human" point of precision-recall plots.
-
-    Sources: Martin et al. 2004; Pont-Tuset and Marques, PAMI 2016.
-    """
-
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: _Opt) -> Arrays:
-        """Count each annotator of an image against the others.
-
-        Raises DataError if there are fewer than two annotators.
-        """
-
-
-@typing.runtime_checkable
-class ResultFiles(typing.Protocol[_Opt]):
+class ResultFiles(typing.Protocol[OptIn]):
     """Writes further files into the folder of a run."""
 
     def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: _Opt
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: OptIn
     ) -> Texts:
         """Yield (file name, text) of each file."""
 
@@ -50,31 +34,31 @@ class OfficialTables(typing.Protocol):
 
 
 @typing.runtime_checkable
-class DrawsPixels(typing.Protocol[_Opt]):
+class DrawsPixels(typing.Protocol[OptIn]):
     """Draws the right, false and missed pixels of an image.
 
     Metrics with `has_errors` do not need this, as their counter provides the pixels.
     """
 
     def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> DrawnSteps:
         """Return the class of each pixel (right, false, missed), as `count` counts it."""
 
 
 @typing.runtime_checkable
-class ShowsLabels(typing.Protocol[_Opt]):
+class ShowsLabels(typing.Protocol[OptIn]):
     """Needs evidence from the label maps of a whole set before their meaning is known."""
 
-    def label_evidence(self, labels: Map, opt: _Opt, truth: bool) -> Evidence:
+    def label_evidence(self, labels: Map, opt: OptIn, truth: bool) -> Evidence:
         """Return the evidence in one label map (H, W); `truth` says that it is annotated."""
 
 
 @typing.runtime_checkable
-class ChecksSet(typing.Protocol[_Opt]):
+class ChecksSet(typing.Protocol[OptIn]):
     """Checks the counts of all images of a set together."""
 
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: _Opt) -> list[InputWarning]:
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: OptIn) -> list[InputWarning]:
         """Return warnings about the counts of a whole set (not of a shard).
 
         Raises DataError if no scores can be computed from them.
@@ -90,11 +74,11 @@ class CurveOfPixels(typing.Protocol):
 
 
 @typing.runtime_checkable
-class Diagnosed(typing.Protocol[_Opt]):
+class Diagnosed(typing.Protocol[OptIn]):
     """Tells the doctor what looks wrong in an image that can be counted."""
 
     def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> Symptoms:
         """Yield (code, problem, remedy) of each symptom."""
 

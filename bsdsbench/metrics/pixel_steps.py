@@ -124,17 +124,15 @@ def changes_of(
 def steps_of_soft(
     thresholds: F8, reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
 ) -> DrawnSteps:
-    """Compare a soft map with the masks of annotators at every threshold.
+    """Compare a soft map with the masks of annotators at T increasing thresholds.
 
     A pixel is right if it is on and any annotator marked it, false if it is on and none did,
     missed if it is off and any did. `matches` are summed over annotators.
 
-    thresholds: float64 (T,), increasing.
     reached: integers (H, W), the number of thresholds that each pixel reaches; or bool (T, H, W), a
         map for each step if the maps are not nested, such as boundaries of segmentations.
     masks: bool (A, H, W), the pixels that each annotator marked.
     valid: bool (H, W), the pixels that count; None if all do.
-    beta2: beta^2 of F.
     """
     n_steps = thresholds.size
     masks, reached = without_void(masks, valid), without_void(reached, valid)

@@ -194,14 +194,12 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets, (S,) each.
+        """Return the scores of S weighted data sets, (S,) each, and `over` of `image_means`.
 
         max_*_mean (min_*_mean for errors) : the best value over the levels of the mean curve
         *_mean : all others are means over images of a value of each image
         *_sum : a value of the counts summed over images
-        max_f_pr, ods, curve : the largest F of the mean precision and recall, its point, and the
-            curve
-        over : how many images each mean includes
+        max_f_pr, ods, curve : largest F of the mean precision and recall, its point, their curve
         """
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sum_curves = _curves(stack, opt.beta2), _curves(total, opt.beta2)

@@ -259,9 +259,8 @@ def _half_widths(
 ) -> NDArray[np.int32]:
     """Return the half width of each row of a disk in pixels, int32 (rows,), from top to bottom.
 
-    Row k reaches half_width[k] pixels to the left and to the right of the centre. `radius` is
-    measured in the unit of `spacing`, the (row, column) step. The disk is cut to what matters in an
-    image of the (rows, columns) `shape`.
+    Row k reaches half_width[k] pixels to the left and to the right of the centre. `radius` is in
+    the unit of `spacing`, the (row, column) step; `shape` (rows, columns) limits the disk.
     """
     steps = zip(spacing, shape, strict=True)
     down, right = (s * np.arange(min(int(radius / s) + 1, n) + 1) for s, n in steps)

@@ -10,6 +10,7 @@ from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import (
     Column,
+    HumanForm,
     Metric,
     ValuesMetric,
     at_least_two,
@@ -21,7 +22,6 @@ from bsdsbench.metrics.optional import (
     CurveOfPixels,
     Diagnosed,
     DrawsPixels,
-    HumanForm,
     OfficialTables,
     ResultFiles,
     ShowsLabels,
