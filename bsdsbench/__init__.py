@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bsdsbench.detectors.detector_runs import DetectorRun as DetectorRun
     from bsdsbench.detectors.detector_runs import run as run
     from bsdsbench.diagnosis import explain as explain
+    from bsdsbench.diagnosis.checks import Finding as Finding
     from bsdsbench.diagnosis.doctor import doctor as doctor
-    from bsdsbench.diagnosis.findings import Finding as Finding
     from bsdsbench.errors import DataError as DataError
     from bsdsbench.errors import ShapeError as ShapeError
     from bsdsbench.images import GroundTruth as GroundTruth
@@ -103,7 +103,7 @@ _PACKAGES = {
     "comparison.slice_comparison": "compare_slices",
     "comparison.slices": "Slices slice_tables slices_of",
     "diagnosis.doctor": "doctor",
-    "diagnosis.findings": "Finding",
+    "diagnosis.checks": "Finding",
     "errors": "DataError ShapeError",
     "results.comparability": "comparability",
     "results.evaluation": "Evaluation",

@@ -106,7 +106,7 @@ def report_command(args: _ReportArguments) -> None:
 
 def _show_ap_rules(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Show the tables of --rules: AP by every rule in use, and ODS by both rules."""
-    from bsdsbench.diagnosis.ap_rules import build_rules_tables
+    from bsdsbench.diagnosis.causes import build_rules_tables
 
     refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
     show_tables(build_rules_tables(runs, args.gt_dir), args.tables.out, args.tables.form)

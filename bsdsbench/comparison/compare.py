@@ -16,20 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from bsdsbench.arguments import F8, given_word
-from bsdsbench.comparison import significance
-from bsdsbench.comparison.bootstrap import (
-    N_BOOT,
-    SEED,
-    SampledRun,
-    Sampling,
-    WeightedRun,
-    check_sampling,
-    jackknife_weights,
-    sample_counter,
-    sample_runs,
-    scores_of,
-    shared_scores,
-)
+from bsdsbench.comparison import bootstrap, significance
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, SampledRun, Sampling, WeightedRun
 from bsdsbench.comparison.comparable import (
     comparable,
     fewer_values,
@@ -123,7 +111,7 @@ def compare(
     >>> round(found.difference_of("scharr", "sobel", "ods").value, 4)
     -0.0094
     """
-    settings = check_sampling(n_boot, seed, level)
+    settings = bootstrap.check_sampling(n_boot, seed, level)
     given_word(test, "test", significance.TESTS)
     compared_runs, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     refuse_equal_names("runs", [run.name for run in compared_runs])
@@ -148,9 +136,9 @@ def _compare_runs(
     n_pairs = len(runs) * (len(runs) - 1) // 2
     permutes = test == "permutation"
     n_passes = len(runs) + (2 * n_pairs if permutes else 0)  # scorings of all samples
-    report_samples = sample_counter(progress, n_passes * sampling.n_boot)
-    sampled = sample_runs(runs, metrics, sampling, report_samples)
-    scores = shared_scores(sampled)
+    report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
+    sampled = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
+    scores = bootstrap.shared_scores(sampled)
     pairs = list(combinations(sampled, 2))
     permutation_p = {}
     for a, b in pairs if permutes else []:
@@ -161,6 +149,11 @@ def _compare_runs(
     differences: list[ScoreDifference] = []
     for family in _families(scores):
         differences += _compare_pairs(family, pairs, permutation_p, solver_moves, sampling)
+    intervals = []
+    for run, score in product(sampled, scores):
+        in_samples = run.in_samples[score]
+        low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
+        intervals.append(Interval(run.name, score, run.values[score], low, high))
     ranks = {}
     for score in scores:
         by_name = {run.name: (run.values[score], run.in_samples[score]) for run in sampled}
@@ -168,7 +161,7 @@ def _compare_runs(
     return Comparison(
         names=tuple(run.name for run in runs),
         scores=scores,
-        intervals=tuple(_interval(run, s, sampling) for run, s in product(sampled, scores)),
+        intervals=tuple(intervals),
         differences=tuple(differences),
         letters=_assign_letters(scores, sampled, differences, sampling.level),
         ranks=ranks,
@@ -189,13 +182,6 @@ def _compare_runs(
         coverage=fewer_values([s.weighted for s in sampled], [run.name for run in runs], scores),
         left_out={run.name: run.left_out for run in runs if run.left_out},
     )
-
-
-def _interval(run: SampledRun, score: str, sampling: Sampling) -> Interval:
-    """Return the score of a run on all images, with its bootstrap interval."""
-    in_samples = run.in_samples[score]
-    low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
-    return Interval(run.name, score, run.values[score], low, high)
 
 
 def _families(scores: Sequence[str]) -> list[list[str]]:
@@ -345,7 +331,9 @@ def _compare_images(
     units = sampling.unit_of_images(len(runs[0].run.records))
     without_each: list[dict[str, F8]] = []  # for each run: score -> (n,) without each unit
     if sampling.n > 1 and len(runs) > 1:
-        without_each = scores_of([run.weighted for run in runs], jackknife_weights(units))
+        without_each = bootstrap.scores_of(
+            [run.weighted for run in runs], bootstrap.jackknife_weights(units)
+        )
     compared = []
     for metric, (i, k) in product(metrics, combinations(range(len(runs)), 2)):
         a, b = runs[i], runs[k]

@@ -84,12 +84,10 @@ class Baseline:
     ) -> Baseline:
         """Make a baseline from the scores of a run.
 
-        tolerances : tolerances of single scores, by METRIC.SCORE or a short name
-        earlier : a file of an earlier baseline, if it exists. Its tolerances and gated scores are
-            kept unless new ones are given, and unless the run lacks the score.
-        gated : the scores to check
-
-        Raises DataError if a tolerance is bad, or a score is unknown.
+        `tolerances` of single scores and the scores to check (`gated`) are given by METRIC.SCORE or
+        a short name. Those of the file of an `earlier` baseline, if it exists, are kept unless new
+        ones are given, and unless the run lacks the score. Raises DataError if a tolerance is bad,
+        or a score is unknown.
         """
         scores = flat_scores(run)
         limits = _by_full_name(tolerances or {}, scores)
@@ -240,20 +238,19 @@ class GateResult:
 
     def to_junit(self) -> str:
         """Return JUnit XML: a test suite with one test case per score, and the notes as output."""
+        n_failed = sum(c.failed for c in self.checks)
         suite = ElementTree.Element(
             "testsuite",
-            {
-                "name": f"bsdsbench {show(self.name)}",
-                "tests": str(len(self.checks)),
-                "failures": str(sum(c.failed for c in self.checks)),
-            },
+            name=f"bsdsbench {show(self.name)}",
+            tests=str(len(self.checks)),
+            failures=str(n_failed),
         )
         for check in self.checks:
-            names = {"classname": show(self.name), "name": check.score}
-            case = ElementTree.SubElement(suite, "testcase", names)
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=show(self.name), name=check.score
+            )
             if check.failed:
-                failure = ElementTree.SubElement(case, "failure", {"message": str(check)})
-                failure.text = str(check)
+                ElementTree.SubElement(case, "failure", message=str(check)).text = str(check)
         if self.notes:
             ElementTree.SubElement(suite, "system-out").text = show("; ".join(self.notes))
         text = ElementTree.tostring(suite, encoding="unicode")
@@ -274,40 +271,25 @@ def check(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Compare a run with a baseline, and decide which scores failed.
+    """Compare a run with a baseline or its file, and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
     tolerance. With statistics the drop must also be significant, unless no drop could be, or the
     score cannot be resampled.
 
-    Parameters
-    ----------
-    run : Evaluation
-        The run.
-    baseline : Baseline or path
-        The baseline, or its file.
-    tolerance : float, str or mapping
-        A number or a percentage of the baseline's value ("5%"), by score or for all scores. The
-        tolerance that the baseline has for a score is preferred to one for all scores.
-    scores : sequence of str
-        The scores to check. Default: those that the baseline names; if it names none, the overall
-        scores, and the scores of classes and other parts that tables show.
-    statistical : bool
-        A drop must be significant at 1 - level to fail, after Holm's correction over the scores.
-    common : bool
-        Check on the images that both have, instead of refusing different images.
-    by : str or None
-        A column of groups. Each group is checked too.
-    level, n_boot, seed : float, int, int
-        The confidence level, the number of bootstrap samples, and the seed of random numbers.
-    progress : callable or None
-        Called with (samples done, all samples, "").
+    tolerance : a number or a percentage of the baseline's value ("5%"), by score or for all scores.
+        The tolerance that the baseline has for a score is preferred to one for all scores.
+    scores : the scores to check. Default: those that the baseline names; if it names none, the
+        overall scores, and the scores of classes and other parts that tables show.
+    statistical : a drop must be significant at 1 - level to fail, after Holm's correction over the
+        scores
+    common : check on the images that both have, instead of refusing different images
+    by : a column of groups. Each group is checked too.
+    level, n_boot, seed : the confidence level, the number of bootstrap samples, and their seed
+    progress : called with (samples done, all samples, "")
 
-    Raises
-    ------
-    DataError
-        If protocols, images or ground truth differ, if a score is unknown, or if the baseline is
-        damaged.
+    Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
+    baseline is damaged.
     """
     check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
@@ -411,25 +393,23 @@ def _checks_by_slice(
 ) -> dict[str, GateResult]:
     """Check the images of each group of a column, and return the verdicts by "COLUMN=GROUP".
 
-    gated : the scores to check, as far as they are defined on the group
-    tolerances : the tolerance of each gated score
-    settings : further arguments of `check`
-
-    With statistics a drop has to be significant at 1 - level over all groups (Bonferroni). A group
-    without a defined score has no verdict.
+    The `gated` scores are checked as far as they are defined on the group; a group without one has
+    no verdict. `settings` are further arguments of `check`. With statistics a drop has to be
+    significant at 1 - level over all groups (Bonferroni).
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     slice_level = 1 - (1 - level) / len(slices)
     verdicts = {}
     for name, (run_in_slice, baseline_in_slice) in slices.items():
         scores = flat_scores(baseline_in_slice)
-        gated_in_slice = [score for score in gated if score in scores]
-        if gated_in_slice:
+        limits = {score: tolerances[score] for score in gated if score in scores}
+        if limits:
+            baseline = Baseline(baseline_in_slice, scores, {})
             verdicts[f"{column}={name}"] = check(
                 run_in_slice,
-                Baseline(baseline_in_slice, scores, {}),
-                tolerance={score: tolerances[score] for score in gated_in_slice},
-                scores=gated_in_slice,
+                baseline,
+                tolerance=limits,
+                scores=list(limits),
                 level=slice_level,
                 **settings,
             )

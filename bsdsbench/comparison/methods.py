@@ -23,17 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.comparison import significance
-from bsdsbench.comparison.bootstrap import (
-    N_BOOT,
-    SEED,
-    SampledRun,
-    Sampling,
-    check_sampling,
-    sample_counter,
-    sample_runs,
-    shared_scores,
-)
+from bsdsbench.comparison import bootstrap, significance
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, SampledRun, Sampling
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import ComparedScores, Interval, ScoreDifference, correct_p
 from bsdsbench.comparison.comparison_tables import (
@@ -188,16 +179,21 @@ def compare_methods(
     >>> round(compared.of_runs["SAUGE", "boundary.ods"].mean, 3)
     0.843
     """
-    settings = check_sampling(n_boot, seed, level)
+    settings = bootstrap.check_sampling(n_boot, seed, level)
     methods = [method.in_order() for method in methods]
     refuse_equal_names("methods", [method.name for method in methods])
     runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
     sampling = settings.over(runs, cluster)
     metrics = shared_metrics(runs)
-    report_samples = sample_counter(progress, len(runs) * sampling.n_boot)
-    sampled_runs = sample_runs(runs, metrics, sampling, report_samples)
-    scores = shared_scores(sampled_runs)
-    sampled = _group_by_method(sampled_runs, methods, sampling)
+    report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
+    sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
+    scores = bootstrap.shared_scores(sampled_runs)
+    remaining = iter(sampled_runs)
+    sampled = []
+    for method in methods:
+        drawn_runs = _draw_runs(method.n_runs, sampling.n_boot, sampling.seed)
+        runs_of_method = list(islice(remaining, method.n_runs))
+        sampled.append(_SampledMethod(method.name, runs_of_method, drawn_runs))
     pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
     paired = frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
     compared = {score: _compare_by_score(sampled, score, paired, sampling) for score in scores}
@@ -288,19 +284,6 @@ class _SampledMethod(NamedTuple):
     def by_run(self, score: str) -> F8:
         """Return a score of each run in each sample of images, (R, B)."""
         return np.array([run.in_samples[score] for run in self.runs])
-
-
-def _group_by_method(
-    runs: Sequence[SampledRun], methods: Sequence[Method], sampling: Sampling
-) -> list[_SampledMethod]:
-    """Group the runs of all methods, which are in the order of the methods, by method."""
-    remaining = iter(runs)
-    sampled = []
-    for method in methods:
-        drawn_runs = _draw_runs(method.n_runs, sampling.n_boot, sampling.seed)
-        runs_of_method = list(islice(remaining, method.n_runs))
-        sampled.append(_SampledMethod(method.name, runs_of_method, drawn_runs))
-    return sampled
 
 
 def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
@@ -508,7 +491,12 @@ def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     ]
     if len(compared.methods) > 1:
         rows: list[list[Cell]] = [
-            [d.a, d.b, heading(d.score), *difference_cells(d, compared.level)]
+            [
+                d.a,
+                d.b,
+                heading(d.score),
+                *difference_cells(d, compared.level),
+            ]
             for d in compared.differences
             if d.score in scores
         ]

@@ -5,8 +5,7 @@ polarity of the ground truth. A few images spread over the set are measured furt
 distribution of values, the thickness of lines, traces of JPEG, displacement. A cause is reported
 only if it was measured, and a remedy that can be applied to the maps (inversion, NMS, shifting
 back) only if it was tried on these images and raised their F by GAIN. An image with an error is not
-examined further. `findings.CHECKS` has the messages, `examined_images` the measurements, and
-`checks` the verdicts.
+examined further. `checks.CHECKS` has the messages, and `examined_images` the measurements.
 
 The doctor cannot recognise maps that were computed at a lower resolution, or resized and back, as
 they are blurred like other maps.
@@ -21,8 +20,8 @@ import numpy as np
 
 from bsdsbench.arguments import given_number, given_path
 from bsdsbench.diagnosis import checks
+from bsdsbench.diagnosis.checks import ERROR, Findings
 from bsdsbench.diagnosis.examined_images import ExaminedInputs
-from bsdsbench.diagnosis.findings import ERROR, Findings
 from bsdsbench.loaders.pairing import group_files
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_counts

@@ -14,7 +14,6 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.findings import FEW_VALUES
 from bsdsbench.errors import DataError, Fix, Problem
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, Pair
@@ -34,6 +33,7 @@ from bsdsbench.runs.sanity import (
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 
+FEW_VALUES = 10  # a map with fewer has a curve with few points
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 HUNDREDTHS = 0.01

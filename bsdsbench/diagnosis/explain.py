@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.diagnosis.ap_rules import add_whole_image
 from bsdsbench.diagnosis.causes import (
     CountingChange,
+    add_whole_image,
     counting_changes,
     find_named_subsets,
     iterate_other_columns,

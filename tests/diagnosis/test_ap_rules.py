@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as sk
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.ap_rules import build_rules_tables
+from bsdsbench.diagnosis.causes import build_rules_tables
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.scores.curve import AP_RULES, PRCurve, area, describe_late_starts

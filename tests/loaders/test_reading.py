@@ -490,7 +490,7 @@ def two_runs():
 def test_every_table_of_several_runs_says_it_of_each(what):
     from bsdsbench.comparison.method import Method
     from bsdsbench.comparison.methods import Spread, compare_methods, means_table
-    from bsdsbench.diagnosis.ap_rules import build_rules_tables
+    from bsdsbench.diagnosis.causes import build_rules_tables
 
     runs = list(two_runs())
     methods = [Method(run.name, [run]) for run in runs]
