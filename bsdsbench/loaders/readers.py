@@ -55,7 +55,7 @@ from bsdsbench.loaders.formats.pictures import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import Kind, Reading
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values
 from bsdsbench.text import listed, show
@@ -193,7 +193,7 @@ def read_prediction(
     kind: str,
     shape: tuple[int, int],
     n_maps: int = 1,
-    reading: Reading | None = None,
+    options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> Prediction:
     """Read an image's prediction.
@@ -202,7 +202,7 @@ def read_prediction(
     - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
     - kind "soft" or "labels": as `load_prediction` reads them
     - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class. A
-      single map is binarised if `reading` is that of masks.
+      single map is binarised if the kind of `options` is MASK.
 
     `shape` (H, W) is that of the ground truth. `n_maps` is the number of classes or label maps of
     an empty prediction. `read` returns the bytes of a file. Raises FileFormatError for a file that
@@ -225,8 +225,8 @@ def read_prediction(
             if maps[-1].shape != maps[0].shape:
                 raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
     with faults_of(paths[0], "a label map"):
-        if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
-            binarised = reading.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
+        if options is not None and options.kind is Kind.MASK and len(maps) == 1:
+            binarised = options.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
             mask, evidence = binarised.mask, binarised.evidence
             return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
         return Prediction(image_id, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
@@ -321,9 +321,9 @@ def load_ground_truth(
     """
     given_word(kind, "kind", ("boundaries", "labels"))
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
-    reading = Reading(holds, gt_threshold, (), gt_invert)
+    options = ReadOptions(holds, gt_threshold, (), gt_invert)
     paths = _given_paths(path, image_id or "ground truth")
-    return read_annotators(image_id, paths, reading, empty, read_bytes)
+    return read_annotators(image_id, paths, options, empty, read_bytes)
 
 
 def read_truth(
@@ -331,29 +331,29 @@ def read_truth(
     kind: str,
     protocol: Protocol,
     instances: bool = False,
-    reading: Reading | None = None,
+    options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
     """Read an image's ground truth.
 
     - kind "annotators": boundaries of every annotator, from one file or several
     - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
-    - a `reading` of masks: one object mask
+    - any kind, if that of `options` is MASK: one object mask
     - any other kind: class labels or class boundaries and, with `instances`, the instances in the
       file that lies beside
 
-    `reading` is the meaning of the files' values, by default that of the protocol's options. `read`
+    `options` say how the files' values are interpreted, by default as the protocol does. `read`
     returns the bytes of a file. Raises DataError for a file that holds no such ground truth, and
     unless there is one file, except of annotators.
     """
-    if reading is None:
+    if options is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
         if kind == "annotators" and protocol.gt_kind == "labels":
             holds = Kind.REGIONS
-        reading = Reading(holds, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
+        options = ReadOptions(holds, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
     if kind == "annotators":
         allow_empty = protocol.empty_gt != "error"
-        return read_annotators(pair.image_id, pair.gt_paths, reading, allow_empty, read)
+        return read_annotators(pair.image_id, pair.gt_paths, options, allow_empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     path = pair.gt_paths[0]
@@ -361,10 +361,10 @@ def read_truth(
     with faults_of(path, kind):
         if kind in READERS:
             parts = READERS[kind][1](arrays, path)
-        elif reading.kind is Kind.MASK:
+        elif options.kind is Kind.MASK:
             mask = find_crack_mask(arrays)
             array = require_one_array(arrays, path) if mask is None else mask
-            parts = binarise_mask_parts(array, reading, path.name)
+            parts = binarise_mask_parts(array, options, path.name)
         else:
             parts = class_files.parse_annotated_classes(arrays, path, instances, read)
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
@@ -372,7 +372,7 @@ def read_truth(
 
 
 def binarise_mask_parts(
-    array: Map, reading: Reading, file: str, what: str = "mask"
+    array: Map, options: ReadOptions, file: str, what: str = "mask"
 ) -> dict[str, object]:
     """Binarise a ground-truth mask (H, W), which may have further axes of length 1.
 
@@ -380,7 +380,7 @@ def binarise_mask_parts(
     `file` is the mask's file, and `what` names it in errors. Raises DataError if the values have no
     single meaning.
     """
-    return reading.mask(to_plane(array, what), what, file)._asdict()
+    return options.mask(to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
@@ -405,7 +405,7 @@ class Annotation(NamedTuple):
 def read_annotators(
     image_id: str | None,
     paths: Sequence[Path],
-    reading: Reading,
+    options: ReadOptions,
     allow_empty: bool,
     read: ReadBytes,
 ) -> GroundTruth:
@@ -421,7 +421,7 @@ def read_annotators(
         budget = Budget()
         n_before = len(annotations)
         with faults_of(path, "ground truth"):
-            for annotation in _iterate_annotations(path, reading, read):
+            for annotation in _iterate_annotations(path, options, read):
                 budget.spend(annotation.edges.nbytes)
                 budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
                 annotations.append(annotation)
@@ -482,23 +482,23 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
     )
 
 
-def _iterate_annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Annotation]:
+def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> Iterator[Annotation]:
     """Read a file and yield its annotations, one per annotator.
 
     - .mat with `groundTruth`: a cell of structs, or the one struct of a crack set
-    - any other file: one array (H, W) or (A, H, W), of region labels if it is a .seg file or if
-      `reading` is that of regions, and of boundaries otherwise
+    - any other file: one array (H, W) or (A, H, W), of region labels if it is a .seg file or if the
+      kind of `options` is REGIONS, and of boundaries otherwise
     """
-    labelled = reading.kind is Kind.REGIONS
+    labelled = options.kind is Kind.REGIONS
     arrays = read_arrays(path, indices=labelled, what="ground truth", read=read)
     suffix = path.suffix.lower()
     if suffix == ".mat" and "groundTruth" in arrays:
         mask = find_crack_mask(arrays)
-        if mask is not None and reading.inverted:
+        if mask is not None and options.inverted:
             mask = ~mask
         cell = arrays["groundTruth"]
         for number, struct in enumerate(cell if isinstance(cell, list) else [cell], 1):
-            yield _parse_struct(struct, reading, number, path.name, mask)
+            yield _parse_struct(struct, options, number, path.name, mask)
         return
     maps = [*select_maps(arrays).values()]
     if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
@@ -510,18 +510,18 @@ def _iterate_annotations(path: Path, reading: Reading, read: ReadBytes) -> Itera
         array = one_channel(array)
     has_regions = labelled or suffix == ".seg"
     for number, drawing in enumerate(array if array.ndim == 3 else [array], 1):
-        yield parse_annotation(drawing, reading, f"annotation {number}", path.name, has_regions)
+        yield parse_annotation(drawing, options, f"annotation {number}", path.name, has_regions)
 
 
 def _parse_struct(
-    struct: object, reading: Reading, number: int, file: str, mask: Bool | None
+    struct: object, options: ReadOptions, number: int, file: str, mask: Bool | None
 ) -> Annotation:
     """Convert the struct of annotator `number` in a BSDS file to an annotation.
 
     The struct is a dict with (H, W) arrays in Boundaries, Segmentation, or both:
 
     - Segmentation alone: its labels are the regions, the lines between them the boundaries.
-    - Boundaries of two values: all pixels but 0, whatever the threshold of `reading`, because the
+    - Boundaries of two values: all pixels but 0, whatever the threshold of `options`, because the
       name tells the meaning. The values are no evidence.
     - Boundaries of more values: by the threshold, or refused without one.
 
@@ -534,14 +534,14 @@ def _parse_struct(
     if drawn is None and labels is None:
         raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
     if drawn is None:
-        return parse_annotation(labels, reading, what, file, regions=True)
+        return parse_annotation(labels, options, what, file, regions=True)
     boundaries = to_plane(drawn, what)
     has_two_values = is_binary(boundaries)
     if has_two_values:
-        reading = evolve(reading, cut=None)
-        if not reading.void:
+        options = evolve(options, cut=None)
+        if not options.void:
             boundaries = boundaries != 0  # so that the values need not be checked again
-    annotation = parse_annotation(boundaries, reading, what, file)
+    annotation = parse_annotation(boundaries, options, what, file)
     is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
     return annotation._replace(
         labels=None if is_absent else to_labels(labels),
@@ -551,23 +551,23 @@ def _parse_struct(
 
 
 def parse_annotation(
-    array: object, reading: Reading, what: str, file: str, regions: bool = False
+    array: object, options: ReadOptions, what: str, file: str, regions: bool = False
 ) -> Annotation:
     """Convert one annotator's array (H, W) to an annotation.
 
-    The array holds boundaries, which are binarised as `reading` says, or with `regions` the labels
-    of regions, from which the boundaries are derived; options that binarise a map are then refused.
+    The array holds boundaries, which are binarised by `options`, or with `regions` the labels of
+    regions, from which the boundaries are derived; options that binarise a map are then refused.
 
     `what` names the array and `file` its file in errors and evidence. Raises DataError for an array
     of another shape or with values that have no single meaning.
     """
     if not regions:
-        binarised = reading.boundary(to_plane(array, what), what, file)
+        binarised = options.boundary(to_plane(array, what), what, file)
         # MATLAB stores columns; counting is faster along rows
         edges = np.ascontiguousarray(binarised.mask)
         return Annotation(edges, None, binarised.valid, binarised.evidence)
-    if reading.inverted or reading.cut:
-        unset = Setting("gt_invert", False) if reading.inverted else Setting("gt_threshold", "none")
+    if options.inverted or options.cut:
+        unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
         raise FaultError(fault, fix=unset)
     labels = to_labels(array)

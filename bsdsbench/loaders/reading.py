@@ -1,8 +1,7 @@
-"""The meaning of the values in the files of a set: a `Reading` of each side, and masks to bool.
+"""The meaning of the values in files: options, evidence of all images, and masks to bool.
 
-Each side of a run, its ground truth and its predictions, has one `Reading`: the options by which
-its files are interpreted. Without an option the meaning is inferred, if only one is in use for such
-files. For masks:
+Each side of a run, its ground truth and its predictions, has `ReadOptions`. Without an option the
+meaning of values is inferred, if only one is in use for such files. For masks:
 
 | values of a mask | meaning |
 |---|---|
@@ -74,8 +73,8 @@ class MaskRead(NamedTuple):
 
 
 @frozen
-class Reading:
-    """The meaning of the values in one side's files, as the options set it."""
+class ReadOptions:
+    """The options by which the files of one side, predictions or ground truth, are interpreted."""
 
     kind: Kind
     cut: float | None = None  # the fraction of white from which gray is object; None: above 1/2
@@ -321,10 +320,10 @@ def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
 
 
 class Readings(NamedTuple):
-    """The readings of both sides."""
+    """The options by which the files of both sides are interpreted."""
 
-    pred: Reading
-    gt: Reading
+    pred: ReadOptions
+    gt: ReadOptions
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
         """Return the readings with the layouts of the files of both sides."""
@@ -392,7 +391,7 @@ class Readings(NamedTuple):
             yield Problem(file, has, expected, ("save the object as 1",))
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
-        """Describe the readings of both sides in one line: "Read as: predictions ...; truth ...".
+        """Describe how both sides are read in one line: "Read as: predictions ...; truth ...".
 
         Predictions are left out if no image has any, as in a run of annotators. Returns "" without
         images, and if the evidence of an image is not known, as in runs of earlier versions.

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, ProtocolError, describe_unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
-from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.protocol.fields import IGNORE, captions, record_of
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import (
@@ -466,7 +466,7 @@ class Metric(ABC, Generic[Opt]):
         gt_kind = _KINDS.get(self.gt_kind, files.labels)
         if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             gt_kind = Kind.REGIONS
-        side = partial(Reading, void=files.void, void_option=void_option, metric=self.name)
+        side = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
         return Readings(
             side(
                 kind=_KINDS.get(pred_kind, files.labels),

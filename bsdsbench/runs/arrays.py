@@ -21,7 +21,7 @@ from bsdsbench.loaders.readers import (
     parse_annotation,
     refuse_last_axis,
 )
-from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
@@ -186,7 +186,7 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 
 
 def _wrap_truth(
-    image_id: str, truth: object, kind: str, reading: Reading, protocol: Protocol
+    image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
 ) -> GroundTruth:
     """Wrap the arrays of a ground truth in a GroundTruth.
 

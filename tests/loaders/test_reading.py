@@ -18,7 +18,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning
-from bsdsbench.loaders.reading import Kind, Reading, Readings, distinct_values, void_levels
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, distinct_values, void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
 
@@ -403,7 +403,7 @@ def test_evidence_joins_in_any_order(a, b, c):
 
 @given(st.lists(st.tuples(evidence, evidence), max_size=6), st.randoms(use_true_random=False))
 def test_a_verdict_does_not_depend_on_the_order(sides, random):
-    readings = Readings(Reading(Kind.MASK, truth=False), Reading(Kind.MASK))
+    readings = Readings(ReadOptions(Kind.MASK, truth=False), ReadOptions(Kind.MASK))
 
     def verdict(pairs):
         records = [ImageRecord(str(k), (1, 1), pred=a, gt=b) for k, (a, b) in pairs]
@@ -434,7 +434,7 @@ def test_without_its_void_a_map_is_a_mask(levels):
 # ---- in words ------------------------------------------------------------------------------------
 
 
-SOFT, MASK = Reading(Kind.SOFT, truth=False), Reading(Kind.MASK)
+SOFT, MASK = ReadOptions(Kind.SOFT, truth=False), ReadOptions(Kind.MASK)
 ONE = Evidence(maps=1)
 WORDS = [
     (SOFT, [ONE, ONE], ["soft8"] * 2, "soft 8-bit maps, 2 files"),
@@ -445,8 +445,13 @@ WORDS = [
         ["float", "ucm2"],
         "soft float maps and contour maps of double size (ucm2), 2",
     ),
-    (Reading(Kind.BOUNDARIES), [Evidence(maps=5), Evidence(maps=8)], [], "5-8 annotators an image"),
-    (Reading(Kind.BOUNDARIES), [ONE], [], "boundaries, 1 annotator an image"),
+    (
+        ReadOptions(Kind.BOUNDARIES),
+        [Evidence(maps=5), Evidence(maps=8)],
+        [],
+        "5-8 annotators an image",
+    ),
+    (ReadOptions(Kind.BOUNDARIES), [ONE], [], "boundaries, 1 annotator an image"),
     (
         evolve(MASK, void=(128,)),
         [Evidence(Values.WHITE)],
@@ -455,8 +460,8 @@ WORDS = [
     ),
     (MASK, [Evidence(Values.UNIT)], [], "masks (1 is the object), 1 file"),
     (MASK, [Evidence(Values.GRAY)], [], "masks (gray above one half is the object), 1 file"),
-    (Reading(Kind.MASK, 0.3), [ONE], [], "masks (from 0.3 of white on is the object), 1 file"),
-    (Reading(Kind.INSTANCES), [ONE], [], "instance maps, 1 file"),
+    (ReadOptions(Kind.MASK, 0.3), [ONE], [], "masks (from 0.3 of white on is the object), 1 file"),
+    (ReadOptions(Kind.INSTANCES), [ONE], [], "instance maps, 1 file"),
 ]
 
 
