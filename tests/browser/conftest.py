@@ -4,13 +4,34 @@ import shutil
 
 import pytest
 
+import bsdsbench as bb
+from bsdsbench.cli.score import _TITLES
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 720}
+# Rows of a table are alike, and axe is slow at many of them.
+FEW_ROWS = """document.querySelectorAll('tbody').forEach(
+    rows => [...rows.children].slice(6).forEach(row => row.remove()))"""
+
+IDS = ("fruit1", "herd1", "lake1", "leaves1", "reef1", "reef2", "town1", "town2")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
+def sample_runs(tmp_path_factory):
+    """Title -> the run of a shipped method on eight images of the sample."""
+    out, runs = tmp_path_factory.mktemp("sample"), {}
+    (out / "ids").write_text("\n".join(IDS))
+    for method, title in _TITLES.items():
+        given = sample_results(method), sample_ground_truth()
+        options = {"split_file": out / "ids", "out": out / method, "workers": 1}
+        runs[title] = bb.evaluate(*given, name=title, **options)
+    return runs
+
+
+@pytest.fixture(scope="package")
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
@@ -22,9 +43,9 @@ def browser():
         found.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def tab(browser):
-    """One page for the tests of a module, as another costs more than what they look at.
+    """One page for the tests of a folder, as another costs more than what they look at.
 
     A page with the list of what it logged or fetched."""
     context = browser.new_context()

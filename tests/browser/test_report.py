@@ -8,12 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bsdsbench as bb
-from bsdsbench.cli.score import _TITLES
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.plotting.style import curve_lines
 from bsdsbench.report import write_report
-from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.conftest import DESKTOP, IDS, PHONE
 from tests.report.test_overlays import sized_runs
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -23,16 +20,11 @@ NASTY = "<img src=x onerror=alert(1)> & \"b\" 'c'"
 
 
 @pytest.fixture(scope="module")
-def demo_report(tmp_path_factory):
-    """Reports of the demo's runs: the shipped maps, which are those it makes."""
-    out = tmp_path_factory.mktemp("demo")
-    page = out / "report.html"
-    for method, name in _TITLES.items():
-        where = sample_results(method), sample_ground_truth()
-        bb.evaluate(*where, name=name, out=out / method, workers=1)
-    runs = [out / name for name in ("structure-tensor", "canny", "sobel")]
+def demo_report(sample_runs, tmp_path_factory):
+    page = tmp_path_factory.mktemp("demo") / "report.html"
+    runs = [sample_runs[title] for title in ("structure tensor", "Canny", "Sobel")]
     write_report(runs[:2], page, n_boot=100)
-    write_report(runs, out / "three.html", n_boot=100, pictures=False)
+    write_report(runs, page.with_name("three.html"), n_boot=100, pictures=False)
     return page
 
 
@@ -61,7 +53,7 @@ def test_sort_and_filter(open_page, demo_report):
     assert names == sorted(names)
     page.locator("#filter").fill("REEF")
     assert column(page, 2) == ["reef1", "reef2"]
-    assert page.locator("#count").inner_text() == "2 of 16 images"
+    assert page.locator("#count").inner_text() == f"2 of {len(IDS)} images"
     page.locator("#filter").fill("")
     page.locator("#limit").fill("0.7")
     assert len(column(page, 3)) == sum(v <= 0.7 for v in up)
@@ -93,7 +85,7 @@ def test_worst_and_best_images(open_page, demo_report):
     by_score = [float(v) for v in column(page, 3)]
     worst = page.locator("#worst .card").all_inner_texts()
     best = page.locator("#best .card").all_inner_texts()
-    assert len(worst) == len(best) == 6
+    assert len(worst) == len(best) == len(IDS) // 2
     assert float(worst[0].split()[-1]) == min(by_score)
     assert float(best[0].split()[-1]) == max(by_score)
     page.locator("#by").select_option(label="best F difference")
@@ -157,7 +149,7 @@ def test_lines_of_equal_f_are_smooth_and_right(open_page, demo_report):
 
 def test_a_dot_of_the_scatter_opens_its_image(open_page, three_methods):
     page = open_page(three_methods)
-    assert page.locator("#scatter .dot").count() == 16
+    assert page.locator("#scatter .dot").count() == len(IDS)
     page.locator("#scatter-y").select_option(label="Sobel: best F")
     page.locator("#scatter svg").focus()
     page.keyboard.press("ArrowRight")
@@ -179,10 +171,10 @@ def test_a_bar_of_the_histogram_shows_its_images(open_page, demo_report):
     low, _, high, count, _ = bar.get_attribute("aria-label").replace(":", "").split()
     bar.click()
     left = [float(v) for v in column(page, 3)]
-    assert len(left) == int(count) < 16
+    assert len(left) == int(count) < len(IDS)
     assert all(float(low) <= v < float(high) for v in left)
     page.locator("#bin").click()
-    assert page.locator("#count").inner_text() == "16 of 16 images"
+    assert page.locator("#count").inner_text() == f"{len(IDS)} of {len(IDS)} images"
 
 
 def test_thumbnails_and_names_are_links_that_open_the_image_again(open_page, demo_report):
@@ -241,7 +233,7 @@ def test_every_table_can_be_downloaded(open_page, demo_report):
             buttons.nth(k).click()
         text = Path(waiting.value.path()).read_text("utf-8")
         found[waiting.value.suggested_filename] = list(csv.DictReader(io.StringIO(text)))
-    assert [len(rows) for rows in found.values()] == [2, 8, 4, 1, 16]
+    assert [len(rows) for rows in found.values()] == [2, 8, 4, 1, len(IDS)]
     rows = found["images-shown.csv"]
     shown = column(page, 3)
     assert [f"{float(row['structure tensor: best F']):.3f}" for row in rows] == shown
@@ -270,6 +262,7 @@ def test_an_image_without_pictures_says_where_they_are(open_page, tmp_path, monk
     path = tmp_path / "r.html"
     write_report(sized_runs(tmp_path, 12, ("m", "n")), path, n_boot=10)
     page = open_page(path)
+    assert page.locator("#worst .card").count() == page.locator("#best .card").count() == 6
     with_pictures = page.locator("#table tbody tr:has(img)").count()
     told = page.locator("#images .quiet").first.inner_text()
     assert told.startswith(f"{with_pictures} of 12 images have pictures here")

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.conftest import DESKTOP, FEW_ROWS, PHONE
 
 SITE = os.environ.get("BSDSBENCH_SITE")
 pytestmark = [
@@ -177,11 +177,7 @@ def test_a_page_fits_and_has_no_serious_fault(open_page, name, size, scheme):
     if size == DESKTOP:  # no code is cut at the right
         cut = "boxes => boxes.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
         assert page.locator("pre").evaluate_all(cut) == []
-    # Rows of a table are alike, and axe is slow at a thousand of them
-    page.evaluate(
-        "document.querySelectorAll('tbody').forEach("
-        "all => [...all.children].slice(20).forEach(each => each.remove()))"
-    )
+    page.evaluate(FEW_ROWS)
     serious = [
         f"{found['id']}: {found['nodes'][0]['html'][:200]} ({len(found['nodes'])})"
         for found in axe.run(page, options=options).response["violations"]

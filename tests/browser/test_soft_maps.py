@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import bsdsbench as bb
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.plotting.style import PIXEL_COLORS
 from bsdsbench.report import write_report
 from tests.browser.test_viewer import COUNT, move, opened
@@ -56,11 +58,10 @@ def test_centre_lines_in_the_viewer(open_page, tmp_path):
 
 
 def test_sums_over_annotators_are_said(open_page, tmp_path):
-    import bsdsbench as bb
-    from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-
-    where = sample_results("canny"), sample_ground_truth()
-    run = bb.evaluate(*where, bb.Protocol("bsds500").replace(thresholds=5), "pixel", workers=1)
+    (tmp_path / "ids").write_text("fruit1")
+    given = sample_results("canny"), sample_ground_truth()
+    few = bb.Protocol("bsds500").replace(thresholds=5)
+    run = counted(*given, few, "pixel", split_file=tmp_path / "ids")
     write_report([run], tmp_path / "r.html", n_boot=10)
     page = opened(open_page, tmp_path / "r.html")
     tp, fp, fn = numbers(run, "pixel")
