@@ -146,14 +146,14 @@ def test_few_blocks_are_not_run_and_each_says_why():
 CALL = re.compile(r"`bsdsbench ([a-z-][^`]+)`")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_call_in_a_sentence_has_a_verb_and_options_that_there_are(page):
-    text = re.sub(r"```.*?^ *```", "", page.read_text("utf-8"), flags=re.M | re.S)
-    for call in CALL.findall(text):
-        words = shlex.split(" ".join(call.split()).replace("...", ""))
-        known = flags_of(words)
-        unknown = [w for w in words if re.match("--?[a-z]", w) and w.partition("=")[0] not in known]
-        assert unknown == [], call
+def test_a_call_in_a_sentence_has_a_verb_and_options_that_there_are():
+    for page in PAGES:
+        text = re.sub(r"```.*?^ *```", "", page.read_text("utf-8"), flags=re.M | re.S)
+        for call in CALL.findall(text):
+            words = shlex.split(" ".join(call.split()).replace("...", ""))
+            known = flags_of(words)
+            flags = [word.partition("=")[0] for word in words if re.match("--?[a-z]", word)]
+            assert {*flags} <= known, (page, call)
 
 
 def flags_of(words):

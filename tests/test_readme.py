@@ -22,11 +22,11 @@ def test_the_whole_installation_is_one_command_in_an_environment_of_its_own():
     assert re.findall(r"```sh\n(.*)\n```", text)[0] in (README.parent / "docs/index.md").read_text()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_no_block_installs_into_the_system(page):
-    for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
-        before, pip, _ = block.partition("pip install")
-        assert not pip or ".venv/bin/" in before, block
+def test_no_block_installs_into_the_system():
+    for page in PAGES:
+        for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text("utf-8"), re.S):
+            before, pip, _ = block.partition("pip install")
+            assert not pip or ".venv/bin/" in before, (page, block)
 
 
 @pytest.mark.slow

@@ -2,10 +2,24 @@
 
 import contextlib
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 TOLD = Path("/proc/self/stat").exists()
+
+
+def start_python(*words, **options):
+    """Start Python, with pipes for what it prints."""
+    # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    try:
+        return subprocess.Popen([sys.executable, *map(str, words)], **pipes, **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def fields_of(session):

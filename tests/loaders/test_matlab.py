@@ -84,13 +84,13 @@ def plain(value):
 
 
 @ORDERS
-@pytest.mark.parametrize("stored", STORAGE)
 @pytest.mark.parametrize("kind", CLASSES)
-def test_every_class_from_every_storage(order, kind, stored):
-    for flags, code, expected in ((0, CLASSES[kind], WIDE), (2, "b1", WIDE != 0)):
-        found = read(array(WIDE, kind, stored, order, flags=flags), order=order)["x"]
-        assert found.dtype.kind + str(found.dtype.itemsize) == code
-        assert found.tolist() == expected.tolist()
+def test_every_class_from_every_storage(order, kind):
+    for stored in STORAGE:
+        for flags, code, expected in ((0, CLASSES[kind], WIDE), (2, "b1", WIDE != 0)):
+            found = read(array(WIDE, kind, stored, order, flags=flags), order=order)["x"]
+            assert found.dtype.kind + str(found.dtype.itemsize) == code, stored
+            assert found.tolist() == expected.tolist(), stored
 
 
 @ORDERS

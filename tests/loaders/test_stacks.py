@@ -112,21 +112,25 @@ def test_a_refusal_of_arrays_names_the_image():
 
 @pytest.mark.parametrize("suffix", ["npy", "npz", "mat", "items"])
 @pytest.mark.parametrize("metric", [*SOFT, "contour", "segmentation", "instances"])
-@pytest.mark.parametrize("sides", ["p", "g", "pg"])
 @pytest.mark.filterwarnings("ignore:.*filled areas:bsdsbench.errors.InputWarning")
-@pytest.mark.parametrize("shape", [(1, 24, 31), (24, 31, 1)])
-def test_an_axis_of_length_one_is_none(tmp_path, suffix, metric, sides, shape):
+def test_an_axis_of_length_one_is_none(tmp_path, suffix, metric):
     """Whichever it is, on either side: the scores are those of (H, W)."""
-    soft, scores = metric in SOFT, []
+    soft, plain, how = metric in SOFT, (24, 31), {"metrics": metric, "workers": 1}
     maps = {"p": OBJECT * (0.9 if soft else 1), "g": OBJECT}
     maps = {side: drawn.astype(np.float32 if soft else np.uint8) for side, drawn in maps.items()}
-    for some in ("", sides):
-        given = {k: drawn.reshape(shape) if k in some else drawn for k, drawn in maps.items()}
-        how = {"metrics": metric, "workers": 1}
+    scores = set()
+    shapes = [(plain, plain)]
+    for longer in ((1, *plain), (*plain, 1)):
+        shapes += [(longer, plain), (plain, longer), (longer, longer)]
+    for number, (of_pred, of_gt) in enumerate(shapes):
+        pred, gt = maps["p"].reshape(of_pred), maps["g"].reshape(of_gt)
         if suffix == "items":
-            run = bb.evaluate_items([("a", given["p"], given["g"])], usual(metric), **how)
+            run = bb.evaluate_items([("a", pred, gt)], usual(metric), **how)
         else:
-            folders = [write(tmp_path / f"{k}{some}", suffix, given[k]).parent for k in "pg"]
+            folders = [
+                write(tmp_path / f"{side}{number}", suffix, drawn).parent
+                for side, drawn in (("p", pred), ("g", gt))
+            ]
             run = bb.evaluate(*folders, usual(metric), **how)
-        scores.append(repr(run.score(metric).to_mapping()))
-    assert scores[0] == scores[1]
+        scores.add(repr(run.score(metric).to_mapping()))
+    assert len(scores) == 1

@@ -4,8 +4,6 @@ import http.client
 import json
 import re
 import socket
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.report import server as viewer
+from tests.helpers.processes import start_python
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
@@ -29,8 +28,12 @@ def out(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(out):
-    with viewer.view([out / "canny", out / "sobel"]) as server:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        viewer.view([out / "canny", out / "sobel"]) as server,
+    ):
         thread = threading.Thread(target=server.serve_forever)
+        patch.setattr(viewer, "N_SAMPLES", 100)
         thread.start()
         yield server
         server.shutdown()
@@ -143,8 +146,7 @@ def test_files_that_are_gone_are_said(server, monkeypatch):
 @pytest.mark.process
 def test_the_verb_prints_its_address_and_ends_by_control_c(out):
     """A busy machine may take a minute for what an idle one does in a second."""
-    call = [sys.executable, "-m", "bsdsbench", "view", str(out / "canny")]
-    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as verb:
+    with start_python("-m", "bsdsbench", "view", out / "canny") as verb:
         address = verb.stdout.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:[0-9]+/[\w-]{43}/", address)
         host, _, path = address.removeprefix("http://").partition("/")

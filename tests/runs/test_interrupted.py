@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.making import make_set
-from tests.helpers.processes import TOLD, gone
+from tests.helpers.processes import TOLD, gone, start_python
 from tests.helpers.runs import bits, counted, stored
 
 ROOT = Path(__file__).parents[2]
@@ -29,23 +29,6 @@ def undisturbed(many, tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed") / "out"
     counted(*many, out=out)
     return bits(out)
-
-
-def start(*words, **options):
-    # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return subprocess.Popen(
-            [sys.executable, *map(str, words)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            **options,
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def evaluate(many, out, *more):
@@ -69,7 +52,8 @@ BY_COMMAND = UNHURRIED + "from bsdsbench.cli import main\nsys.argv[1:] = sys.arg
 
 def amid(many, out, records, act, *more):
     """A run in whose midst `act` fell, after so many records, and what it said on its end."""
-    process = start("-c", BY_COMMAND, *evaluate(many, out, *more))
+    words = ("-c", BY_COMMAND, *evaluate(many, out, *more))
+    process = start_python(*words, cwd=ROOT, start_new_session=True)
     while len(stored(out)) < records and process.poll() is None:
         time.sleep(0.005)
     with contextlib.suppress(ProcessLookupError):

@@ -36,7 +36,7 @@ def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):
     options = {"one": {"workers": 1}, "two": {"workers": 2}, "nine": {"workers": 9}}
     options["threads"] = {"workers": 9, "executor": "thread"}
     options["processes"] = {"workers": 2, "executor": "process"}
-    with ThreadPoolExecutor(2) as own, ProcessPoolExecutor(2, get_context("spawn")) as other:
+    with ThreadPoolExecutor(2) as own, ProcessPoolExecutor(1, get_context("spawn")) as other:
         options |= {"own": {"executor": own}, "other": {"executor": other}}
         for name, how in options.items():
             metrics = ("boundary", "pixel")
