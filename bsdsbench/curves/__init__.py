@@ -30,10 +30,9 @@ from bsdsbench.curves.geometry import (
     roc_convex_hull,
     roc_to_pr,
 )
-from bsdsbench.curves.points import CurvePoints, Meeting, meeting
+from bsdsbench.curves.points import CurvePoints, Meeting, ThresholdCurve, meeting, threshold_curve
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.roc_difference import DeLongResult, delong
-from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 
 __all__ = ["AreaRow", "CurvePoints", "DeLongResult", "Meeting", "PRPoints", "PRResult", "ROCPoints"]
 __all__ += ["ROCResult", "ThresholdCurve", "achievable_pr", "area_table", "auc_pr", "auc_roc"]

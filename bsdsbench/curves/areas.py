@@ -14,8 +14,15 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, Bool, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
-from bsdsbench.curves.ranking import Ranking, rank
-from bsdsbench.curves.samples import LabelReading, above_zero, columns, defined, samples
+from bsdsbench.curves.samples import (
+    LabelReading,
+    Ranking,
+    above_zero,
+    columns,
+    defined,
+    rank,
+    samples,
+)
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area

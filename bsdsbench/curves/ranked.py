@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, given_word
-from bsdsbench.curves.ranking import Ranking, Ties, rank
-from bsdsbench.curves.samples import LabelReading, read_only, samples
+from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_only, samples
 from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
 

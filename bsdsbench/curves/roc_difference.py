@@ -118,17 +118,12 @@ def delong(
 
 
 class _Placements(NamedTuple):
-    """The position of each sample of a class among the scores of the other class.
+    """The position of each sample of a class among the scores of the other; ties count half."""
 
-    positive, negative (n,): masks of the samples
-    above (positives,): fraction of the negatives that a positive exceeds; ties count half
-    below (negatives,): fraction of the positives that exceed a negative; ties count half
-    """
-
-    positive: Bool
+    positive: Bool  # (n,), masks of the samples
     negative: Bool
-    above: F8
-    below: F8
+    above: F8  # (positives,): fraction of the negatives that a positive exceeds
+    below: F8  # (negatives,): fraction of the positives that exceed a negative
 
 
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:

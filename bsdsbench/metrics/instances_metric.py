@@ -161,18 +161,13 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
 
 class _OverlapTable(NamedTuple):
-    """The overlaps of G annotated objects with P predicted ones.
+    """The overlaps of G annotated objects with P predicted ones."""
 
-    shared, union : int64 (G, P), pixels in both objects, and in either
-    iou : float64 (G, P), shared / union
-    gt_pixels, pred_pixels : int64 (G,) and (P,), pixels of each object
-    """
-
-    shared: I8
-    union: I8
-    iou: F8
-    gt_pixels: I8
-    pred_pixels: I8
+    shared: I8  # (G, P), pixels in both objects
+    union: I8  # (G, P), pixels in either
+    iou: F8  # (G, P), shared / union
+    gt_pixels: I8  # (G,), pixels of each object
+    pred_pixels: I8  # (P,)
 
 
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:

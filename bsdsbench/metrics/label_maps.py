@@ -55,17 +55,12 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The pairs of values that two maps (H, W) have at a pixel, in the order of their first pixels.
+    """The pairs of values that two maps (H, W) have at a pixel, in order of their first pixels."""
 
-    pred, gt : int64 (n,), the values of each pair
-    pixels : int64 (n,), the number of pixels with each pair
-    of_pixel : int32 (H, W), the index of each pixel's pair
-    """
-
-    pred: I8
+    pred: I8  # (n,), the values of each pair
     gt: I8
-    pixels: I8
-    of_pixel: I4
+    pixels: I8  # (n,), the number of pixels with each pair
+    of_pixel: I4  # (H, W), the index of each pixel's pair
 
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
@@ -181,11 +176,7 @@ def number_components(mask: Map, neighbours: int, what: str) -> Map:
 
     A gray mask is binarised at one half. Raises DataError if the map is no mask; `what` names it.
     """
-    from scipy.ndimage import label
-
-    mask = binarise(mask, None, what)
-    structure = None if neighbours == 4 else np.ones((3, 3))
-    return np.asarray(label(mask, structure)[0])
+    return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
 
 class MapContents:
@@ -296,7 +287,11 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     Raises DataError if a map is a stack, labels or numbers were cut to fewer bits, or the two maps
     cannot have the same numbering.
     """
-    pred_map, gt_map, valid = pred.classes, _annotated_map(gt, opt), gt.parts.get("valid")
+    wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
+    # Boundaries of classes are taken to be refused as a stack; without any part an error is raised
+    present = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
+    gt_map = gt.parts[present[0]] if present else gt.labels
+    pred_map, valid = pred.classes, gt.parts.get("valid")
     if pred_map.ndim == 3 and not pred_map.any():  # a reader's stack without any instance
         nothing = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], nothing)
@@ -322,19 +317,6 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     if valid is not None:
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
     return MapPair(pred_map, gt_map)
-
-
-def _annotated_map(gt: GroundTruth, opt: MapContents) -> Map:
-    """Return the part of the ground truth that is compared. Raises DataError if there is none.
-
-    Labels come before a mask if there are classes, after it otherwise; boundaries of classes are
-    taken only to be refused as a stack.
-    """
-    wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
-    for name in (*wanted, "class_boundaries"):
-        if name in gt.parts:
-            return gt.parts[name]
-    return gt.labels  # raises the error
 
 
 MapOptions = TypeVar("MapOptions", bound=MapContents)

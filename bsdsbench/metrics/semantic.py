@@ -291,16 +291,11 @@ def dilate(mask: Bool, radius: float) -> Bool:
 
 
 class PreparedClasses(NamedTuple):
-    """The maps of one image at one size.
+    """The maps of one image at one size."""
 
-    maps : (C, H, W), predicted boundaries, soft or bool
-    boundaries : bool (C, H, W), annotated boundaries
-    labels : (H, W) annotated labels, or None if only boundaries are annotated
-    """
-
-    maps: Map
-    boundaries: Bool
-    labels: Map | None
+    maps: Map  # (C, H, W), predicted boundaries, soft or bool
+    boundaries: Bool  # (C, H, W), annotated boundaries
+    labels: Map | None  # (H, W), annotated labels, or None if only boundaries are annotated
 
 
 def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:

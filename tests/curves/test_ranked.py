@@ -10,7 +10,7 @@ from sklearn import metrics as sk
 
 from bsdsbench import curves
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.curves.ranking import rank
+from bsdsbench.curves.samples import rank
 from bsdsbench.errors import DataError
 from tests.curves.test_curves_properties import assert_merged_is_sklearn
 from tests.reference import curves as slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench import curves
-from bsdsbench.curves.thresholds import _hazen_quantiles
+from bsdsbench.curves.points import _hazen_quantiles
 from tests.reference import curves as slow
 
 

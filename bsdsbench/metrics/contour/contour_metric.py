@@ -29,8 +29,14 @@ from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
-from bsdsbench.metrics.contour.compared import PIXELS, Compared
-from bsdsbench.metrics.contour.measures import TABLE, davis_radius, iou, label_values
+from bsdsbench.metrics.contour.measures import (
+    PIXELS,
+    TABLE,
+    Compared,
+    davis_radius,
+    iou,
+    label_values,
+)
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
 from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.contour.sequences import (
@@ -227,24 +233,17 @@ _POOLED = (
 class _LabelCounts(NamedTuple):
     """The counts of one image for each of n labels, or for each class: the sums over its labels.
 
-    With M measures in the order of `ContourOptions.measures()`, W widths and R radii:
-
-    value_sum : float64 (n, M), each measure summed over the pairs of masks for which it is defined
-    value_count : int64 (n, M), number of these pairs
-    areas : int64 (n, 3), pixels in both masks, in pred, in gt
-    shells : int64 (n, W, 3), the same for the inner boundaries of Boundary IoU
-    near : int64 (n, R, 2), boundary pixels ("side") of pred and of gt within each radius
-    outline : int64 (n, 2), boundary pixels of pred and of gt
-    pairs : int64 (n, 3), number of masks in both maps, in pred only, in gt only
+    There are M measures in the order of `ContourOptions.measures()`, W widths of the inner
+    boundaries of Boundary IoU, and R radii around boundary pixels ("side").
     """
 
-    value_sum: F8
-    value_count: NDArray[np.integer[Any] | np.bool_]
-    areas: I8
-    shells: I8
-    near: I8
-    outline: I8
-    pairs: NDArray[np.integer[Any] | np.bool_]
+    value_sum: F8  # (n, M), each measure summed over the pairs of masks for which it is defined
+    value_count: NDArray[np.integer[Any] | np.bool_]  # (n, M), number of these pairs
+    areas: I8  # (n, 3), pixels in both masks, in pred, in gt
+    shells: I8  # (n, W, 3), the same for the inner boundaries
+    near: I8  # (n, R, 2), boundary pixels of pred and of gt within each radius
+    outline: I8  # (n, 2), boundary pixels of pred and of gt
+    pairs: NDArray[np.integer[Any] | np.bool_]  # (n, 3), masks in both maps, pred only, gt only
 
 
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:

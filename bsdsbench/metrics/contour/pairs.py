@@ -36,16 +36,15 @@ MATCH_IOU = 0.5  # regions with a larger IoU have at most one such partner
 
 
 class LabelPair(NamedTuple):
-    """Two label maps with the labels 0 .. n - 1, and -1 for none, of an image of a `shape`.
+    """Two label maps with the labels 0 .. n - 1, and -1 for none.
 
-    pred, gt : int32 (H, W). A pair of masks (n = 1) is int8, and may be cropped to the bounding box
-        of both masks plus one pixel
+    A pair of masks (n = 1) is int8, and may be cropped to the bounding box of both plus one pixel.
     """
 
-    pred: Labels
+    pred: Labels  # (H, W)
     gt: Labels
     n: int
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # rows and columns of the image
 
     def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
         """Return the length of the image's diagonal for pixels of this (row, column) step."""
@@ -56,16 +55,11 @@ NAN, INF = math.nan, math.inf
 
 
 class _Convention(NamedTuple):
-    """The values of empty masks, as pairs (overlap, distance). NaN is not counted.
-
-    both_empty, one_empty : the values if both masks are empty, and if one is; a distance of None is
-        the diagonal of the image
-    text : a description for captions
-    """
+    """The values of empty masks, as pairs (overlap, distance). NaN is not counted."""
 
     both_empty: tuple[float, float]
-    one_empty: tuple[float, float | None]
-    text: str
+    one_empty: tuple[float, float | None]  # None is the diagonal of the image
+    text: str  # for captions
 
 
 CONVENTIONS = {
@@ -177,16 +171,11 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
 
 
 class ClassedPair(NamedTuple):
-    """Two label maps, and what each of their n labels stands for.
-
-    class_of : int64 (n,), the class of each label
-    ids : int64 (n,), ascending: the number in the files of each label, if instances are paired by
-        their number; else None
-    """
+    """Two label maps, and what each of their n labels stands for."""
 
     pair: LabelPair
-    class_of: I8
-    ids: I8 | None
+    class_of: I8  # (n,), the class of each label
+    ids: I8 | None  # (n,), ascending: the numbers in the files, if instances are paired by them
 
 
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
@@ -225,25 +214,16 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
 
 
 class Regions(NamedTuple):
-    """The regions of one map, numbered 0, 1, .. in ascending order of their values in the file.
+    """The regions of one map, numbered 0, 1, .. in ascending order of their values in the file."""
 
-    ids, class_of : int64 (regions,), value and class of each region
-    of_overlap : int64 (overlaps,), the region of each of `Instances.overlaps`, or -1
-    void : bool (overlaps,), overlaps that are ignored
-    """
-
-    ids: I8
-    class_of: I8
-    of_overlap: I8
-    void: Bool
+    ids: I8  # (regions,), the value of each region
+    class_of: I8  # (regions,)
+    of_overlap: I8  # (overlaps,), the region of each of `Instances.overlaps`, or -1
+    void: Bool  # (overlaps,), whether each is ignored
 
 
 class Instances(NamedTuple):
     """The regions of both maps, and the overlaps of their values (in pred, in gt).
-
-    on_crowd : int64 (predicted regions,), pixels on any crowd, which stay in the union of a pair
-    excused : float64 (predicted regions,), share of pixels on void or on the crowd of the region's
-        class
 
     Ignored pixels are void, except for the last numbers of the ignored label: for C classes, the
     number divisor - 1 - k is the crowd of class k (from 0) if k < C, and a crowd that excuses no
@@ -253,8 +233,8 @@ class Instances(NamedTuple):
     pred: Regions
     gt: Regions
     overlaps: Overlaps
-    on_crowd: I8
-    excused: F8
+    on_crowd: I8  # (predicted regions,), pixels on any crowd, which stay in the union of a pair
+    excused: F8  # (predicted regions,), share of pixels on void or the crowd of the region's class
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
@@ -360,21 +340,13 @@ def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
 
 
 class Matching(NamedTuple):
-    """A common numbering of the regions of both maps.
+    """A common numbering: first pairs, then unmatched regions of pred, then those of gt."""
 
-    Pairs come first, then unmatched regions of pred, then unmatched regions of gt.
-
-    pred_new, gt_new : int64, the new number of each region of pred and of gt
-    class_of : int64, the class of each new number; of pairs, the annotated region's
-    iou : float64 (pairs,), the IoU of each pair
-    excused : float64 (unmatched regions of pred,), see `Instances`
-    """
-
-    pred_new: I8
-    gt_new: I8
-    class_of: I8
-    iou: F8
-    excused: F8
+    pred_new: I8  # (regions of pred,), the new number of each
+    gt_new: I8  # (regions of gt,)
+    class_of: I8  # the class of each new number; of pairs, the annotated region's
+    iou: F8  # (pairs,)
+    excused: F8  # (unmatched regions of pred,), as in `Instances`
 
 
 def match_regions(instances: Instances, by_number: bool = False) -> Matching:

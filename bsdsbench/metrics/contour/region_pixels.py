@@ -27,19 +27,13 @@ from bsdsbench.metrics.pixel_steps import (
 
 
 class RegionPixels(NamedTuple):
-    """Both maps of an image with the same numbering of objects.
+    """Both maps of an image with the same numbering of objects."""
 
-    pred, gt : int32 (H, W), the object at each pixel, or -1
-    class_of : int64 (objects,), the class of each object
-    names : the names of the classes
-    spacing : row and column step, or None if the metric measures no distances
-    """
-
-    pred: Map
+    pred: Map  # int32 (H, W), the object at each pixel, or -1
     gt: Map
-    class_of: I8
-    names: tuple[str, ...]
-    spacing: tuple[float, float] | None = None
+    class_of: I8  # (objects,), the class of each object
+    names: tuple[str, ...]  # of the classes
+    spacing: tuple[float, float] | None = None  # row, column step; None: distances are not measured
 
     def steps(self) -> DrawnSteps:
         """Return the class of each pixel (right, false, missed), with one step per part.

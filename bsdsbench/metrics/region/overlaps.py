@@ -25,16 +25,11 @@ AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
 
 class RegionMap(NamedTuple):
-    """A flat label map whose regions are numbered 0, 1, ... in raster order of their first pixels.
+    """A flat label map, its regions numbered 0, 1, ... in raster order of their first pixels."""
 
-    labels : int32 (N,), the region of each pixel
-    area : int64 (regions,), pixels of each region
-    zero : the number that the label 0 got, or -1 if the map has no 0
-    """
-
-    labels: I4
-    area: I8
-    zero: int
+    labels: I4  # (N,), the region of each pixel
+    area: I8  # (regions,), pixels of each region
+    zero: int  # the number that the label 0 got, or -1 if the map has no 0
 
 
 def number_regions(labels: Map) -> RegionMap:
@@ -63,23 +58,15 @@ class Annotators:
     """The label maps of the A annotators of one image.
 
     The G regions of all annotators are the columns of `OverlapTable`, annotator after annotator.
-
-    shape : rows and columns of the image, which has N pixels
-    labels : int32 (A, N), the region of each pixel, numbered from 0 for each annotator
-    col_start : int64 (A + 1,), the first column of each annotator, and G
-    col_area : int64 (G,), pixels of each column's region
-    ann_of_col : int32 (G,), the annotator of each column
-    candidate : bool (G,), whether the region is a candidate for objects and parts
-    zero : (A,), the column of each annotator's label 0, or -1
     """
 
-    shape: tuple[int, ...]
-    labels: I4
-    col_start: I8
-    col_area: I8
-    ann_of_col: I4
-    candidate: Bool
-    zero: tuple[int, ...]
+    shape: tuple[int, ...]  # rows and columns of the image, which has N pixels
+    labels: I4  # (A, N), the region of each pixel, numbered from 0 for each annotator
+    col_start: I8  # (A + 1,), the first column of each annotator, and G
+    col_area: I8  # (G,), pixels of each column's region
+    ann_of_col: I4  # (G,), the annotator of each column
+    candidate: Bool  # (G,), whether the region is a candidate for objects and parts
+    zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
@@ -116,18 +103,11 @@ class Annotators:
 
 @dataclass(frozen=True, eq=False)
 class OverlapTable:
-    """The table of overlaps n(i,j): pixels in region i of a segmentation and region j of
-    annotators.
+    """The table of overlaps n(i,j): pixels in region i of a segmentation and j of annotators."""
 
-    gts : the annotators, whose regions are the columns
-    cells : the table in CSR form, (indptr, cols, counts). Row i meets column cols[e] in counts[e]
-        pixels, for e from indptr[i] to indptr[i + 1] - 1; no row is empty
-    zero : the row of the segmentation's label 0, or -1; hierarchies have no label 0
-    """
-
-    gts: Annotators
-    cells: kernel.Cells
-    zero: int = -1
+    gts: Annotators  # whose regions are the columns
+    cells: kernel.Cells  # n(i,j) in CSR form; no row is empty
+    zero: int = -1  # the row of the segmentation's label 0, or -1; hierarchies have no label 0
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
