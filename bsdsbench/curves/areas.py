@@ -97,10 +97,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
 
 def _count_linear_area(precision: F8, recall: F8) -> float:
-    """Return the `davis_goadrich_area` through PR points (K,) in ascending order of recall.
-
-    TP and FP are expressed as fractions of P, so that the totals of the classes are not needed.
-    """
+    """Return the `davis_goadrich_area` of PR points (K,), ascending in recall, as if P were 1."""
     is_right_of_0 = recall > 0
     p, r = precision[is_right_of_0], recall[is_right_of_0]
     if (p == 0).any():
@@ -243,10 +240,7 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return the largest precision of a curve at each recall level or beyond, float64 (levels,).
-
-    `recall` (K,) ascends. A level beyond the last recall gets precision 0.
-    """
+    """Return the largest precision at each recall level or beyond, or 0; `recall` (K,) ascends."""
     # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
     largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     return largest_from[np.searchsorted(recall, levels)]
@@ -355,11 +349,7 @@ def area_table(
 def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
-    """Compute the area under a curve of points (TP, FP) by each rule that needs points alone.
-
-    Returns one row per rule, with "as given" and "-" in the columns that describe samples. Raises
-    as `auccalculator_areas` does.
-    """
+    """Compute the area under points (TP, FP) by each rule that needs points alone."""
     tps, fps = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     hull = roc_convex_hull(fps / n, tps / p)
@@ -479,10 +469,7 @@ def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[s
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall if scores at or above each finite threshold are predicted.
-
-    Without predictions precision is 0.
-    """
+    """Return precision (0/0 = 0) and recall if scores at or above each threshold are predicted."""
     # The last point of the ranking whose threshold is not below the wanted threshold
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[last_point], ranking.fp[last_point]

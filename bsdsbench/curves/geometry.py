@@ -219,10 +219,7 @@ class _Counts(NamedTuple):
 
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
-    """Insert a point at each whole TP between points (TP, FP) of a curve (K,), linear in counts.
-
-    Returns all points in the order of the curve. Raises DataError if a count falls.
-    """
+    """Insert a point at each whole TP of a curve (K,), linear in counts."""
     tps, fps = columns("count", tp=tp, fp=fp)
     if tps.size == 0:
         return _Counts(tps, fps)
@@ -244,10 +241,7 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull of points (K,) in any order, with (0, 0) and (right, top) added.
-
-    The points lie between these two.
-    """
+    """Return the upper convex hull of points (K,) and of (0, 0) and (right, top)."""
     from bsdsbench.kernels.hull import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
@@ -392,10 +386,7 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves at the ends of the range `within`, and at corners inside.
-
-    In PR space the range ends at the smaller of the last recalls. Raises DataError as `dominates`.
-    """
+    """Compare two curves within a range, in PR space up to the smaller last recall."""
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
     line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)

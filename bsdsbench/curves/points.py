@@ -98,10 +98,7 @@ class CurvePoints(TabularCurve):
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Build points from counts of true and false positives (T,) and the totals of the classes.
-
-        Raises DataError if a count is below 0 or above its total.
-        """
+        """Build points from counts (T,), which are at most the totals of their classes."""
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
         tps, fps = columns("number", tp=tp, fp=fp)
         return cls.of_rates(fps / n, tps / p, p, n)
@@ -141,10 +138,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def area(self) -> float:
-        """Exact area under the PR curve along which counts change linearly, up to the last point.
-
-        NaN without totals, without points, or if the points form no curve.
-        """
+        """Exact area under the PR curve up to its last point, counts being linear; or NaN."""
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
         return davis_goadrich_area(self.tp, self.fp, self.positives)
@@ -155,21 +149,14 @@ class CurvePoints(TabularCurve):
         return float(self.positives / (self.positives + self.negatives))
 
     def hull(self) -> CurvePoints:
-        """Return the corners of the upper convex hull in ROC space, with the same totals.
-
-        If a rate is NaN, because a class is missing or FPR is unknown, the points are returned
-        unchanged.
-        """
+        """Return the corners of the upper convex hull in ROC space; all points if a rate is NaN."""
         if np.isnan(self.fpr + self.tpr).any():
             return self
         corners = roc_convex_hull(self.fpr, self.tpr)
         return CurvePoints.of_rates(*corners, self.positives, self.negatives)
 
     def with_between(self) -> CurvePoints:
-        """Return the points and, between them, a point at each whole TP, linear in counts.
-
-        Raises DataError if the totals are unknown, or if a count falls along the points.
-        """
+        """Return the points and one at each whole TP between. Raises DataError without totals."""
         to_pr_form(self)
         tp, fp = insert_whole_tp(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
@@ -287,10 +274,7 @@ def _defined_pr_points(curve: CurvePoints) -> PRPoints:
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:
-    """Convert a curve to points in ROC space, and in PR space if its totals are known.
-
-    Raises DataError if `curve` has precision and recall only, or is not a curve of the package.
-    """
+    """Convert a curve to CurvePoints. Raises DataError if it has precision and recall only."""
     roc = _to_roc_form(curve)
     if isinstance(roc, CurvePoints):
         return roc
@@ -419,10 +403,7 @@ def threshold_curve(
 
 
 def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
-    """Return the number of instances in each row, float64 (n_rows,), from one number or (n_rows,).
-
-    Raises ShapeError for another size, and DataError if a number is negative.
-    """
+    """Return the number of instances in each row, (n_rows,), from one number or (n_rows,)."""
     (counts,) = columns("number", instance_count=instance_count)
     if counts.size not in (1, n_rows):
         raise ShapeError(
@@ -434,11 +415,10 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
 
 
 def _hazen_quantiles(values: F8, parts: int) -> F8:
-    """Return the quantiles i/parts, i = 1 .. parts - 1, by Hazen's rule, in ascending order.
+    """Return the quantiles i/parts, i = 1 .. parts - 1, of values (m,) by Hazen's rule, ascending.
 
-    values (m,): in any order. Without values there are no quantiles. Positions are computed in
-    integers, so that a quantile at the position of a value is exactly that value, which numpy does
-    not guarantee.
+    Positions are computed in integers, so that a quantile at the position of a value is exactly
+    that value, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:

@@ -294,11 +294,7 @@ def trapezoids(x: F8, y: F8) -> float:
 def pr_from_ranking(
     ranking: Ranking, interpolate: bool = False, prior: float | None = None
 ) -> PRResult:
-    """Compute the result of `pr` from the counts of a ranking.
-
-    `prior` is the option normalize_prior. Without positives the areas are NaN. Raises DataError if
-    `prior` is outside [0, 1].
-    """
+    """Compute the result of `pr` from counts; `prior` is the option normalize_prior."""
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
@@ -341,10 +337,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 
 
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
-    """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
-
-    tp, precision (K,) are in ascending order of tp. A level that is not reached counts 0.
-    """
+    """Return the mean, over recall 0, 0.1 .. 1, of the largest precision from there on."""
     # The first point with recall >= i/10, in whole numbers, so that rounding misses no level
     level_start = np.searchsorted(tp, -(-np.arange(11) * positives // 10))
     reached = level_start[level_start < tp.size]

@@ -127,10 +127,7 @@ class _Placements(NamedTuple):
 
 
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
-    """Compare each positive with all negatives and vice versa, by ranks.
-
-    Raises DataError if there are fewer than two positives or two negatives.
-    """
+    """Compare all positives with all negatives by ranks. Raises DataError without two of each."""
     from scipy.stats import rankdata
 
     positive, negative, s = samples(labels, scores, reading)

@@ -63,10 +63,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
 
 
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
-    """Return "sign" if a label (n,) is -1, and "binary" if all labels are 0 or 1.
-
-    Raises DataError if there are other labels, with each reading that would give both classes.
-    """
+    """Return "sign" if a label is -1, else "binary". Raises DataError for other labels."""
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
         return "sign" if (labels < 0).any() else "binary"
@@ -238,10 +235,7 @@ def rank(
 
 
 def _total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return `total`, or the number of members of a class, bool (n,), if it is None.
-
-    Warns if `total` is smaller than the number of members; `name` is the option's.
-    """
+    """Return `total` or, if it is None, the size of a class; warns if it is too small."""
     n_members = int(np.count_nonzero(is_member))
     if total is None:
         return n_members
@@ -252,7 +246,7 @@ def _total(is_member: Bool, total: int | None, name: str) -> int:
 
 
 class _Levels(NamedTuple):
-    """Points at falling thresholds, (K,) each: +inf without predictions, then the distinct scores."""
+    """Points at falling thresholds, (K,) each; the first, +inf, has no predictions."""
 
     thresholds: F8
     tp: I8  # positives with a score at or above the threshold
@@ -287,10 +281,7 @@ def _count_levels(positive: Bool, negative: Bool, scores: F8) -> _Levels:
 
 
 def _falling_order(scores: F8) -> I8:
-    """Return the indices (n,) that sort scores in descending order, stable for equal scores.
-
-    A plain sort that is then repaired among equal scores takes half the time of a stable sort.
-    """
+    """Return the stable descending order (n,) of scores, in half the time of a stable sort."""
     order = np.argsort(-scores)
     falling = scores[order]
     level = np.cumsum(falling[1:] != falling[:-1])  # number of larger distinct scores

@@ -171,10 +171,7 @@ class _OverlapTable(NamedTuple):
 
 
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
-    """Tabulate the overlaps of the objects of two maps (H, W) of numbers; 0 is no object.
-
-    Rows and columns are the objects in ascending order of their numbers.
-    """
+    """Tabulate the objects of two maps (H, W), sorted by number; 0 is no object."""
     overlaps = find_overlaps(pred, gt)
     # Objects are numbered from 1 without gaps; 0, appended, is always there.
     rows = np.unique(np.append(overlaps.gt, 0), return_inverse=True)[1]
@@ -260,13 +257,10 @@ def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
 
 @cache
 def _assignment() -> Callable[..., tuple[I8, I8]]:
-    """Return `scipy.optimize.linear_sum_assignment`, imported from its own module if possible.
-
-    Importing all of scipy.optimize takes as long as compiling the kernels of this metric. The
-    function takes a matrix, and returns the row and the column indices of the assigned pairs.
-    """
+    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
     import scipy
 
+    # The import takes as long as compiling the kernels of this metric
     spec = PathFinder.find_spec("scipy.optimize._lsap", [f"{scipy.__path__[0]}/optimize"])
     if spec is None or spec.loader is None:
         from scipy.optimize import linear_sum_assignment
@@ -332,18 +326,11 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels of objects that are paired by an IoU above 0.5.
-
-        The options `overlap` and `iou` do not change this pairing.
-        """
+        """Return the pixels of objects paired by an IoU above 0.5, whatever the options."""
         return region_pixels(pred, gt, opt).steps()
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the values (N,) from the counts of N images, or of N sums; NaN if undefined.
-
-        An index is returned as its own key and as pooled.KEY, F as `f1` and `mean_f1`: the columns
-        say which of them are computed from sums.
-        """
+        """Compute the columns (N,) from the counts of N images, or of N sums; NaN if undefined."""
         indices = defined_ratio(counts["inside"], counts["joined"]).T
         index_of = dict(zip(JACCARD, indices, strict=True))
         detection = _object_scores(counts["objects"])

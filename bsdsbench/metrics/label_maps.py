@@ -100,10 +100,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
-    """Return the predicted and the annotated label map as integer arrays (H, W).
-
-    Raises DataError if an array is no label map, ShapeError if the shapes differ.
-    """
+    """Return both maps as `as_label_map` does. Raises ShapeError if the shapes differ."""
     maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
     return maps
@@ -137,10 +134,7 @@ def _unit_words(options: LabelOptions) -> str:
 
 
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
-    """Raise ProtocolError if `divisor` contradicts the options `components`, `unit` or `classes`.
-
-    Components need instances without classes and divisor; instances of classes need a divisor.
-    """
+    """Raise ProtocolError if `divisor` contradicts `components`, `unit` or `classes`."""
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'
         raise ProtocolError(f"components {options.components}: expected {expected}")
@@ -256,10 +250,7 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Return the row and the column step of an option; a single number is used for both.
-
-    Numbers become floats. Other values stay, for the check that follows.
-    """
+    """Return an option's row and column step as floats; a number is both, other values stay."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -334,9 +325,8 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
     """Return the `label_maps` of an image, and the options without what reading has done.
 
-    `ignore` is cleared if the reader of a mask, or the numbering of components, has marked the
-    ignored pixels as void, and `components` once they are numbered. Raises DataError as
-    `label_maps`.
+    `ignore` is cleared once the ignored pixels are marked as void, by the reader of a mask or here,
+    and `components` once they are numbered.
     """
     if "mask" in gt.parts and not opt.classes and opt.ignored:
         opt = _evolve(opt, ignore=-1)
@@ -368,10 +358,7 @@ class LabelMetric(Metric[MapOptions]):
             return self.counts_of(*read_maps(pred, gt, opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the files hold: numbered objects, instances, classes or masks.
-
-        Void values are named for masks only; other maps keep their void labels.
-        """
+        """Return what the files hold; void values are named for masks only."""
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -522,10 +509,7 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
 
 
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
-    """Raise DataError if a map (H, W) uses every number of its type, some for several pieces.
-
-    It must have had more instances than numbers. Signed types are not checked.
-    """
+    """Raise DataError if a map uses all numbers of its type, some for several pieces."""
     largest = (1 << (8 * numbers.dtype.itemsize)) - 1
     if numbers.dtype.kind != "u" or numbers.max(initial=0) != largest:
         return
@@ -538,10 +522,7 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of equal labels (H, W) from 1, with 4 or 8 `neighbours`.
-
-    Pixels with the label `background` become 0.
-    """
+    """Number the connected pieces of equal labels (H, W) from 1, those of `background` all 0."""
     try:  # what `label` calls for integers, without the import of scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label
     except ImportError:

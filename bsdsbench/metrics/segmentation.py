@@ -197,10 +197,9 @@ def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
 
 
 def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
-    """Give counts of a single class, with a first axis of S data sets, the ground as second class.
+    """Give the counts of one class, (S, 1) and (S, 2, 2), the ground as second class.
 
-    Confusion (S, 2, 2) becomes (S, 3, 3): the index 1, pixels of no class, is now the ground. All
-    other counts (S, 1) become (S, 2), as the ground has no instances.
+    The index 1 of the confusion matrix, pixels of no class, is then the ground.
     """
     n_class_axes = {name: 2 if name == "confusion" else 1 for name in counts}
     return {

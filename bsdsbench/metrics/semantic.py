@@ -240,12 +240,10 @@ def class_boundaries(
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if one of the labels `present` belongs to no class and is not 0.
-
-    If the classes have listed labels (`params.ids`), others below the largest are accepted.
-    """
+    """Raise DataError if one of the labels `present` belongs to no class and is not 0."""
     known = params.class_labels
-    strange = present - {0, *known, *(range(max(known)) if params.ids else ())}
+    others = range(max(known)) if params.ids else ()  # between the listed labels
+    strange = present - {0, *known, *others}
     if strange:
         ignored = ", ".join(map(str, params.ignored)) or "none"
         raise DataError(
@@ -345,10 +343,7 @@ def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Prep
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of classes, bool (C, H', W'), from labels and instances (H, W).
-
-    Both are scaled first, unless `scaled` is "boundaries"; labels are framed too.
-    """
+    """Draw the boundaries of classes, (C, H', W'), from framed and scaled labels."""
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
     framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
@@ -366,10 +361,7 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> Map:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Overwrite a border of `params.frame` pixels of labels (H, W) or maps (C, H, W).
-
-    Maps get 0, labels the first ignored label, or nothing if there is none.
-    """
+    """Overwrite the frame: in labels (H, W) with an ignored label, in maps with 0."""
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
         return maps
@@ -380,10 +372,7 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize predicted maps (C, H, W) to `shape`, the (rows, columns) of the ground truth.
-
-    Raises ShapeError for another size if `rule`, the option `resize`, is "refuse".
-    """
+    """Resize maps (C, H, W) to `shape` by `rule`. Raises ShapeError for "refuse"."""
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -450,10 +439,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True for equal sizes, if `resize` is not "refuse", and for maps (H, W, C).
-
-        `count` refuses the latter with a message that suggests to move the axis.
-        """
+        """Return True for equal sizes, with `resize`, and for (H, W, C), refused by `count`."""
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 

@@ -28,7 +28,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
+from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, over
 from bsdsbench.metrics.contour.measures import (
     PIXELS,
     TABLE,
@@ -188,10 +188,7 @@ def _describe_means(opt: ContourOptions) -> str:
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at the usual sizes, in the order of tables.
-
-    Measures at other sizes are in result.json only.
-    """
+    """Yield the columns of all measures at the usual sizes; others are in result.json only."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
@@ -307,10 +304,7 @@ def _count_labels(compared: Compared, values: F8, opt: ContourOptions) -> _Label
 
 
 def _sum_by_class(row: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
-    """Sum counts (labels, ...) over the labels of each class, (classes, ...).
-
-    `class_of` (labels,) is the class of each label. Integers and bool become int64.
-    """
+    """Sum counts (labels, ...) over the labels of each class, (classes, ...); bool become int64."""
     dtype = np.float64 if row.dtype.kind == "f" else np.int64
     sums: NDArray[np.generic] = np.zeros((n_classes, *row.shape[1:]), dtype)
     np.add.at(sums, class_of, row)
@@ -412,9 +406,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         if len(opt.class_names) < 2:
             return scores
         n_classes = (n_defined > 0).sum(axis=1)  # (S, M)
-        all_classes = np.full(n_classes.shape, n_defined.shape[1])
-        for key, units in _coverage("classes", keys, n_classes, all_classes).items():
-            scores["over"][key] |= units
+        for m, key in enumerate(keys):
+            counts = {key: (n_classes[:, m], len(opt.class_names))}
+            scores["over"][key] |= over("classes", counts)[key]
         scores["per_class"] = {}
         for c, name in enumerate(opt.class_names):
             score = _measure_scores(keys, class_means[:, c], n_defined[:, c], n_compared[:, c])
@@ -424,21 +418,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return scores
 
 
-def _coverage(unit: str, keys: Sequence[str], n_defined: F8, n_all: F8) -> Over:
-    """Build the entry "over" of M measures `keys`: of how many units each is defined.
-
-    `n_defined` and `n_all` are (S, M); `unit` names what is counted, such as "classes".
-    """
-    return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
-
-
 def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:
-    """Return the values of the M measures `keys`, (S,) each, and `over`: of how many pairs.
-
-    `values`, `n_defined` and `n_all` are (S, M).
-    """
+    """Return the M measures (S,) by key, and `over`: of how many pairs. The arrays are (S, M)."""
     scores: dict[str, Any] = dict(zip(keys, values.T, strict=True))
-    return {**scores, "over": _coverage("pairs", keys, n_defined, n_all)}
+    n_pairs = zip(n_defined.T, n_all.T, strict=True)
+    return {**scores, "over": over("pairs", dict(zip(keys, n_pairs, strict=True)))}
 
 
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:

@@ -98,8 +98,7 @@ class Compared:
     def shells(self, size: float) -> I8:
         """Count the pixels of each label's inner boundary, int64 (n, 3), columns as in `areas`.
 
-        The inner boundary, or shell, is what erosions with a 3 x 3 square remove, as many as the
-        width that `size` stands for.
+        The inner boundary, or shell, is what erosions with a 3 x 3 square remove.
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
@@ -111,10 +110,7 @@ class Compared:
         return self._shells[width]
 
     def sites(self, outline: str, steps: Spacing) -> BothSites:
-        """Return the sites of the "rim", "side" or "corner" outlines of pred and gt.
-
-        Distances are in the unit of the (row, column) `steps`.
-        """
+        """Return the outline sites of pred and gt, with distances in the unit of `steps`."""
         if (outline, steps) not in self._sites:
             self._sites[outline, steps] = _find_sites(self.pair, outline, steps)
         return self._sites[outline, steps]
@@ -247,10 +243,7 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
 
 
 def iou(counts: Map, _: float = 0.0, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt.
-
-    `divide` decides what 0/0 is. The second argument, a size in `TABLE`, is not used.
-    """
+    """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt."""
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
@@ -301,10 +294,7 @@ def _hausdorff(definition: str, sides: BothSites, percent: float) -> F8:
 
 
 def _quantile(values: F8, q: float) -> float:
-    """Return the quantile `q` of values, interpolated linearly between the two nearest ranks.
-
-    numpy's quantile adds in another order, and can differ in the last bit.
-    """
+    """Return the quantile `q`, linear between ranks (numpy's can differ in the last bit)."""
     rank = q * (values.size - 1)
     low, high = math.floor(rank), math.ceil(rank)
     ranked = np.partition(values, (low, high))
@@ -323,10 +313,7 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
 
 def _assd(directed: bool, sides: BothSites, _: float) -> F8:
-    """Compute the average surface distance of each label, (n,).
-
-    If `directed` it is the mean of the two outlines' means, else that of all their distances.
-    """
+    """Return the mean distance of all sites (n,), or of the outlines' means if `directed`."""
     distance_sums = [side.sums(side.distance) for side in sides]
     return _share_of_outlines(distance_sums, [side.n for side in sides], directed)
 
@@ -346,10 +333,7 @@ def _nsd(unit: str, sides: BothSites, tolerance: float) -> F8:
 
 
 def _share_of_outlines(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> F8:
-    """Return part / whole, (n,) each, of the outlines of pred and gt; 0/0 is 0.
-
-    With `mean` the two ratios are averaged; otherwise the arrays are added first.
-    """
+    """Return part / whole (n,) of both outlines together, or the `mean` of both ratios."""
     if mean:
         return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
     return ratio(part[0] + part[1], whole[0] + whole[1])

@@ -122,10 +122,7 @@ def as_pair(
 
 
 def _pair_of_masks(masks: MapPair) -> LabelPair:
-    """Convert two bool masks (H, W) to label maps of one label, int8.
-
-    Maps of more than _SMALL pixels are cropped to the bounding box of both masks plus one pixel.
-    """
+    """Convert two bool masks (H, W) to a pair of one label, cropped if they are large."""
     box: tuple[slice, ...] = ()
     if masks.pred.size > _SMALL:
         either = masks.pred | masks.gt
@@ -151,10 +148,7 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
 
 
 def _as_mask(values: ArrayLike, what: str) -> Bool:
-    """Convert a mask (H, W) of two values to bool; `what` names it in errors.
-
-    Raises DataError for other arrays; for a map of more than two labels, with options for classes.
-    """
+    """Convert a mask (H, W) of two values to bool. Raises DataError for others; `what` names it."""
     array = np.asarray(values)
     if array.dtype.kind in "iu" and not is_binary(array):
         labels = np.unique(as_label_map(array, what)).tolist()
@@ -238,10 +232,7 @@ class Instances(NamedTuple):
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
-    """Find the regions of two instance maps (H, W), and how they overlap.
-
-    Raises DataError if an array is no such map as the options say, ShapeError if shapes differ.
-    """
+    """Find the regions of two instance maps (H, W). Raises DataError for other values."""
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     pred_values, gt_values = overlaps.pred, overlaps.gt
     if opt.things:

@@ -73,10 +73,7 @@ class RegionPixels(NamedTuple):
         return np.select(kinds, np.array(codes, np.uint8), np.uint8(0))
 
     def _largest_errors(self) -> dict[int | None, LargestError]:
-        """Find the largest Hausdorff distance of an object of each class and, as None, of all.
-
-        Classes without an object in both maps are left out; the result is {} without `spacing`.
-        """
+        """Find the largest Hausdorff distance in each class and, as None, of all objects."""
         if self.spacing is None:
             return {}
         n, largest = self.class_of.size, dict[int | None, LargestError]()
@@ -117,11 +114,7 @@ def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None
 def region_pixels(
     pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
 ) -> RegionPixels:
-    """Read both maps of an image as metrics of label maps do, and pair their objects.
-
-    With `spacing`, the (row, column) step, the largest errors are measured. Raises DataError if a
-    map does not hold what `opt` says.
-    """
+    """Read both maps of an image and pair their objects; `spacing` measures distances."""
     with name_file_in_errors(pred, gt):
         pred_map, gt_map, opt = read_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:

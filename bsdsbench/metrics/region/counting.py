@@ -104,11 +104,7 @@ def region_counts(
 
 
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
-    """Convert an array to a prediction, by its type and the (rows, columns) of the ground truth.
-
-    Integers and bool are label maps, floats of shape (2H + 1, 2W + 1) an ultrametric contour map,
-    and other floats a soft boundary map.
-    """
+    """Convert an array by its type and shape: label map(s), ultrametric contour map or soft map."""
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
         return Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
@@ -153,10 +149,7 @@ def _tables_at_thresholds(
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Compute `official` and `seism` at each of T thresholds: name -> list of T values.
-
-    A table that is the same object as at the threshold before keeps its measures.
-    """
+    """Compute all measures of tables: name -> list. The same table again keeps its measures."""
     measures: dict[str, Any] = {}
     columns: dict[str, Any] = {}
     previous: tuple[OverlapTable | None, OverlapTable | None] = None, None

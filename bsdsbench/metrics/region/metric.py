@@ -57,10 +57,7 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Compute the values of every measure that is averaged over images, name -> float64 (N, T).
-
-    `counts` are those of `region_counts`, (N, T) each. Distances become shares of the pixels.
-    """
+    """Compute the values of every measure that is averaged over images, name -> float64 (N, T)."""
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
         curves[name] = ratio(counts[name], counts["total_gt"])
@@ -263,10 +260,7 @@ class RegionMetric(Metric[None]):
         return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Return the path to the scores of each measure that has a table of its own.
-
-        These are the errors, each followed by SEISM's similarity (1 is best) if it has one.
-        """
+        """Return the paths to the errors' scores, each followed by SEISM's similarity."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)

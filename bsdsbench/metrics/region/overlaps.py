@@ -70,10 +70,7 @@ class Annotators:
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Build from one integer label map (H, W) per annotator.
-
-        Raises DataError if there is no label map, ShapeError if the shapes differ.
-        """
+        """Build from at least one label map (H, W). Raises DataError for other arrays."""
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
             raise DataError("ground truth: no segmentation, expected one label map or more")
