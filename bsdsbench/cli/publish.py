@@ -124,8 +124,8 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.comparison.slices import slice_tables
+    from bsdsbench.results.image_tables import Summary, summary_tables
     from bsdsbench.results.score_tables import score_tables, with_left_out
-    from bsdsbench.results.summaries import Summary, summary_tables
 
     slicing, columns = args.slicing, args.tables.columns
     if slicing.cluster and not slicing.by:

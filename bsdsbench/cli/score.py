@@ -247,7 +247,7 @@ def _print_evaluation(
     slices = _slice_tables(run, args.slicing, args.columns)
     summary: list[Table] = []
     if args.summary:
-        from bsdsbench.results.summaries import Summary, summary_tables
+        from bsdsbench.results.image_tables import Summary, summary_tables
 
         summary = summary_tables([run], Summary(args.summary), args.columns)
     if args.evaluation.form == "json":

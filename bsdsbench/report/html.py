@@ -58,8 +58,8 @@ from bsdsbench.report.verdict import merge_intervals, verdict_lines
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
+from bsdsbench.results.image_tables import summary_tables
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.results.summaries import summary_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve

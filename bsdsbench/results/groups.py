@@ -62,32 +62,18 @@ def group_rows(
     If all values of a column are numbers, they are floats, else they are text. A missing value is
     None. An id in the table may have a folder or a suffix that the image's id does not have.
 
-    Parameters
-    ----------
-    ids : sequence of str
-        The images.
-    groups : path, mapping or data frame, optional
-        A table with a row for each image, as one of
+    groups : a table with a row for each image, as one of
 
         - a CSV file with the ids in a column image, image_id or id, or else in the first column
         - a data frame with the ids in a column of these names, or else in the index
         - {id: group}, {id: {column: value}} or {column: {id: value}}
         - {column: [value, ...]}, where image, image_id or id is the column of the ids
-    group_by : str, optional
-        A regular expression, which is searched in each id. Each named group becomes a column.
-    others : collection of str or None
-        Further images that rows of the table may name. None allows any.
 
-    Returns
-    -------
-    dict of str to dict
-        The values of each image of `ids` by column.
+    group_by : a regular expression, which is searched in each id. Each named group becomes a column
+    others : further images that rows of the table may name; None allows any
 
-    Raises
-    ------
-    DataError
-        If an image has no row or several rows, if a row names an unknown image, or if a column
-        occurs twice.
+    Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
+    a column occurs twice.
 
     Examples
     --------
@@ -344,33 +330,16 @@ def group_columns(records: Sequence[ImageRecord]) -> list[str]:
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
     """Divide images by a column of their groups.
 
-    - With limits (COLUMN=0,1024,9216), a group is a range of numbers that includes its lower limit.
-    - A column of more than four different numbers is divided at its quartiles, unless `uncut` is
-      True or `by` is COLUMN=each.
-    - Otherwise each different value is a group: numbers in ascending order, then texts in natural
-      order.
+    by : COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each
 
-    Images without a value are the last group, "no value".
+        - With limits (size=0,1024,9216), a group is a range that includes its lower limit.
+        - A column of more than four different numbers is divided at its quartiles, but not for
+          COLUMN=each or if `uncut` is True.
+        - Otherwise each different value is a group: numbers in ascending order, then texts in
+          natural order.
 
-    Parameters
-    ----------
-    records : sequence of ImageRecord
-        The images.
-    by : str
-        COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each.
-    uncut : bool
-        True if numbers are divided at limits in `by` only, never at quartiles.
-
-    Returns
-    -------
-    Partition
-        The groups, and the group of each image.
-
-    Raises
-    ------
-    DataError
-        If no image has the column, the limits are not ascending numbers, or limits are given for a
-        column of text.
+    Images without a value are the last group, "no value". Raises DataError if no image has the
+    column, the limits are not ascending numbers, or limits are given for a column of text.
 
     Examples
     --------

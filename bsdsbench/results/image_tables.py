@@ -1,17 +1,28 @@
-"""Make tables with a row per image: the scores under all metrics, or every score of one metric."""
+"""Tables of the images' own scores: a row per image, and summaries by mean, median and quartiles.
+
+Quartiles are interpolated linearly between the two nearest values (type 7, the default of numpy and
+R). An infinite value counts as one in medians and quartiles, and makes mean and deviation infinite
+and undefined.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from bsdsbench.arguments import F8
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.groups import group_columns, text_of
-from bsdsbench.results.score_tables import table_column, table_footer
+from bsdsbench.results.score_names import chosen_scores
+from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.ratios import ratio
 from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:
@@ -114,3 +125,188 @@ def per_image(run: Evaluation, metric: str) -> Table:
     _add_left_out(run, fields, rows)
     title = f"{scorer.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
+
+
+# ---- summaries -----------------------------------------------------------------------------------
+
+
+class Summary(Enum):
+    """The last statistic of the images' values that is shown; the statistics before it are too."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    IQR = "iqr"
+
+
+class SpreadOfImages(NamedTuple):
+    """Statistics of the images' values of one score."""
+
+    n: int  # images with a value
+    undefined: int  # images without
+    mean: float
+    sd: float  # standard deviation (n - 1)
+    median: float
+    q1: float  # lower and upper quartile
+    q3: float
+
+
+def _compute_spread(values: F8) -> SpreadOfImages:
+    """Compute the statistics of the values of images (N,), in which NaN is an undefined value.
+
+    Without a defined value all are NaN. The deviation is NaN also of a single value, and if a value
+    is infinite; the mean is then infinite.
+
+    Examples
+    --------
+    >>> _compute_spread(np.array([1.0, 2.0, 4.0, np.nan]))[:2]
+    (3, 1)
+    >>> _compute_spread(np.array([1.0, 2.0, 4.0, np.nan])).median
+    2.0
+    """
+    known = np.sort(values[~np.isnan(values)])
+    n = known.size
+    undefined = int(np.isnan(values).sum())
+    if not n:
+        return SpreadOfImages(0, undefined, *[np.nan] * 5)
+    median, q1, q3 = (_interpolate_quantile(known, share) for share in (0.5, 0.25, 0.75))
+    is_finite = bool(np.isfinite(known).all())
+    mean = float(ratio(known.sum(), n)) if is_finite else np.inf
+    sd = float(known.std(ddof=1)) if is_finite and n > 1 else np.nan
+    return SpreadOfImages(n, undefined, mean, sd, median, q1, q3)
+
+
+def _interpolate_quantile(ascending: F8, share: float) -> float:
+    """Return the quantile of values in ascending order, interpolated linearly between neighbours.
+
+    Equal neighbours are not interpolated, because the difference of two infinities is NaN.
+    """
+    position, fraction = divmod(share * (ascending.size - 1), 1)
+    low = ascending[int(position)]
+    high = ascending[min(int(position) + 1, ascending.size - 1)]
+    if not fraction or low == high:
+        return float(low)
+    return float(low + fraction * (high - low))
+
+
+def summary_tables(
+    runs: Sequence[Evaluation],
+    summary: Summary = Summary.IQR,
+    columns: Sequence[str] | None = None,
+    aside: bool = False,
+) -> list[Table]:
+    """Summarize the images' own values in a table per metric, with a row per part, score and run.
+
+    A part is a class, or another part of a metric's score. Runs without counts per image are left
+    out, and so are metrics without a row.
+
+    columns : the scores to show, by key, heading, METRIC.SCORE or PART.SCORE; "all" for every
+        score. DataError is raised for others. Default: scores in tables that an image has.
+    aside : leave the tables out where a person reads all tables at once
+    """
+    runs_with_images = [run for run in runs if run.records]
+    asked = None
+    if columns is not None:
+        asked = chosen_scores(columns, _scores_of_images(runs_with_images))
+    tables = []
+    for metric in dict.fromkeys(m for run in runs_with_images for m in run.metrics):
+        with_metric = [run for run in runs_with_images if metric in run.metrics]
+        if rows := _summary_rows(with_metric, metric, asked):
+            tables.append(_summary_table(with_metric, metric, rows, summary, aside))
+    return tables
+
+
+def _scores_of_images(runs: Sequence[Evaluation]) -> list[str]:
+    """List the scores that images have of their own, as METRIC.SCORE and METRIC.PART.SCORE."""
+    names = dict[str, None]()
+    for run in runs:
+        for metric in run.metrics:
+            for part, values_by_key in run.image_values(metric).items():
+                prefix = f"{metric}.{part}." if part else f"{metric}."
+                names |= dict.fromkeys(prefix + key for key in values_by_key)
+    return list(names)
+
+
+def _summary_rows(
+    runs: Sequence[Evaluation], metric: str, asked: Collection[str] | None
+) -> list[list[Cell]]:
+    """Return the rows of a metric's summary, sorted by part, then by score, then by run.
+
+    A row has the part (None for the overall score), the run's name, the score's heading, and the
+    fields of SpreadOfImages. `asked` are the scores to show; None means the usual ones with values.
+    """
+    rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
+    for run in runs:
+        for part, column, values in _values_to_show(run, metric, asked):
+            spread = _compute_spread(np.array(values, np.float64))
+            if spread.n or asked is not None:
+                row: list[Cell] = [part or None, run.name, column.heading, *spread]
+                rows.setdefault((part, column.heading, run.name), row)
+    parts = list(dict.fromkeys(part for part, _, _ in rows))
+    headings = list(dict.fromkeys(heading for _, heading, _ in rows))
+    order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
+    return [rows[labels] for labels in order]
+
+
+def _summary_table(
+    runs: Sequence[Evaluation],
+    metric: str,
+    rows: Sequence[list[Cell]],
+    summary: Summary,
+    aside: bool,
+) -> Table:
+    """Make the table of a metric's summary, with the statistics up to `summary`.
+
+    rows : part, run, score, and the fields of SpreadOfImages. Parts are left out if no row has one,
+        and so are runs if there is only one.
+    """
+    fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
+    note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
+    if summary is Summary.IQR:
+        note += " Quartiles are interpolated linearly."
+    note += " The mean is over images; a score may be a mean over classes or over all pixels."
+    footer: Any = {**table_footer(runs), "aside": aside, "n_labels": 3}
+    footer["notes"] = [note, *footer["notes"]]
+    title = f"{registry.get(metric).title}, values of the images"
+    shown_rows = [row[: len(fields)] for row in rows]
+    table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
+    has_parts = any(part is not None for part, *_ in rows)
+    labels = [k for k, is_shown in enumerate((has_parts, len(runs) > 1)) if is_shown]
+    return table.only([*labels, *range(2, len(fields))])
+
+
+_FIELDS = (
+    Field("n", "n", "", "d"),
+    Field("undefined", "undefined", "", "d"),
+    Field("mean", "mean", "", ".4f"),
+    Field("sd", "SD", "", ".4f"),
+    Field("median", "median", "", ".4f"),
+    Field("q1", "lower quartile", "Q1", ".4f"),
+    Field("q3", "upper quartile", "Q3", ".4f"),
+)
+_N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # the first of _FIELDS
+
+
+def _values_to_show(
+    run: Evaluation, metric: str, asked: Collection[str] | None
+) -> Iterator[tuple[str, Column, Sequence[float]]]:
+    """Yield (part, column, values of the images) for each score to show. The overall part is "".
+
+    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the columns of the
+        metric's table of images, or of parts
+    """
+    scorer = registry.get(metric)
+    usual = scorer.usual(scorer.options_of(run.protocol))
+    for part, values_by_key in run.image_values(metric).items():
+        overall_columns = scorer.image_columns
+        if usual is not None:
+            overall_columns = scorer.columns_of(values_by_key)
+        possible = [*(scorer.part_columns if part else overall_columns)]
+        if asked is not None:
+            possible += [*scorer.columns_of(values_by_key), *scorer.image_columns]
+        prefix = f"{metric}.{part}." if part else f"{metric}."
+        for column in {c.key: c for c in possible}.values():
+            if column.key not in values_by_key or not column.score:
+                continue
+            is_usual = usual is None or column.key in usual
+            if is_usual if asked is None else prefix + column.key in asked:
+                yield part, column, values_by_key[column.key]

@@ -38,13 +38,10 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
 class TableFooter(TypedDict):
-    """The texts below a table of runs, as keyword arguments of `Table`.
+    """The texts below a table of runs, as keyword arguments of `Table`."""
 
-    caption: the protocol, or "" if the runs differ in it. reading: how the files were read.
-    """
-
-    caption: str
-    reading: str
+    caption: str  # the protocol, or "" if the runs differ in it
+    reading: str  # how the files were read
     notes: Sequence[str | Note]
     signatures: list[str]
 
@@ -319,27 +316,11 @@ def score_tables(
     which the best run of each part is marked. Runs of `bsdsbench run` have a last column,
     milliseconds per image.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        The runs.
-    extra : sequence of tuple
-        Further rows, such as published results: name, {metric: scores as in result.json}, and
+    extra : further rows, such as published results: name, {metric: scores as in result.json}, and
         {key of a score: mark}. A score with a mark, even "", is never the best.
-    notes : sequence of str
-        Further lines below each table.
-    columns : sequence of str or None
-        The columns to show, by key or heading; "all" for every one. Default: the usual ones.
-
-    Returns
-    -------
-    list of Table
-        The tables, in the order of the metrics.
-
-    Raises
-    ------
-    DataError
-        If a name in `columns` is no score of any table.
+    notes : further lines below each table
+    columns : the columns to show, by key or heading; "all" for every one. DataError is raised for a
+        name that no table has. Default: the usual ones.
     """
     n_rows = len(runs) + len(extra)
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
@@ -370,32 +351,22 @@ def score_tables(
 
 
 class _Style(NamedTuple):
-    """The properties that all tables of one call of `score_tables` have in common.
+    """The properties that all tables of one call of `score_tables` have in common."""
 
-    alone: the tables have a single row. chosen: the user chose the columns. contents: what the
-    tables show, in words.
-    """
-
-    alone: bool
-    chosen: bool
-    contents: str
+    alone: bool  # the tables have a single row
+    chosen: bool  # the user chose the columns
+    contents: str  # what the tables show, in words
     footer: TableFooter
 
 
 class _Rows(NamedTuple):
-    """The rows of one table, and the columns that the table may have.
+    """The rows of one table, and the columns of its metric that the table may have."""
 
-    key, title : of the table
-    columns : the columns of the metric that may be shown
-    rows : the rows, with the scores of one metric or of a part of it
-    names : in a table of parts, the (part, run) of each row; otherwise ()
-    """
-
-    key: str
+    key: str  # of the table
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Row]
-    names: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Row]  # with the scores of one metric or of a part of it
+    names: Sequence[tuple[str, str]] = ()  # in a table of parts, the (part, run) of each row
 
 
 def _describe_images(runs: Sequence[Evaluation]) -> str:

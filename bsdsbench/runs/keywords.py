@@ -129,12 +129,9 @@ def keyword(
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class RunKeywords:
-    """The keywords of a run as a caller gave them. Their values are checked, but not yet resolved.
+    """The keywords of a run as a caller gave them, not yet resolved.
 
-    Raises
-    ------
-    DataError
-        If a keyword does not accept its value. All such keywords are listed.
+    Raises DataError that lists all keywords with a wrong value.
     """
 
     task: Task | StrPath | None = keyword(
@@ -349,10 +346,7 @@ class DetectorOptions(_Counting, total=False):
 class Plan(RunKeywords):
     """The description of a run: its keywords, resolved with a protocol and metrics.
 
-    Raises
-    ------
-    DataError
-        If metrics and keywords cannot be used together. All reasons are listed.
+    Raises DataError that lists all reasons why metrics and keywords cannot be used together.
     """
 
     protocol: Protocol

@@ -58,19 +58,13 @@ FLIPS = (
 
 
 class Look(NamedTuple):
-    """The measurements of one image for `first_look`.
-
-    - pred: the prediction
-    - soft (H, W): the soft map in [0, 1], inverted if the protocol says so; (0, 0) if there is none
-    - truth (H, W): the number of annotators that mark each pixel; (0, 0) if there are no boundary
-      maps, or maps of several sizes
-    - measured: True if both maps have the same size and neither is constant
-    """
+    """The measurements of one image for `first_look`."""
 
     pred: Prediction
-    soft: F8
+    soft: F8  # (H, W): the soft map in [0, 1], inverted if the protocol says so; (0, 0) if none
+    # (H, W): the number of annotators that mark each pixel; (0, 0) if their maps differ in size
     truth: F8
-    measured: bool
+    measured: bool  # both maps have the same size and neither is constant
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
@@ -236,11 +230,10 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 
 def _is_dark(look: Look) -> bool:
-    """Return True if a bright map is much darker on annotated boundaries than elsewhere.
+    """Return True if a bright map (mean above 0.5) is much darker on annotated boundaries.
 
-    A map is bright if its mean exceeds 0.5. The mean darkness (1 - value) of blocks with annotated
-    pixels must be more than MUCH_DARKER times that of the other blocks. Returns False if one of the
-    two kinds of blocks is missing.
+    The mean darkness (1 - value) of blocks with annotated pixels must be more than MUCH_DARKER
+    times that of the other blocks. Both kinds must exist.
     """
     if not look.soft.mean() > 0.5:  # most maps are dark as a whole
         return False
@@ -303,8 +296,8 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
     """Return the correlation that another orientation or image must exceed to be reported.
 
-    `own_fit` is the correlation of the upright map with its own ground truth. The fit must be large
-    in itself, larger than chance for thumbnails of `n_pixels`, and clearly better than `own_fit`.
+    It is large in itself, larger than chance for thumbnails of `n_pixels`, and clearly larger than
+    `own_fit`, the correlation of the upright map with its own ground truth.
     """
     return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
 
@@ -312,10 +305,8 @@ def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     """Return the pairs (image, other image) of ids in which a map fits the other ground truth.
 
-    thumbnails: for each image, its id and the thumbnails of its map and of its ground truth.
-
-    A pair is reported only if map and ground truth fit each other best among all images of the same
-    size, and clearly better than the map fits its own ground truth.
+    They must fit each other best among all images of the same size, and clearly better than the map
+    fits its own ground truth.
     """
     by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
     for images in thumbnails:

@@ -32,20 +32,14 @@ _MIN_TEXT_WIDTH = 8  # characters of a folded column of text
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with an interval, a mark, or a spread.
-
-    low, high  : the ends of the interval, or None
-    mark       : a letter, a star or a word, raised after the number
-    comparable : False if the number must not compete for the best value of its column
-    spread, n  : if the number is a mean of `n` numbers, their standard deviation or standard error
-    """
+    """A number with an interval, a mark, or a spread."""
 
     value: float | None
-    low: float | None = None
+    low: float | None = None  # the ends of the interval
     high: float | None = None
-    mark: str = ""
-    comparable: bool = True
-    spread: float | None = None
+    mark: str = ""  # a letter, a star or a word, raised after the number
+    comparable: bool = True  # False if the number must not compete for the best of its column
+    spread: float | None = None  # of a mean of n numbers: standard deviation or standard error
     n: int | None = None
 
 
@@ -54,46 +48,30 @@ Cell = float | int | str | Estimate | None
 
 @dataclass(slots=True)
 class PrintedCell:
-    """A cell formatted for people, with its numbers for programs.
+    """A cell formatted for people, with its numbers for programs: None if undefined, or for text."""
 
-    text : the text or number
-    line : `text`, `span` and `mark` in one line
-    span : the interval, such as "[0.779, 0.797]", or ""
-    mark : the mark after the number, or ""
-    best : True if the number is the best of its column
-    value, low, high, spread, n : Python numbers. None if undefined, or if the cell is text
-    """
-
-    text: str
-    line: str
-    span: str = ""
-    mark: str = ""
+    text: str  # the text or number
+    line: str  # `text`, `span` and `mark`
+    span: str = ""  # the interval, such as "[0.779, 0.797]"
+    mark: str = ""  # the mark after the number
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    best: bool = False
+    best: bool = False  # the number is the best of its column
     spread: float | None = None
     n: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The description of one column of a table.
+    """The description of one column of a table."""
 
-    key     : the name for programs, unique in a table
-    heading : the heading for people, clear without its neighbours
-    short   : a shorter heading for narrow columns, or ""
-    format  : as in `format()`, or "p" for a p-value; "" for a column of text
-    higher_is_better : None if neither direction is better
-    paper   : False if LaTeX leaves the column out
-    """
-
-    key: str
-    heading: str
-    short: str = ""
-    format: str = ""
-    higher_is_better: bool | None = None
-    paper: bool = True
+    key: str  # the name for programs, unique in a table
+    heading: str  # the heading for people, clear without its neighbours
+    short: str = ""  # a shorter heading for narrow columns
+    format: str = ""  # as in `format()`, or "p" for a p-value; "" for a column of text
+    higher_is_better: bool | None = None  # None if neither direction is better
+    paper: bool = True  # False if LaTeX leaves the column out
 
     @property
     def arrow(self) -> str:
@@ -111,56 +89,38 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line below a table about some of its columns.
+    """A line below a table about some of its columns, or without `columns` about all of it.
 
-    columns : keys of the columns. The note is dropped if the table loses all of them. A note with
-        () is about the whole table, and is never dropped
-    names_columns : print the headings of these columns before the text
-    needed : print the note in LaTeX even if it is long
+    It is dropped if the table loses all of its columns.
     """
 
     text: str
-    columns: tuple[str, ...] = ()
-    names_columns: bool = False
-    needed: bool = False
+    columns: tuple[str, ...] = ()  # keys of columns
+    names_columns: bool = False  # print the headings of these columns before the text
+    needed: bool = False  # print the note in LaTeX even if it is long
 
 
 @dataclass(eq=False, repr=False)
 class Table:
-    """A titled table.
+    """A titled table."""
 
-    key        : the name for programs
-    rows       : cells, (rows, columns)
-    caption    : how the numbers were computed (protocol, signature), printed with every table
-    reading    : how the files were interpreted, printed after the caption
-    row_notes  : a list of notes for each row, or () for none. They are printed after the headings
-        of their columns, and equal notes of several rows are printed once
-    notes      : lines below the table. Text is about the whole table
-    signatures : the last lines below the table, in LaTeX a comment
-    sentence   : the caption in a paper, by default the title
-    n_labels   : number of leading columns that name a row. If a table is too wide and is split,
-        each block of columns starts with them
-    aside      : True to leave the table out of a summary of all tables
-    ranked_within : the key of a column. The best value is marked within each group of rows that
-        have the same cell in this column, or in all rows if the key is ""
-    asked      : True if the user chose the columns, so that columns without a value are shown too
-    """
-
-    key: str
+    key: str  # the name for programs
     title: str
     columns: Sequence[Field]
     rows: Sequence[Sequence[Cell]]
     _: KW_ONLY
-    caption: str = ""
-    reading: str = ""
+    caption: str = ""  # how the numbers were computed, printed with every table
+    reading: str = ""  # how the files were interpreted, printed after the caption
+    # Notes of each row, or () for none, printed after the headings of their columns
     row_notes: Sequence[Sequence[Note]] = ()
     notes: Sequence[str | Note] = ()
-    signatures: Sequence[str] = ()
-    sentence: str = ""
-    n_labels: int = 1
-    aside: bool = False
+    signatures: Sequence[str] = ()  # the last lines below the table, in LaTeX a comment
+    sentence: str = ""  # the caption in a paper, by default the title
+    n_labels: int = 1  # the first columns, which name a row; each block of a wide table has them
+    aside: bool = False  # leave the table out of a summary of all tables
+    # The best value is marked within each group of rows with the same cell in this column, by key
     ranked_within: str = ""
-    asked: bool = False
+    asked: bool = False  # the user chose the columns: those without a value are shown too
 
     @property
     def lines_below(self) -> list[str]:
@@ -172,8 +132,8 @@ class Table:
     def all_notes(self) -> list[str | Note]:
         """Return all notes, those of the rows first.
 
-        Notes of rows with the same text are merged into one, which names all the columns that it
-        applies to. A note of a row is dropped if it applies to no column of this table.
+        Notes of rows with the same text are merged into one, which names all of their columns that
+        this table has. A note without such a column is dropped.
         """
         keys_by_text: dict[str, set[str]] = {}
         for note in chain(*self.row_notes):
@@ -386,13 +346,10 @@ def to_text(tables: Sequence[Table], width: int | None = None) -> str:
 
 
 def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
-    """Print tables as plain text to `file`.
+    """Print tables as plain text to `file`: a title, blocks of columns, and the lines below them.
 
-    Each table is a title, one or more blocks of columns, and lines below them. On a terminal the
-    title and the best value of a column are bold. Lines that several tables share are printed once,
-    below the last of them.
-
-    width : characters per line, by default those of the terminal, or WIDTH without a terminal
+    On a terminal the title and the best value of a column are bold. `width` is the number of
+    characters per line, by default that of the terminal, or WIDTH without a terminal.
     """
     from rich.console import Console
 
@@ -423,16 +380,11 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
 
 
 class _Layout(NamedTuple):
-    """The printed form of a table's columns.
-
-    headings : the text over each column
-    widths   : the width of each column in characters, with the gap to the next column
-    gap      : characters between two columns, 3 or 2
-    """
+    """The printed form of a table's columns."""
 
     headings: list[str]
-    widths: list[int]
-    gap: int
+    widths: list[int]  # in characters, with the gap to the next column
+    gap: int  # characters between two columns, 3 or 2
 
 
 def _print_block(

@@ -14,9 +14,9 @@ from bsdsbench.diagnosis.explain import parse_targets
 from bsdsbench.errors import DataError
 from bsdsbench.plotting import plot_runs
 from bsdsbench.report.worst import worst_table
+from bsdsbench.results.image_tables import Summary, summary_tables
 from bsdsbench.results.score_names import flat_scores, names_meant, score_name
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.results.summaries import Summary, summary_tables
 from bsdsbench.tables.table import Field, Table
 from tests.helpers.runs import call, command, refused
 

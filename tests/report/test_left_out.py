@@ -12,7 +12,7 @@ from bsdsbench.comparison.comparable import comparable
 from bsdsbench.plotting import plot_runs
 from bsdsbench.report import score_tables, write_report
 from bsdsbench.report.worst import worst_table
-from bsdsbench.results.summaries import Summary, summary_tables
+from bsdsbench.results.image_tables import Summary, summary_tables
 from bsdsbench.tables.forms import FORMS, render
 from tests.helpers.metric_cases import CASES
 from tests.helpers.runs import call, command, counted, refused, write_maps

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError
-from bsdsbench.results.summaries import Summary, _compute_spread, summary_tables
+from bsdsbench.results.image_tables import Summary, _compute_spread, summary_tables
 from tests.helpers.runs import call, command, write_maps
 
 CLASSES = {"contour": {"classes": ("ground", "organ", "lesion")}}
