@@ -85,10 +85,7 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return an attrs validator. It raises ProtocolError unless `accepts` returns True for a value.
-
-    The error is "FIELD VALUE: expected `expected`".
-    """
+    """Return a validator that raises "FIELD VALUE: expected ..." unless a value is accepted."""
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not accepts(value):
@@ -182,11 +179,8 @@ def option(
 ) -> Any:
     """Build an attrs field from a default, a help sentence and further metadata (see the module).
 
-    Without a converter, a value is converted to the type of the default:
-
-    - If the default is a tuple, a list becomes a tuple, and a single value a tuple of one value.
-    - If the default has floats, numbers become floats, so that 2 and 2.0 are equal.
-    - If the default is None, the text "none" becomes None, and numbers become floats.
+    Without a converter, values get the type of the default: a list or single value becomes a tuple,
+    and numbers floats, so that 2 and 2.0 are equal. If the default is None, "none" becomes None.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
@@ -239,10 +233,7 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
-    """Build an instance of the attrs class `kind` from the values of its fields.
-
-    Raises ProtocolError, which names `what`, for unknown names and wrong values.
-    """
+    """Build an attrs class from its fields. Raises ProtocolError, naming `what`, for wrong ones."""
     check_field_names(kind, values, what)
     try:
         return kind(**values)
@@ -253,8 +244,8 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
     """Yield (field name, value, programs) for each value of an option that some program uses.
 
-    `kind` is the attrs class of the options, and `table` their name in in_use.toml: a metric, or
-    "protocol". Values in the metadata "others" of a field come before those of the file.
+    `table` is the name of the options' class `kind` in in_use.toml: a metric, or "protocol". Values
+    in the metadata "others" of a field come first.
     """
     uses = read_packaged_toml("in_use.toml").get(table, {})
     for field in attrs.fields(kind):
@@ -272,13 +263,10 @@ def default_of(record: object, field: attrs.Attribute[Any]) -> object:
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Return the caption of each field of a record, without fields whose caption is empty.
+    """Return the captions of a record by field, without empty ones.
 
-    The metadata "caption" of a field is
-
-    - a function: called with the record
-    - a mapping: value of the field -> caption, "" for other values
-    - a format with {}: filled with the value, but "" if the value is the default
+    The metadata "caption" of a field is a function of the record, a mapping of some values to
+    captions, or a format with {} for a value that is not the default.
     """
     texts = {}
     for field in attrs.fields(type(record)):
@@ -294,8 +282,6 @@ def captions(record: Any) -> dict[str, str]:
             texts[field.name] = text
     return texts
 
-
-# ---- thresholds ----------------------------------------------------------------------------------
 
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 
@@ -352,13 +338,8 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
 def format_thresholds(values: tuple[float, ...]) -> str:
     """Return a short text that `parse_thresholds` converts to exactly these values.
 
-    It is the first of these that fits
-
-    - "8bit": the name of a grid
-    - "99": the number of even thresholds
-    - "0+99": 0, and the text of the other values
-    - "0.1..0.9/9": more than 4 evenly spaced values
-    - "at .1,.2": all values
+    It is, if possible, a grid ("8bit") or a number of even thresholds ("99"); then "0+" and the
+    text of the other values; "0.1..0.9/9" for more than 4 evenly spaced values; or all, "at .1,.2".
     """
     count = len(values)
     for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():

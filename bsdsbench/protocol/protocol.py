@@ -110,10 +110,11 @@ class NMSParams:
 
 
 def nms_params(value: object) -> Any:
-    """Convert a mapping of fields, constants ("3,5,1.01,smooth,8") or a recipe's name to NMSParams.
+    """Convert fields, constants (3,5,1.01,smooth,8), also in a list, or a recipe's name to
+    NMSParams.
 
-    Constants may also be a list. Other types are returned unchanged, for the validator to accept or
-    refuse. Raises ProtocolError for an unknown recipe, and for wrong fields of a mapping.
+    Other types are returned unchanged, for the validator to accept or refuse. Raises ProtocolError
+    for an unknown recipe, and for wrong fields.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")
@@ -373,9 +374,8 @@ class Protocol:
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
         """Return a protocol unchanged, the protocol in a .toml file, or a preset by its name.
 
-        None is the preset bsds500. A file has the fields of the protocol, or a line `base =
-        "bsds500"` and the fields to change. Raises ProtocolError for an unknown preset and for
-        wrong fields, and FileFormatError if the file is not TOML.
+        None is the preset bsds500. A file has all fields, or `base = "bsds500"` and the fields to
+        change. Raises ProtocolError for an unknown preset or wrong fields, and FileFormatError.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -492,10 +492,7 @@ class Protocol:
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return float64 (T,), the smallest value that is on at each threshold.
-
-        For the operator ">" this is the next float above the threshold.
-        """
+        """Return the smallest value that is on at each threshold, float64 (T,)."""
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
@@ -546,10 +543,7 @@ def _check_preset_name(name: object) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset under the name "preset".
-
-    Under its own name, the protocol would be compared with the preset that is being built.
-    """
+    """Return a preset under another name, so that it is not compared with itself when built."""
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 
 

@@ -31,12 +31,7 @@ from bsdsbench.protocol.fields import (
     read_packaged_toml,
     tidy,
 )
-from bsdsbench.protocol.protocol import (
-    UNSTATED,
-    UNSTATED_GRID,
-    Protocol,
-    preset_names,
-)
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, preset_names
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 UNKNOWN = "?"  # differs from nothing
@@ -121,10 +116,7 @@ class Signature:
         return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
 
     def words(self) -> list[str]:
-        """Return the words of the line in order: the version, then KEY:TEXT or FIELD=VALUE.
-
-        The set, and "thin" or "unthinned", have no key.
-        """
+        """Return the words of the line: the version, then KEY:TEXT, a text alone or FIELD=VALUE."""
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             bare = key == "set" or (key == "thin" and text != UNKNOWN)
@@ -216,12 +208,10 @@ class Signature:
     def differences(self, other: Signature) -> list[Difference]:
         """List the differences: words first, then settings without a word.
 
-        Skipped are words that one side does not know, "maps", and settings without a word if a
-        protocol is not fully known. The severity is
-
-        - IGNORED if no score of either side depends on the setting
-        - at most SAID if only tolerances after the first differ
-        - otherwise that of the word, and FORBIDS for a setting without a word
+        Skipped are words that one side does not know, "maps", and settings of protocols that are
+        not fully known. The severity is IGNORED if no score of either side depends on the setting,
+        at most SAID if only tolerances after the first differ, and otherwise that of the word, or
+        FORBIDS.
         """
         p, q = self.protocol, other.protocol
         unused = self.unused | other.unused
@@ -403,9 +393,9 @@ def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
 def _parse_text(key: str, text: str) -> dict[str, object]:
     """Return the fields of a protocol, by name, that the text of a word sets.
 
-    A text that is UNKNOWN makes the protocol one that is not known. The word "proto" gives the
-    entry "base", the name of the preset. Raises ProtocolError if this package has another version
-    of it, and for tolerances of another form than ".0075d" or "2px,4px".
+    An UNKNOWN text makes the protocol one that is not known. "proto" gives "base", the name of the
+    preset. Raises ProtocolError for a preset of another version, and for tolerances of another form
+    than ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
         return {"name": UNSTATED}
@@ -468,11 +458,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert the text of a value: TOML, in which .5 is a number, but not infinity and NaN.
-
-    A text with commas, but without brackets, braces or quotes, becomes a list of converted items.
-    Any other text stays as it is.
-    """
+    """Convert TOML (but infinity and NaN), or a list with commas; any other text stays as it is."""
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
         value = parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]

@@ -86,10 +86,7 @@ class Task:
 
     @classmethod
     def from_mapping(cls, values: object) -> Task:
-        """Build a task from field values by name.
-
-        Raises DataError if `name` or `protocol` is missing, and for unknown names or wrong values.
-        """
+        """Build a Task from field values by name. Raises DataError for wrong or missing ones."""
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(field.name for field in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")

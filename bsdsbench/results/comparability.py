@@ -98,9 +98,9 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """Return the differences between a run and a published task. All of them forbid a comparison.
 
-    A run that completes the task has none. The ground truth is compared by its fingerprint, or if
-    that is not known, as for official files, by the number of images. A protocol that is not known,
-    and that of a reference run, is not compared.
+    A run that completes the task has none. The ground truth is compared by its fingerprint or, if
+    that is not known, by the number of images; a protocol only if the run says it and is no
+    reference.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -157,10 +157,10 @@ def _truth_differences(
 ) -> Iterator[Difference]:
     """Yield a difference if the runs have different annotations of an image that both have.
 
-    - "truth" names the first image whose fingerprints differ, and forbids a comparison. If a metric
-      reads more than boundaries, the fingerprints of all annotated parts are compared, as far as
-      both runs know them. Without fingerprints, numbers of ground-truth pixels are compared.
-    - "segmentations": only one run knows the fingerprint of all annotated parts.
+    "truth" names the first image whose fingerprints differ: those of all annotated parts if a
+    metric reads more than boundaries and both runs know them. Without fingerprints, numbers of
+    ground-truth pixels are compared. "segmentations": only one run knows the fingerprint of all
+    annotated parts.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -210,11 +210,7 @@ class PairDifference(NamedTuple):
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List the differences of all pairs of runs.
-
-    Each run is compared with the runs before it. If it differs in a field from several of them,
-    only the first pair is listed.
-    """
+    """List how each run differs from those before it; once for each run and field."""
     listed = list[PairDifference]()
     known = set[tuple[int, str]]()  # (number of the run, field)
     for k, run in enumerate(runs):

@@ -23,21 +23,10 @@ from bsdsbench.metrics.optional import ChecksSet
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
+from bsdsbench.results import sharing
 from bsdsbench.results.groups import group_rows, records_with_groups
 from bsdsbench.results.provenance import Provenance, completed_tasks, sign_run
-from bsdsbench.results.references import (
-    PREFIX,
-    Reference,
-    official_run,
-    reference_run,
-    references,
-)
-from bsdsbench.results.sharing import (
-    download_shared_run,
-    is_address,
-    pack_shared_run,
-    read_shared_run,
-)
+from bsdsbench.results.references import PREFIX, Reference, official_run, reference_run, references
 from bsdsbench.results.storage import SCHEMA, arrays_of_records, is_run, read_result, save_run
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
@@ -192,20 +181,12 @@ class Evaluation(TabularResult):
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def may_lack(self, ids: Set[str]) -> bool:
-        """Return True if the run was allowed to leave out all of these images.
-
-        Any image may be left out with missing="skip". Otherwise these are images that failed or
-        have an empty ground truth.
-        """
+        """Return True if images failed or have an empty ground truth, or any may be missing."""
         excused = {*self.failed, *self.provenance.empty_gt}
         return self.provenance.missing == "skip" or ids <= excused
 
     def place(self, what: str) -> str | None:
-        """Return the folder "pred", "gt", "photos" or "valid" of the run, or None if unknown.
-
-        The folder at its present place is preferred; if it does not exist, the path as it was given
-        is returned.
-        """
+        """Return the folder "pred", "gt", "photos" or "valid", where it is now or was given."""
         folder = self.places.get(what)
         return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
 
@@ -241,10 +222,7 @@ class Evaluation(TabularResult):
 
     @cached_property
     def read_as(self) -> str:
-        """Describe in a line how the files are read, or return "" if their content is unknown.
-
-        Metrics that read the files in another way than the first one are described too.
-        """
+        """Describe how the files are read by each metric, or return "" if that is unknown."""
         return read_as(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
@@ -309,10 +287,7 @@ class Evaluation(TabularResult):
         return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
-        """Return a table of scores per metric, and last a table of all images ("images").
-
-        A run without records has no tables.
-        """
+        """Return a table of scores per metric, and one of all images; none without records."""
         from bsdsbench.results.image_tables import image_table
         from bsdsbench.results.score_tables import score_tables
 
@@ -496,7 +471,7 @@ class Evaluation(TabularResult):
             raise DataError(f"{show(target)}: expected a name that ends in .npz")
         stacks = {metric: self.stack(metric) for metric in self.metrics}
         arrays = arrays_of_records(self.records, stacks)
-        write_atomic(target, pack_shared_run(self.to_mapping(), arrays, licence, citation))
+        write_atomic(target, sharing.pack_shared_run(self.to_mapping(), arrays, licence, citation))
         return target
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
@@ -521,18 +496,12 @@ class Evaluation(TabularResult):
         return logged_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the content of result.json as plain values, ready for JSON.
-
-        Undefined scores of images are None.
-        """
-        images = list[dict[str, Any]]()
+        """Return the content of result.json as plain values, with None for undefined ones."""
+        images: list[dict[str, Any]] = []
         for r in self.records:
-            row: dict[str, Any] = {
-                "id": r.image_id,
-                "size": list(r.size),
-                "fingerprint": r.fingerprint,
-            }
-            images.append(row | ({"groups": dict(r.groups)} if r.groups else {}))
+            images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})
+            if r.groups:
+                images[-1]["groups"] = dict(r.groups)
         for metric in self.metrics if self.records else ():
             for row, scores in zip(images, self.image_scores(metric).values(), strict=True):
                 row[metric] = {k: None if isnan(v) else v for k, v in scores.items()}
@@ -577,13 +546,13 @@ class Evaluation(TabularResult):
         DataError
             If the reference run is unknown, or the URL cannot be read.
         """
-        if is_address(folder):
-            return cls(**read_shared_run(download_shared_run(str(folder))))
+        if sharing.is_address(folder):
+            return cls(**sharing.read_shared_run(sharing.download_shared_run(str(folder))))
         path = given_path(folder, "folder")
         if str(folder).startswith(PREFIX):
             return cls(**reference_run(str(folder)))
         if path.is_file():
-            return cls(**read_shared_run(path))
+            return cls(**sharing.read_shared_run(path))
         if is_run(path):
             return cls(**read_result(path))
         if path.is_dir():

@@ -72,9 +72,9 @@ def as_runs(
 
 
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Add its URL, or the differing end of its path, to the name of a run that another run has too.
+    """Add URLs, or differing ends of paths, to the names of runs that are equal, in place.
 
-    runs : changed in place. places : index of a loaded run -> its URL or absolute path.
+    places : index of a loaded run -> its URL or absolute path.
     """
     names = [run.name for run in runs]
     for k, place in places.items():

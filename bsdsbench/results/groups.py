@@ -89,7 +89,13 @@ def group_rows(
     for table in tables:
         row_numbers = _find_rows(table, rows, others)
         for column, raw_values in table.columns.items():
-            values = _convert_column(raw_values, f"{table.source}: column {column!r}")
+            what = f"{table.source}: column {column!r}"
+            values = [group_value(value, what) for value in raw_values]
+            known = [value for value in values if value is not None]
+            if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
+                values = [v if v is None else group_value(float(v), what) for v in values]
+            else:
+                values = [v if v is None else text_of(v) for v in values]
             if any(column in row for row in rows.values()):
                 raise DataError(f"{table.source}: column {column!r} is there twice, expected once")
             for image_id, number in row_numbers.items():
@@ -98,10 +104,7 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that an id in a table means, or `name` itself if there is none.
-
-    A table may write "\\" for "/", and may add a suffix, or a folder and a suffix.
-    """
+    """Return the known image id that an id in a table, maybe a path, means, or else `name`."""
     path = name.replace("\\", "/")
     file_id = id_of(path)
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
@@ -114,8 +117,8 @@ def _find_rows(
 ) -> dict[str, int]:
     """Return image id -> number of the image's row in a table, for all `images`.
 
-    Rows of the images `others` are skipped; None skips rows of any other image. Raises DataError
-    that lists the images with several rows or none, and the rows of unknown images.
+    Rows of `others` are skipped; None skips any other. Raises DataError that lists images with
+    several rows or none, and rows of unknown images.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -136,8 +139,7 @@ def _find_rows(
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
     """Make a table with a column for each named group of a regular expression in the image ids.
 
-    A group outside of the match has the value None. Raises DataError if the expression is
-    malformed, has no named group, or does not match an id.
+    Raises DataError if the expression is malformed, has no named group, or does not match an id.
     """
     source = f"group_by {pattern!r}"
     try:
@@ -197,8 +199,7 @@ def _split_off_ids(
 ) -> _GroupTable:
     """Make a table of columns of equal length, of which the first of ID_COLUMNS has the image ids.
 
-    If none of ID_COLUMNS exists, the ids are in the first column, or without `default_to_first`
-    DataError is raised.
+    Without one of these, it is the first column with `default_to_first`, else DataError is raised.
     """
     id_column = next((name for name in ID_COLUMNS if name in columns), None)
     if id_column is None and not default_to_first:
@@ -251,10 +252,7 @@ def _check_distinct(names: Sequence[str], source: str) -> None:
 
 
 def group_value(raw_value: object, what: str) -> Value:
-    """Convert a value to a float if it is a number, else to text.
-
-    None, NaN and blank text become None. Raises DataError, which names `what`, for infinity.
-    """
+    """Convert a value to a float, text or None (NaN, blank text). Raises DataError for infinity."""
     if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
         number = float(raw_value)
         if math.isinf(number):
@@ -262,19 +260,6 @@ def group_value(raw_value: object, what: str) -> Value:
         return None if math.isnan(number) else number
     text = "" if raw_value is None else show(raw_value).strip()
     return text or None
-
-
-def _convert_column(raw_values: Sequence[object], what: str) -> list[Value]:
-    """Convert the values of a column: all to floats if all are numbers, else all to text.
-
-    Text such as "1e3" is a number, "007" is not. Missing values are None. Raises DataError, which
-    names `what`, if a number is infinite.
-    """
-    values = [group_value(value, what) for value in raw_values]
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
-        return [value if value is None else group_value(float(value), what) for value in values]
-    return [value if value is None else text_of(value) for value in values]
 
 
 def text_of(value: Value) -> str:
@@ -285,10 +270,7 @@ def text_of(value: Value) -> str:
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return copies of the records with the groups in `rows` added to the groups that they have.
-
-    Raises DataError, which names the run `name`, if a record has another value in a column.
-    """
+    """Add groups to copies of the records. Raises DataError if one has another value already."""
     grouped = []
     for record in records:
         row = rows[record.image_id]
@@ -299,9 +281,6 @@ def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -
             )
         grouped.append(replace(record, groups={**record.groups, **row}))
     return grouped
-
-
-# ---- parts of a column ---------------------------------------------------------------------------
 
 
 @attrs.frozen(eq=False)
@@ -365,12 +344,12 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         if not edges or len(edges) < len(words) or edges != sorted({*edges}):
             expected = f"expected numbers that rise, as {column}=0,1024, or {column}={EACH}"
             raise DataError(f"{column}={limits}: {expected}")
-        return _divide(column, [_as_number(v, column) for v in values], edges, open_ended=True)
+        return _divide(column, values, edges, open_ended=True)
     numbers = [v for v in values if isinstance(v, float)]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
         quartiles = np.unique(np.quantile(numbers, (0.25, 0.5, 0.75))).tolist()
-        return _divide(column, [_as_number(v, column) for v in values], quartiles, open_ended=False)
+        return _divide(column, values, quartiles, open_ended=False)
     different: list[Value] = [*sorted({*numbers}), *texts]
     if None in values:
         different.append(None)
@@ -379,30 +358,25 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     return Partition(column, tuple(map(text_of, different)), members)
 
 
-def _as_number(value: Value, column: str) -> float | None:
-    """Convert a value to a float, with leading zeros allowed. None stays None.
-
-    Raises DataError, which names `column`, if the value is other text.
-    """
-    if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
-        raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
-    return value if value is None else float(value)
-
-
 def _divide(
-    column: str, values: Sequence[float | None], edges: Sequence[float], *, open_ended: bool
+    column: str, values: Sequence[Value], edges: Sequence[float], *, open_ended: bool
 ) -> Partition:
     """Divide images into ranges of a column of numbers.
 
-    values (N,): the number of each image, or None
-    edges : the limits in ascending order; a range includes its lower limit
-    open_ended : True for limits of the user: there is a range below the first, and no end after the
-        last. False for quartiles: the ranges end at the smallest and largest value, included.
+    values (N,): the number of each image, maybe with leading zeros, or None; else DataError. edges
+    : the limits in ascending order; a range includes its lower limit. open_ended : True for limits
+    of the user: there is a range below the first, and no end after the last. False for quartiles:
+    the ranges end at the smallest and largest value, included.
 
-    Only ranges with an image become groups. The others are listed in `Partition.empty`, except for
-    the range below the first limit. Images without a number are the last group.
+    Only ranges with an image become groups; of the others, those that the user asked for are in
+    `Partition.empty`. Images without a number are the last group.
     """
-    known = [v for v in values if v is not None]
+    numbers: list[float | None] = []
+    for value in values:
+        if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
+            raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
+        numbers.append(None if value is None else float(value))
+    known = [v for v in numbers if v is not None]
     low, high = (-math.inf, math.inf) if open_ended else (min(known), max(known))
     inner_edges = [edge for edge in edges if edge > low]
     all_edges = [low, *inner_edges, high]
@@ -415,7 +389,7 @@ def _divide(
     names.append(NO_VALUE)
     ranges = [
         no_value if v is None else int(np.searchsorted(inner_edges, v, side="right"))
-        for v in values
+        for v in numbers
     ]
     used = sorted({*ranges})
     first_asked = 1 if open_ended else 0
@@ -424,14 +398,8 @@ def _divide(
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 
 
-# ---- clusters ------------------------------------------------------------------------------------
-
-
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters, one for each value of a column, in order of occurrence.
-
-    Raises DataError if no image has the column, or if an image has no value.
-    """
+    """Divide images into clusters by a column in which each must have a value, by occurrence."""
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
         raise DataError(

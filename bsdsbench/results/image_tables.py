@@ -62,10 +62,7 @@ def image_table(run: Evaluation) -> Table:
 
 
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
-    """Return a table column for each column of the images' groups, with its name as the heading.
-
-    The key is the name too, or group_NAME if one of `others`, the table's further columns, has it.
-    """
+    """Return a column for each of the images' groups: NAME, or group_NAME if `others` have it."""
     taken = {field.key for field in others}
     fields = []
     for name in group_columns(records):
@@ -82,10 +79,7 @@ def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a column of reasons, and a row of id and reason for each image left out, in place.
-
-    Nothing is added if no image was left out.
-    """
+    """Add a column of reasons, and rows for the images that were left out, if any, in place."""
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(Field("left_out", "Left out"))
@@ -125,9 +119,6 @@ def per_image(run: Evaluation, metric: str) -> Table:
     _add_left_out(run, fields, rows)
     title = f"{scorer.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
-
-
-# ---- summaries -----------------------------------------------------------------------------------
 
 
 class Summary(Enum):
@@ -176,10 +167,7 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return the quantile of values in ascending order, interpolated linearly between neighbours.
-
-    Equal neighbours are not interpolated, because the difference of two infinities is NaN.
-    """
+    """Interpolate a quantile of ascending values, but not of equal ones, which may be infinite."""
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
@@ -206,7 +194,13 @@ def summary_tables(
     runs_with_images = [run for run in runs if run.records]
     asked = None
     if columns is not None:
-        asked = chosen_scores(columns, _scores_of_images(runs_with_images))
+        names = dict[str, None]()  # of the scores of images
+        for run in runs_with_images:
+            for metric in run.metrics:
+                for part, values_by_key in run.image_values(metric).items():
+                    prefix = f"{metric}.{part}." if part else f"{metric}."
+                    names |= dict.fromkeys(prefix + key for key in values_by_key)
+        asked = chosen_scores(columns, list(names))
     tables = []
     for metric in dict.fromkeys(m for run in runs_with_images for m in run.metrics):
         with_metric = [run for run in runs_with_images if metric in run.metrics]
@@ -215,24 +209,13 @@ def summary_tables(
     return tables
 
 
-def _scores_of_images(runs: Sequence[Evaluation]) -> list[str]:
-    """List the scores that images have of their own, as METRIC.SCORE and METRIC.PART.SCORE."""
-    names = dict[str, None]()
-    for run in runs:
-        for metric in run.metrics:
-            for part, values_by_key in run.image_values(metric).items():
-                prefix = f"{metric}.{part}." if part else f"{metric}."
-                names |= dict.fromkeys(prefix + key for key in values_by_key)
-    return list(names)
-
-
 def _summary_rows(
     runs: Sequence[Evaluation], metric: str, asked: Collection[str] | None
 ) -> list[list[Cell]]:
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
-    A row has the part (None for the overall score), the run's name, the score's heading, and the
-    fields of SpreadOfImages. `asked` are the scores to show; None means the usual ones with values.
+    A row has part (None if overall), run, score, and the fields of SpreadOfImages. `asked` are the
+    scores to show; None means the usual ones with values.
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -256,8 +239,8 @@ def _summary_table(
 ) -> Table:
     """Make the table of a metric's summary, with the statistics up to `summary`.
 
-    rows : part, run, score, and the fields of SpreadOfImages. Parts are left out if no row has one,
-        and so are runs if there is only one.
+    `rows` have part, run, score, and the fields of SpreadOfImages. Parts are left out if no row has
+    one, and so are runs if there is only one.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."

@@ -28,10 +28,7 @@ _NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 
 @attrs.frozen(kw_only=True)
 class Provenance:
-    """The inputs of a run, and how the run was made. Unknown values are None or ().
-
-    The names of the fields are the keys of `provenance` in result.json.
-    """
+    """The inputs of a run, and how it was made, as in result.json. Unknown is None or ()."""
 
     # Folders of a run, as they were given
     pred: str | None = None
@@ -66,10 +63,7 @@ class Provenance:
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the known values in plain form, ready for JSON: tuples are lists.
-
-        A layout that equals the default one counts as unknown.
-        """
+        """Return the known values, but no default layout, in plain form, ready for JSON."""
         values = attrs.asdict(self, recurse=False)
         if self.task is not None:
             values["task"] = self.task.to_mapping()
@@ -81,11 +75,7 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance from the mapping of `to_mapping`.
-
-        Values that are missing or malformed, such as in an edited file, keep their defaults. Of a
-        list, malformed entries are dropped.
-        """
+        """Rebuild a Provenance. Missing and malformed values, as in an edited file, are unknown."""
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)
@@ -156,11 +146,9 @@ def sign_run(run: Evaluation) -> Signature:
 def completed_tasks(run: Evaluation) -> tuple[Task, ...]:
     """Return the tasks whose metric a run has, by the protocol of the task and on its whole set.
 
-    - A reference run may have another protocol.
-    - The set is recognised by the fingerprint of the ground truth. A task without one, and a task
-      that is not in the package, must be the task that the run says it was made for; ids and number
-      of the images must be those of the task, as far as it names them.
-    - Returns () if there are no records, if images failed, or if the protocol is not known.
+    The set is recognised by its fingerprint. A task without one, or of the user, must be that which
+    the run says it was made for; ids and number of images must be those of the task. A reference
+    run may have another protocol. There are none if images failed or the protocol is not known.
     """
     if not run.records or not run.protocol.stated or run.failed:
         return ()

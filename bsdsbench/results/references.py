@@ -80,10 +80,7 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Return the reference run `ref:NAME` as the arguments of an Evaluation.
-
-    The sizes of images are unknown, (0, 0). Raises DataError if there is no such reference run.
-    """
+    """Return `ref:NAME` as the arguments of an Evaluation. The sizes of images are (0, 0)."""
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
         known = ", ".join(references())
@@ -125,10 +122,7 @@ def reference_run(name: str) -> RunArguments:
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Convert the texts of a method's parameter (T,) to thresholds (T,).
-
-    Numbers in [0, 1) are thresholds. Other numbers, and combinations, become 1, 2, ..., T.
-    """
+    """Convert the texts of a parameter to thresholds (T,): numbers in [0, 1), or else 1, ..., T."""
     numbered = np.arange(1.0, parameter.size + 1)
     try:
         numbers = parameter.astype(np.float64)
@@ -141,12 +135,10 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 def official_run(path: Path) -> RunArguments:
     """Read a folder of official files, and return the arguments of an Evaluation.
 
-    - ID_ev1.txt files give a record for each image, of unknown size (0, 0).
-    - eval_*.txt files alone give no records; `reported` has the scores of each metric that reads
-      these files.
-
-    Of the protocol only thresholds that ascend in [0, 1] are known. Raises FileFormatError if there
-    are no official files, if they are damaged, or if the thresholds of images differ.
+    ID_ev1.txt files give a record for each image, of unknown size (0, 0); eval_*.txt files alone
+    give `reported` scores of metrics that read them. Of the protocol only thresholds that ascend in
+    [0, 1] are known. Raises FileFormatError if no file is official, for damage, and if the
+    thresholds of images differ.
     """
     tables = read_run_folder(path)
     counts = tables.pop("ev1")
@@ -185,10 +177,7 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _even_grid(printed: F8) -> F8:
-    """Replace thresholds (T,) that are an even grid printed with six digits by the exact grid.
-
-    A threshold 0 before the grid stays, and so do other thresholds.
-    """
+    """Return the exact grid if thresholds are even, but printed with six digits, maybe after 0."""
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
     return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed

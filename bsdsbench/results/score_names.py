@@ -65,8 +65,7 @@ def lower_is_better(score: str) -> bool:
 def flat_scores(run: Evaluation) -> dict[str, float]:
     """Return the defined scores of a run by name: {"boundary.ods": F, "contour.liver.dice": ...}.
 
-    Thresholds and numbers of images are left out. So are the shares of error classes, because
-    repairing one class raises the shares of the others.
+    Shares of error classes are left out, because repairing one class raises those of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -83,11 +82,9 @@ def logged_scores(
 ) -> dict[str, float]:
     """Return a run's scores for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
-    per_class : also include METRIC/CLASS/SCORE
-    undefined : keep undefined scores as NaN, also those of classes that occur in no image
-
-    Characters that MLflow refuses in names become "_". If two names become equal, "_" is appended
-    to the second one.
+    Characters that MLflow refuses in names become "_"; names that become equal get a "_" more.
+    `per_class` adds METRIC/CLASS/SCORE. `undefined` keeps undefined scores as NaN, also those of
+    classes that occur in no image.
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
@@ -112,10 +109,7 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores of a metric's classes and other parts by METRIC/PART/SCORE.
-
-    Scores that no part has are left out. A part that occurs in no image has NaN for every score.
-    """
+    """Return METRIC/PART/SCORE -> score, or NaN, for scores that any class or part has."""
     scorer, score = registry.get(metric), run.score(metric)
     paths = scorer.parts(run.protocol, scorer.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
@@ -137,8 +131,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the scores of `known` that tables of the run's metrics, with its options, show.
 
-    With `parts`, the scores of classes and other parts are included, except for those that only the
-    table of a single run shows.
+    `parts` adds those of classes, except for scores that only the table of a single run shows.
     """
     usual = []
     for score in known:
@@ -232,10 +225,7 @@ def _scores_alike(
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that the words mean, see `_scores_meant`. "all" means every score.
-
-    Raises DataError if a word means no score.
-    """
+    """Return the known scores that the words mean; "all" means every score."""
     if "all" in words:
         return tuple(known)
     chosen = dict[str, None]()
@@ -318,8 +308,16 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
                     matched.add(word)
                     chosen |= dict.fromkeys(names)
                     break
-        if chosen:
-            selected.append(_restrict(table, [columns[name] for name in chosen]))
+        if not chosen:
+            continue
+        chosen_parts = {columns[name].name.part for name in chosen}
+        is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]
+        rows = list(compress(table.rows, is_chosen))
+        row_notes = list(compress(table.row_notes, is_chosen))
+        texts = [k for k, field in enumerate(table.columns) if not field.format]
+        numbers = dict.fromkeys(columns[name].column for name in chosen)
+        restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
+        selected.append(restricted.only([*texts, *numbers]))
     for word in wanted:
         if word not in matched:
             raise unknown_score(word, known)
@@ -340,10 +338,7 @@ def _parts_of_rows(table: Table) -> list[str]:
 
 
 def _score_columns(table: Table) -> dict[str, _ScoreColumn]:
-    """Return the scores of a table by METRIC.KEY or, in a table of parts, METRIC.PART.KEY.
-
-    Keys are those of the table, with "_" for a ".". Columns of text are no scores.
-    """
+    """Return METRIC.KEY or METRIC.PART.KEY -> column, with the table's keys ("_" for ".")."""
     metric = table.key.removesuffix("-parts")
     parts = dict.fromkeys(_parts_of_rows(table) or [""])
     columns = {}
@@ -354,15 +349,3 @@ def _score_columns(table: Table) -> dict[str, _ScoreColumn]:
                 parsed = ScoreName(metric, part, Column(field.key, field.heading))
                 columns[name] = _ScoreColumn(parsed, k)
     return columns
-
-
-def _restrict(table: Table, chosen: Sequence[_ScoreColumn]) -> Table:
-    """Restrict a table to its columns of text, the chosen columns, and the rows of their parts."""
-    chosen_parts = {score.name.part for score in chosen}
-    is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]
-    rows = list(compress(table.rows, is_chosen))
-    row_notes = list(compress(table.row_notes, is_chosen))
-    texts = [k for k, field in enumerate(table.columns) if not field.format]
-    numbers = dict.fromkeys(score.column for score in chosen)
-    restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
-    return restricted.only([*texts, *numbers])

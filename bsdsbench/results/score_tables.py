@@ -34,9 +34,6 @@ AT_GRID_END = (
 Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
-# ---- the texts below a table ---------------------------------------------------------------------
-
-
 class TableFooter(TypedDict):
     """The texts below a table of runs, as keyword arguments of `Table`."""
 
@@ -49,9 +46,8 @@ class TableFooter(TypedDict):
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """Return the texts below a table of runs.
 
-    The notes are, in this order: images that were left out, differences between the runs, scales
-    that were averaged, the protocol of each run if they differ, and sources of reference runs and
-    shared runs.
+    The notes are, in order: images left out, differences, averaged scales, different protocols, and
+    sources of reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
     for run in runs:
@@ -105,10 +101,8 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each difference between two runs that a reader of a table must know.
 
-    - Differences of the protocol that forbid a comparison share one line, the first.
-    - Other differences that forbid a comparison have a line each, except for metrics, because each
-      metric has a table of its own.
-    - Different images have a line even if they do not forbid a comparison.
+    Differences of the protocol share one line, the first. Metrics that differ have tables of their
+    own. Images that differ have a line even if they do not forbid a comparison.
     """
     protocols_differ = False
     lines = list[str]()
@@ -188,10 +182,7 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """Return a line for each different signature, with the names of its runs.
-
-    `signatures` has the signature of each of the runs `names`; "" has no line.
-    """
+    """Return a line for each different signature but "", with the names of its runs."""
     lines = []
     for signature, its_names in _names_by_text(zip(names, signatures, strict=True)).items():
         is_common = len(names) > 1 and its_names == list(names)
@@ -216,8 +207,8 @@ def with_left_out(
 ) -> list[Table]:
     """Return the tables with a last column of left-out images and reasons, for CSV files.
 
-    `left_out` is {run: {image id: reason}}. A table without a column of runs is unchanged, and so
-    are all tables if no run lacks an image.
+    `left_out` is {run: {image id: reason}}. Tables without a column of runs are unchanged, and so
+    are all if no run lacks an image.
     """
     if not any(left_out.values()):
         return list(tables)
@@ -233,10 +224,7 @@ def with_left_out(
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
-    """Return the precision-recall curves of a metric by part. The overall part is "".
-
-    Parts are classes, or other parts of a score. Those without a curve are left out.
-    """
+    """Return the precision-recall curves of a metric by class or other part; overall is ""."""
     scorer = registry.get(metric)
     score = run.score(metric)
     paths: dict[str, tuple[str, ...]] = {"": ()}
@@ -258,8 +246,7 @@ def is_area(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on curves that start above recall 0, if the AP rule counts 0 below the start.
 
-    Curves are named by run, if there are several runs, and by part, such as a class. Returns "" if
-    there are no such curves, or if the runs have different AP rules.
+    Curves are named by run and part. Returns "" without such curves, or if AP rules differ.
     """
     ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
     if len(ap_rules) != 1:
@@ -298,9 +285,6 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     column = Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
     notes = [Note(f"{note}; {'; '.join(machines)}.", (column.key,)), *table.notes]
     return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
-
-
-# ---- a row a run ---------------------------------------------------------------------------------
 
 
 def score_tables(
@@ -457,12 +441,8 @@ def _score_notes(
     runs: Sequence[Evaluation],
     style: _Style,
 ) -> list[str | Note]:
-    """Return the notes below a table of scores, in this order.
-
-    - curves that start above recall 0, below the columns of AP
-    - the metric's further numbers of each row (`Metric.numbers`), except in a table of parts
-    - the notes that all tables have in common
-    - in a table of parts, what the mark of an ODS at the end of its thresholds means
+    """Return the notes below a table of scores: on late curves, below the columns of AP, on the
+    metric's further numbers, the common ones, and in a table of parts on the mark of an ODS.
     """
     notes = list[str | Note]()
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
@@ -485,9 +465,8 @@ def _part_rows(
 ) -> dict[tuple[str, str], Row]:
     """Return {(part, run): row} for the parts of a metric, such as classes, sorted by part.
 
-    Beside several rows in the overall table (`alone` is False), parts are left out if they have no
-    columns of their own, or if these are in the overall table. An ODS at the first or last
-    threshold is marked.
+    Beside several rows in the overall table (not `alone`), parts without columns of their own, or
+    with columns of that table, are left out. An ODS at the first or last threshold is marked.
     """
     overall_keys = {c.key for c in metric.columns}
     main_key = next((c.key for c in metric.part_columns if c.score), None)

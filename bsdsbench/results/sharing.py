@@ -47,10 +47,7 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
 def _difference_axes(n_axes: int) -> range:
-    """Return the axes along which counts (N, T) or (N, ..., T, 4) are stored as differences.
-
-    These are the axes after the first (images) and before the last; with two axes, the second.
-    """
+    """Return the axes after N, up to T, of counts (N, T) or (N, ..., T, 4)."""
     return range(1, max(2, n_axes - 1))
 
 
@@ -70,11 +67,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes (B, N, ...) of `_pack_counts` to counts (N, ...).
-
-    Raises FaultError if `planes` is not uint8, has fewer than three axes, or has no planes or more
-    than eight.
-    """
+    """Decode byte planes (B, N, ...) of `_pack_counts` to counts (N, ...). Raises FaultError."""
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -82,13 +75,6 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     for axis in _difference_axes(counts.ndim):
         counts = counts.cumsum(axis=axis)
     return counts
-
-
-def _remove_folders(reason: str, provenance: dict[str, Any]) -> str:
-    """Remove the author's folders, which are fields of `provenance`, from the text of a reason."""
-    for folder in filter(None, map(provenance.get, _LOCAL)):
-        reason = reason.replace(f"{folder}/", "")
-    return reason
 
 
 def pack_shared_run(
@@ -111,11 +97,15 @@ def pack_shared_run(
         provenance["citation"] = citation
     copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
-    failed = content["failed"].items()
+    failed = {}
+    for image_id, reason in content["failed"].items():
+        for folder in filter(None, map(origin.get, _LOCAL)):
+            reason = reason.replace(f"{folder}/", "")  # of the author's folders
+        failed[image_id] = reason
     header = {
         "schema": _SCHEMA,
         **{key: content[key] for key in copied},
-        "failed": {image_id: _remove_folders(reason, origin) for image_id, reason in failed},
+        "failed": failed,
         "provenance": provenance,
         "steps": packed,
     }

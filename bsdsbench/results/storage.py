@@ -50,7 +50,6 @@ from bsdsbench.scores.counts import (
     ImageRecord,
     Sides,
     Stack,
-    Value,
     counts_of,
 )
 from bsdsbench.text import show
@@ -87,10 +86,7 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, which is made if missing. The caller holds the lock of its folder.
-
-        Raises sqlite3.Error or UnicodeDecodeError if the file is damaged.
-        """
+        """Open or make the file. Raises sqlite3.Error or UnicodeDecodeError if it is damaged."""
         # SQLite's own locks are unreliable on network disks
         address = path.resolve().as_uri() + "?nolock=1"
         self.database = sqlite3.connect(address, uri=True, isolation_level=None)
@@ -111,10 +107,7 @@ class Records:
             raise
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Store {metric: hash of its source file}, and return the metrics whose hash has changed.
-
-        A metric without a stored hash counts as unchanged.
-        """
+        """Store {metric: hash of its file}, and return metrics whose stored hash was another."""
         self.database.execute("create table if not exists source (metric text primary key, hash)")
         stored = dict(self.database.execute("select metric, hash from source"))
         self.database.executemany("insert or replace into source values (?, ?)", sources.items())
@@ -147,9 +140,8 @@ class Records:
 def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     """Lock the folder OUT for a run, and yield the records that an earlier call has stored.
 
-    With `fresh` these are deleted first, and so is a damaged file. result.json is deleted, so that
-    OUT is not a result in the meantime. Raises RunLockedError if another run holds the lock, and
-    OSError if the disk is full.
+    With `fresh`, and if damaged, they are deleted. So is result.json, as OUT is no result
+    meanwhile. Raises RunLockedError if another run holds the lock, and OSError if the disk is full.
     """
     with locked(out):
         remove_leftovers(out)
@@ -172,12 +164,9 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
 def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
     """Replace the result in the folder OUT by a run, with the further files of its metrics.
 
-    result.json is first written under another name, and the earlier result and its files are
-    deleted; counts.npz is written last, and then result.json gets its name. A result.json that
-    would be too large to read has no images.
-
-    `progress` is called with (files written, approximate total, name of the file). Raises
-    RunLockedError if another run holds the lock, and OSError if writing fails.
+    The earlier result is deleted first. counts.npz is written last, and then result.json gets its
+    name. One that would be too large to read has no images. `progress` is called with (files
+    written, approximate total, name). Raises RunLockedError if another run holds the lock.
     """
     stacks = {metric: run.stack(metric) for metric in run.metrics}
     counts = npz_bytes(arrays_of_records(run.records, stacks))
@@ -248,8 +237,7 @@ def _encode_result(content: Mapping[str, Any]) -> bytes:
 def read_result(folder: Path) -> RunArguments:
     """Read the folder of a finished run. Paths in result.json are relative to the folder.
 
-    Raises FileFormatError if a file is missing or damaged, if the schema is another, or if
-    result.json does not have the hash of counts.npz.
+    Raises FileFormatError if a file is missing, damaged, of another schema, or of another run.
     """
     path = folder / RESULT
     data = read_bytes(path)
@@ -278,10 +266,7 @@ def read_result(folder: Path) -> RunArguments:
 
 
 def is_run(folder: Path) -> bool:
-    """Return True if the folder holds a finished run, False if it holds no run.
-
-    Raises FileFormatError if it holds a run that was not finished.
-    """
+    """Return True for a finished run, False for none; raise FileFormatError otherwise."""
     is_finished = (folder / RESULT).exists()
     has_traces = (folder / RECORDS).exists() or (folder / UNFINISHED).exists()
     if has_traces and not is_finished:
@@ -289,9 +274,6 @@ def is_run(folder: Path) -> bool:
             f"{show(folder)}: an unfinished run; repeat the command that began it to continue"
         )
     return is_finished
-
-
-# ---- records as bytes ----------------------------------------------------------------------------
 
 
 def pack_record(record: ImageRecord) -> bytes:
@@ -324,10 +306,7 @@ def pack_record(record: ImageRecord) -> bytes:
 
 
 def unpack_record(data: bytes) -> ImageRecord:
-    """Rebuild a record from the bytes of `pack_record`, which has the layout.
-
-    Arrays are read-only views of `data`. Raises ValueError or TypeError for other bytes.
-    """
+    """Rebuild a record, with read-only views of `data`. Raises ValueError or TypeError."""
     line, _, array_bytes = data.partition(b"\n")
     *values, evidence, arrays, groups = json.loads(line)
     fields = dict(zip(_FIELDS.values(), values, strict=True))
@@ -410,10 +389,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild the records from the arrays of `arrays_of_records`, and take these out of `arrays`.
-
-    Damaged arrays may raise any exception; a caller uses `reading`, which turns it into one line.
-    """
+    """Rebuild records, and take their arrays out of `arrays`. Damage may raise any exception."""
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
         raise FaultError(f"has {n_images} images, expected at most {MAX_IMAGES}")
@@ -423,7 +399,14 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
     evidence = {metric: _pop_evidence(arrays, metric, n_images) for metric in ("", *metrics)}
     main_evidence = evidence.pop("")
-    groups = _parse_groups(arrays.pop(_GROUPS, np.full(n_images, "{}")))
+    group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
+    groups = [parse_json(text.encode()) for text in group_texts]
+    for values in groups:
+        is_valid = isinstance(values, dict) and all(
+            value is None or isinstance(value, str | float) for value in values.values()
+        )
+        if not is_valid:
+            raise FaultError("groups that are neither numbers nor text, expected these")
     counts = _counts_per_image(arrays, n_images)  # the counts are the arrays that are left
     records = []
     for k in range(n_images):
@@ -442,10 +425,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -> list[Sides]:
-    """Take the evidence for a metric out of `arrays`, and return it for each image.
-
-    `metric` is "" for the first metric. Runs of earlier versions have NO_EVIDENCE.
-    """
+    """Take the evidence of each image for a metric ("" for the first) out of `arrays`."""
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
         prefix = f"{metric}:{side}" if metric else side
@@ -477,14 +457,3 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
                 values = values[~np.isnan(values).all(axis=-1)]
             counts_of_image.setdefault(metric.name, {})[name] = values
     return counts
-
-
-def _parse_groups(texts: NDArray[Any]) -> list[dict[str, Value]]:
-    """Parse the groups of each image, column -> number, text or None, from JSON texts (N,)."""
-    groups = list(map(parse_json, map(str.encode, texts.tolist())))
-    for values in groups:
-        if not isinstance(values, dict) or not all(
-            value is None or isinstance(value, str | float) for value in values.values()
-        ):
-            raise FaultError("groups that are neither numbers nor text, expected these")
-    return groups

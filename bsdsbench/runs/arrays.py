@@ -85,8 +85,8 @@ def evaluate_items(
 class ArrayItem:
     """An image whose inputs are arrays.
 
-    `inputs` has the prediction and the ground truth for each group of metrics that read files in
-    the same way, by the name of the group's first metric; or the error if they cannot be used.
+    `inputs` are those of each group of metrics that read files alike, by the first metric of the
+    group, or the error if the arrays cannot be used.
     """
 
     image_id: str
@@ -133,10 +133,9 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Lazily yield one item for each (id, prediction, ground truth) of an iterable.
+    """Lazily yield an item, which may hold a DataError, for each (id, prediction, ground truth).
 
-    If the arrays of an image cannot be used, its item holds the DataError. Raises DataError for an
-    entry that is not such a triple, and for a repeated id.
+    Raises DataError for an entry that is not such a triple, and for a repeated id.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -167,10 +166,8 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
     """Wrap the array of a prediction in a Prediction, or take a Prediction as it is.
 
-    kind: the content of the array: "classes", "labels", "depth-map", or any other for a soft map.
-
-    If the ground truth is read as a mask, a class map (H, W) that was not read from a file is then
-    converted to a mask.
+    If masks are compared, a class map (H, W) that was not read from a file becomes a mask. `kind`
+    is "classes", "labels", "depth-map", or any other for a soft map.
     """
     if not isinstance(pred, Prediction):
         array = one_channel(given_array(pred, "array")) if kind == "classes" else _as_plane(pred)
@@ -188,16 +185,11 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 def _wrap_truth(
     image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
 ) -> GroundTruth:
-    """Wrap the arrays of a ground truth in a GroundTruth.
+    """Wrap the arrays of a ground truth in a GroundTruth, or take a GroundTruth as it is.
 
-    - a GroundTruth: as it is, but its labels are converted to a mask if `reading` says so
-    - kind "annotators": maps of annotators, (A, H, W) or a list of (H, W)
-    - a map (H, W) that `reading` says is a mask: the mask
-    - kind "depth-map": a depth map (H, W)
-    - a map (H, W): labels
-    - an array (C, H, W): boundaries by class
-
-    Raises DataError if the arrays cannot be used.
+    The maps of "annotators" are (A, H, W) or a list of (H, W). A map (H, W) of another kind is a
+    mask, if `reading` says so, a "depth-map", or labels; labels of a GroundTruth become a mask too.
+    (C, H, W) are boundaries by class. Raises DataError if the arrays cannot be used.
     """
     are_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"

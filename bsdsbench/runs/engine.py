@@ -170,15 +170,12 @@ def evaluate_humans(
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
     """Count the images of a source in order, and return the evaluation, saved in `plan.out` if set.
 
-    - Of a sequence only the plan's shard is counted. Its groups are checked before the first image.
-    - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if not
-      known; it is shown as progress, and limits the number of workers.
+    Of a sequence only the plan's shard is counted. Any other iterable is counted as it comes;
+    `total` is the number of its images, or 0 if not known. `header` holds what is known about the
+    run before.
 
-    `header` holds what is known about the run before images are counted.
-
-    Raises DataError that lists the errors of all images, unless the plan skips bad images. If the
-    run is interrupted, or a worker died, KeyboardInterrupt or DataError says how many images are
-    kept.
+    Raises DataError with the errors of all images, unless the plan skips bad images. If the run is
+    interrupted, or a worker died, KeyboardInterrupt or DataError says how many images are kept.
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):
@@ -214,10 +211,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
 
 def _check_groups(source: Sequence[Item], plan: Plan, header: RunHeader) -> None:
-    """Raise DataError if the table of groups lacks an image of the source, or has a row of another.
-
-    Rows of images without a prediction are allowed, and any row if the source is part of a set.
-    """
+    """Raise DataError if the table of groups lacks an image, or has a row of an unknown one."""
     if plan.groups is None and plan.group_by is None:
         return
     is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
@@ -252,11 +246,8 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about problems of the first LOOKS images.
 
-    An image whose stored record is still valid is not counted again, and read only if it is one of
-    the first.
-
-    stored: the records of earlier calls, to which new records are added; None without a folder.
-    total: number of images, or 0 if not known. batch: images that a worker gets at once.
+    An image whose stored record is still valid is only read, if it is one of the first. `stored`
+    has the records of earlier calls, and gets new ones; `total` is 0 if not known.
     """
     images = _CountedImages()
     looks = list[Look]()
@@ -309,7 +300,8 @@ def _count_all(
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     """Warn about problems of the first images. Return True if their maps are inverted."""
-    warnings = first_look(looks, plan.protocol, plan.unused)
+    unused = registry.unused(plan.metrics, plan.protocol)
+    warnings = first_look(looks, plan.protocol, unused)
     for warning in warnings:
         warn(warning)
     return DARKER in "".join(map(str, warnings))
@@ -318,9 +310,9 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
-    Raises DataError with the errors of all images, if the plan does not skip bad images or no image
-    is left; or if no image of an undivided run has boundaries in its ground truth; or if the values
-    of the files cannot be interpreted in one consistent way.
+    Raises DataError with the errors of all images, unless bad images are skipped and some are left;
+    if no image of an undivided run has boundaries; or if files cannot be read in one consistent
+    way.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -354,15 +346,9 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
     return evaluation
 
 
-# ---- an image ------------------------------------------------------------------------------------
-
-
 @attrs.frozen
 class Outcome:
-    """The outcome of `count` for one image.
-
-    `record` is None if `unchanged`, after an error, or if the protocol leaves the image out.
-    """
+    """The outcome of `count` for one image. There is no record if `unchanged` or left out."""
 
     record: ImageRecord | None = None
     data: bytes = b""  # the serialised record, if it was asked for
@@ -477,12 +463,10 @@ def available_cores() -> int:
 
 @contextmanager
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, and the number of batches that may be under way.
+    """Yield the executor of a run, or None for one worker, and how many batches may be under way.
 
-    The executor is the user's, which stays open, that of a Dask cluster, or a pool of processes or
-    threads. It is None for a single worker: calls are made in this thread.
-
-    `total` is the number of images, 0 if not known, and `batch` the number in a call.
+    The executor is the user's, which stays open, that of a Dask cluster, or a pool. `total` is the
+    number of images, 0 if not known, and `batch` the number in a call.
     """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))
@@ -583,10 +567,7 @@ def _map_in_order(
 
 
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make calls in order until 0.1 s have passed, but at least one; return what they returned.
-
-    Short batches keep Ctrl-C and the progress display responsive.
-    """
+    """Make calls until 0.1 s have passed, so that Ctrl-C is heard; return what they returned."""
     returned = []
     end = time.monotonic() + 0.1
     for call in calls:

@@ -129,10 +129,7 @@ def keyword(
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class RunKeywords:
-    """The keywords of a run as a caller gave them, not yet resolved.
-
-    Raises DataError that lists all keywords with a wrong value.
-    """
+    """The keywords of a run as a caller gave them: checked, but not yet resolved."""
 
     task: Task | StrPath | None = keyword(
         "A data set, a protocol and a metric under one name, or in a .toml file. The task fixes "
@@ -250,9 +247,7 @@ class RunKeywords:
         "Also call the detector on the mirrored image, and average the maps.", False, is_flag=True
     )
     resize: str = keyword(
-        "How images and maps are resized for --scales.",
-        "bilinear",
-        choices=("bilinear", "cubic"),
+        "How images and maps are resized for --scales.", "bilinear", choices=("bilinear", "cubic")
     )
     progress: Progress | None = keyword(
         "A function to call with (done, total, image_id) after each image; total is equal to done "
@@ -273,9 +268,6 @@ class RunKeywords:
                 faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
         if faults:
             raise DataError(problems=faults)
-
-
-# ---- which entry point takes which keywords ------------------------------------------------------
 
 
 class _Counting(TypedDict, total=False):
@@ -339,15 +331,9 @@ class DetectorOptions(_Counting, total=False):
     resize: str
 
 
-# ---- what a run does -----------------------------------------------------------------------------
-
-
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan(RunKeywords):
-    """The description of a run: its keywords, resolved with a protocol and metrics.
-
-    Raises DataError that lists all reasons why metrics and keywords cannot be used together.
-    """
+    """The description of a run: its keywords, resolved with a protocol and metrics."""
 
     protocol: Protocol
     metrics: tuple[str, ...]
@@ -399,11 +385,6 @@ class Plan(RunKeywords):
         """The metrics in groups that read files alike. Each image is read once per group."""
         return registry.by_reading(self.metrics, self.protocol, self.pred_kind)
 
-    @cached_property
-    def unused(self) -> frozenset[str]:
-        """The fields of the protocol that no score depends on."""
-        return registry.unused(self.metrics, self.protocol)
-
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in one of `folders`, or if one of them is not a path.
 
@@ -443,11 +424,9 @@ def plan(
 ) -> Plan:
     """Resolve the keywords of a run with a protocol and metrics.
 
-    A task gives the protocol and the metric. Otherwise the default protocol, and the kind of
-    prediction, are the first of the first metric. `classes` become an option of all metrics.
-
-    Raises DataError if metrics are unknown or do not go together, or if the task forbids a keyword,
-    and ProtocolError for an unknown preset.
+    A task gives the protocol and the metric. By default, protocol and kind of prediction are those
+    of the first metric. `classes` become an option of all metrics. Raises DataError if metrics are
+    unknown or do not go together, or if the task forbids a keyword, and ProtocolError.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -492,11 +471,9 @@ def plan_call(
 ) -> Plan:
     """Check the arguments of a call of an entry point, and return the plan of the run.
 
-    function: name of the entry point, for errors. accepted: TypedDict of the keywords it takes.
-    options: keywords of the call. defaults: values of keywords instead of those of RunKeywords.
-
-    Raises TypeError for an unknown keyword, DataError that lists every wrong value, and the errors
-    of `plan`.
+    accepted: TypedDict of the keywords that `function` takes. options: keywords of the call.
+    defaults: values of keywords instead of those of RunKeywords. Raises TypeError for an unknown
+    keyword, DataError that lists every wrong value, and the errors of `plan`.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):

@@ -128,10 +128,7 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return an error for each of `_shared_properties` in which a run differs from the first.
-
-    A property in _OPTIONAL that is None, because a run does not know it, is not compared.
-    """
+    """Return an error for each property, if known, in which a run differs from the first."""
     problems = []
     expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):
@@ -247,10 +244,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
 def _check_same_images(
     first_run: Evaluation, first_table: _CountsByImage, run: Evaluation, table: _CountsByImage
 ) -> None:
-    """Raise MergeError if a run differs from the first in protocol, images or annotated pixels.
-
-    The tables map image ids to the boundary counts of the runs.
-    """
+    """Raise MergeError if a run differs from the first in protocol, images or annotated pixels."""
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":
             raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")

@@ -30,10 +30,7 @@ Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
 _Finding = tuple[str, Fix | None]  # what is wrong with the maps ("are ..."), and a fix
 _IdsByFinding = dict[_Finding, list[str]]
-FILLED: _Finding = (
-    "have filled areas as ground truth, not lines",
-    "metric contour for masks",
-)
+FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
 RAW: _Finding = "have broad edges, whose precision is low without NMS", Setting("nms")
 # A map is inverted if 1 - value is at least this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
@@ -111,26 +108,18 @@ def first_look(
         findings = {("fit the ground truth of another image", None): swaps} if swaps else {}
     needs_thin_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & set(unused)
     if not findings and needs_thin_lines:
-        findings = _find_thick_maps(looks)
+        soft_looks = [look for look in looks if look.pred.kind == "soft"]
+        thick_ids: _IdsByFinding = {FILLED: [], RAW: []}
+        for look in soft_looks:
+            if thickness(look.soft) > _BROAD:
+                is_filled = thickness(look.truth) > _BROAD  # the ground truth is as thick
+                thick_ids[FILLED if is_filled else RAW].append(look.pred.image_id)
+        findings = {f: ids for f, ids in thick_ids.items() if 2 * len(ids) > len(soft_looks)}
     warnings = []
     for (description, fix), ids in findings.items():
         line = f"{len(ids)} of {len(looks)} maps looked at {description} [{listed(ids, 3)}]"
         warnings.append(InputWarning(line, fix=fix or ()))
     return warnings
-
-
-def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
-    """Return the ids of thick soft maps, or {} unless most soft maps have the same finding.
-
-    The finding is FILLED if the ground truth is as thick as the map, and RAW if it is thinner.
-    """
-    soft_looks = [look for look in looks if look.pred.kind == "soft"]
-    ids_by_finding: _IdsByFinding = {FILLED: [], RAW: []}
-    for look in soft_looks:
-        if thickness(look.soft) > _BROAD:
-            finding = FILLED if thickness(look.truth) > _BROAD else RAW
-            ids_by_finding[finding].append(look.pred.image_id)
-    return {f: ids for f, ids in ids_by_finding.items() if 2 * len(ids) > len(soft_looks)}
 
 
 def _sample_lines(values: Map) -> Map:
@@ -145,9 +134,8 @@ def _sample_lines(values: Map) -> Map:
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
     """Return True if a soft map was probably saved on a wrong scale.
 
-    This is so if no value of a map of unsigned integers exceeds _MAX_FAINT, or if no value reaches
-    the lowest threshold above 0. Maps of bool, and maps that the protocol normalises, are never
-    faint.
+    No value of unsigned integers exceeds _MAX_FAINT, or none reaches the lowest threshold above 0.
+    Maps of bool, and maps that the protocol normalises, are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -170,14 +158,12 @@ def evidence_of(
 ) -> Sides:
     """Return what the values in the files of an image show about their meaning, to one metric.
 
-    - A soft map gets two flags: FAINT, if it was probably saved on a wrong scale, or STRONG; and
-      its polarity. Floats that come from no file are never faint: a network in training may give
-      any numbers.
-    - Ground truth that was given as arrays leaves no doubt: only the number of maps is returned.
-    - For a metric that interprets labels, the evidence of label maps is added.
+    A soft map gets two flags: FAINT, if it was probably saved on a wrong scale, or STRONG; and its
+    polarity. Floats that come from no file are never faint: a network in training may give any
+    numbers. Metrics that interpret labels add the evidence of label maps.
 
-    pred : the prediction, or None if there is no file of one; it then has no evidence
-    has_thresholds : False for metrics without a lowest threshold that a soft map must reach
+    pred : the prediction, or None if there is no file of one; it then has no evidence.
+    has_thresholds : False for metrics without a lowest threshold that a soft map must reach.
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
@@ -206,12 +192,10 @@ def evidence_of(
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return whether a soft map is darker on annotated boundaries than elsewhere.
+    """Return DARK if a soft map is much darker on annotated boundaries than elsewhere, else LIGHT.
 
-    - NOTHING if the map is empty
-    - LIGHT if the map is dark as a whole, as most maps are. A sample of its rows mostly shows that.
-    - NOTHING if the map is constant, or has no ground truth of its size
-    - DARK if it is much darker on annotated boundaries than elsewhere, otherwise LIGHT
+    Most maps are dark as a whole, and LIGHT, as a sample of rows shows. Returns NOTHING if the map
+    is empty or constant, or has no ground truth of its size.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -243,14 +227,8 @@ def _is_dark(look: Look) -> bool:
     return bool(has_both and darkness[is_marked].mean() > MUCH_DARKER * darkness[~is_marked].mean())
 
 
-# ---- geometry ------------------------------------------------------------------------------------
-
-
 def _block_means(values: F8) -> F8:
-    """Return the means of blocks of 4 x 4 pixels of a map (H, W), of 2 x 2 pixels if H or W < 200.
-
-    Rows and columns that do not fill a block are left out.
-    """
+    """Return the means of whole blocks of 4 x 4 pixels of a map, of 2 x 2 if H or W < 200."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
     blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
@@ -281,10 +259,10 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the flip or rotation of `pred` that fits `truth` best, by its name in FLIPS.
+    """Return the name in FLIPS of the flip of `pred` that fits `truth` best, or "" if none clearly
+    does.
 
-    Returns "" if none fits clearly better than the upright map. Both arguments are thumbnails of
-    one shape. Only square thumbnails are also transposed, because others would change shape.
+    Both are thumbnails of one shape. Only square ones are transposed, which keeps the shape.
     """
     is_square = pred.shape[0] == pred.shape[1]
     flips = FLIPS if is_square else FLIPS[:-1]
@@ -327,9 +305,8 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
 def thickness(soft: F8) -> float:
     """Return the fraction of strong pixels that lie in a 2 x 2 square of strong pixels.
 
-    One-pixel lines have a thickness of 0, broad edges 1. Strong pixels are those of at least the
-    median, upper quartile and upper tenth of the non-zero values; the fractions of the three levels
-    are averaged. Returns NaN if no value is above 0.
+    One-pixel lines have 0, broad edges 1, a map of zeros NaN. It is averaged over three levels of
+    strong pixels: from the median, upper quartile and upper tenth of the non-zero values on.
     """
     values = soft[soft > 0]
     if not values.size:

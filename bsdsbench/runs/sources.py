@@ -19,22 +19,10 @@ from numpy.typing import NDArray
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
+from bsdsbench.loaders import pairing, readers
 from bsdsbench.loaders.formats.class_files import find_instances_file
 from bsdsbench.loaders.formats.photos import read_photo
-from bsdsbench.loaders.pairing import (
-    Layout,
-    Pair,
-    find_photo_folder,
-    find_photos,
-    ground_truths,
-    pair,
-)
-from bsdsbench.loaders.readers import (
-    count_placeholder_maps,
-    read_field_of_view,
-    read_prediction,
-    read_truth,
-)
+from bsdsbench.loaders.pairing import Layout, Pair
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -67,10 +55,7 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if the counts of an image, {name: array}, differ from those stored in `run`.
-
-    Names that only `stored` has are ignored.
-    """
+    """Raise DataError if counts that were made again differ from the stored {name: array}."""
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
             raise DataError(
@@ -105,10 +90,7 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The form to record for the prediction, if there is no prediction file.
-
-        "humans" if annotators are scored, "none" if a missing prediction counts as empty, else "".
-        """
+        """The form to record without a prediction file: "humans", "none" (empty), or ""."""
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
@@ -153,23 +135,19 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read prediction and ground truth for a group of metrics that read files in the same way.
-
-        The ground truth includes photo and field of view. A missing prediction becomes an empty
-        one.
-        """
+        """Read prediction, or an empty one, and ground truth with photo and field of view."""
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
-        gt = read_truth(self.pair, gt_kind, protocol, files.instances, readings.gt, read)
+        gt = readers.read_truth(self.pair, gt_kind, protocol, files.instances, readings.gt, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
             not_void = gt.parts.get("valid", True)
-            gt = gt.replace(valid=read_field_of_view(self.valid, gt.shape, read) & not_void)
+            gt = gt.replace(valid=readers.read_field_of_view(self.valid, gt.shape, read) & not_void)
         if not self.kind:
             return Inputs(None, gt)
         n_maps = len(files.classes) or self.n_maps
-        pred = read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
+        pred = readers.read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
         return Inputs(pred, gt)
 
 
@@ -191,14 +169,14 @@ def list_items(
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
-    images_dir = plan.images_dir or find_photo_folder(gt_dir)
+    images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir = os.path.abspath(pred_dir)
         gt_dir = os.path.abspath(gt_dir)
         images_dir = images_dir and os.path.abspath(images_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
-    pairs = pair(
+    pairs = pairing.pair(
         pred_dir,
         gt_dir,
         split,
@@ -215,9 +193,9 @@ def list_items(
     photos: dict[str, Path] = {}
     reads_photos = any(map(attrgetter("photo"), map(registry.get, plan.metrics)))
     if reads_photos and images_dir:
-        photos = find_photos(images_dir, [p.image_id for p in pairs])
+        photos = pairing.find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
-    n_maps = count_placeholder_maps(pairs) if kind == "labels" else 1
+    n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
     return PairedFolders(items, absent)
 
@@ -232,8 +210,8 @@ def _item_of(
 ) -> FileItem:
     """Return the item of an image.
 
-    photos, views: id of an image -> its original image, and its field of view; both may lack
-    images. n_maps: the number of empty label maps in place of a missing prediction.
+    photos, views: id of an image -> photo, and field of view, if there is one. n_maps: the number
+    of empty label maps in place of a missing prediction.
     """
     instances = map(find_instances_file, pair.gt_paths) if alike.files.instances else ()
     return FileItem(
@@ -248,16 +226,13 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Return the field-of-view file of each image by id, or {} without a folder.
-
-    Raises PairingError if an image has none.
-    """
+    """Return id -> file of the field of view. Raises PairingError if an image has none."""
     if valid_dir is None:
         return {}
     ids = [p.image_id for p in pairs]
     sequences = any("/" in image_id for image_id in ids)
     folder = os.path.abspath(valid_dir)
-    masks = pair(None, folder, ids, "zero", gt_kind="mask", sequences=sequences)
+    masks = pairing.pair(None, folder, ids, "zero", gt_kind="mask", sequences=sequences)
     return {mask.image_id: mask.gt_paths[0] for mask in masks}
 
 
@@ -319,16 +294,13 @@ def check_truth(
         is_set = set_fingerprint(truths) == task.fingerprint
         has = "" if is_set else f"is {identify(truths).describe()}"
     else:
-        ids = {p.image_id for p in ground_truths(gt_dir, split_file or task.ids or None)}
+        ids = {p.image_id for p in pairing.ground_truths(gt_dir, split_file or task.ids or None)}
         count = len(ids & set(task.ids or ids))
         is_set = task.images in (None, count)
         has = f"{count} images"
         expected = f"the {task.images} of {task.set}"
     if not is_set:
         raise DataError(f"{show(gt_dir)}: {has}, expected {expected} ({task.name})")
-
-
-# ---- the files of a finished run -----------------------------------------------------------------
 
 
 @attrs.frozen(eq=False)
@@ -358,9 +330,8 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files are still those that were counted.
 
-        If their hash is not the stored one (they were changed, or the run was made by another
-        version), `metric` counts the image again, and DataError is raised if the counts differ.
-        Without `metric`, counts are not checked.
+        If their hash is not the stored one, `metric` counts the image again, and DataError is
+        raised if the counts differ. Without `metric`, counts are not checked.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
@@ -405,16 +376,13 @@ def find_sources(
     *,
     metric: str | None = None,
 ) -> Sources:
-    """Find the files from which a run was made.
+    """Find the files from which a run was made, without those of images that lack a prediction.
 
     pred_dir, gt_dir, images_dir: by default the folders of the run. Photos may also lie beside the
-        ground truth (BSDS).
-    metric: a metric that the run does not have, for which the ground truth is to be read. By
-        default, and for a metric of the run, it is read as for the run's first metric (the first
-        of masks, if there is one).
+    ground truth (BSDS). metric: for which the ground truth is read, if the run does not have it; by
+    default, and for a metric of the run, the run's first one, or the first of masks.
 
-    Images that were counted as empty maps have no prediction. Raises DataError if a folder is not
-    known, is gone, or lacks an image of the run.
+    Raises DataError if a folder is not known, is gone, or lacks an image of the run.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -426,7 +394,7 @@ def find_sources(
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.by_reading([reader.name], run.protocol, kind)[0]
-    pairs = pair(
+    pairs = pairing.pair(
         pred,
         gt,
         run.image_ids,
@@ -437,10 +405,10 @@ def find_sources(
         sequences=alike.files.sequences,
     )
     by_id = {p.image_id: p for p in pairs}
-    photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
+    photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
     return Sources(
         pairs=by_id,
-        photos=find_photos(photo_dir, by_id) if photo_dir else {},
+        photos=pairing.find_photos(photo_dir, by_id) if photo_dir else {},
         pred_kind=kind,
         metric=reader,
         views=_fields_of_view(run.place("valid"), pairs) if reader.void else {},

@@ -21,14 +21,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import kind_of_value
-from bsdsbench.errors import (
-    DataError,
-    EmptyTruthError,
-    InputWarning,
-    MergeError,
-    ShapeError,
-    warn,
-)
+from bsdsbench.errors import DataError, EmptyTruthError, InputWarning, MergeError, ShapeError, warn
 from bsdsbench.images import Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -157,8 +150,7 @@ class StreamingEvaluator:
     def compute(self) -> Evaluation:
         """Return the evaluation of all images so far. The evaluator keeps the images.
 
-        Raises DataError if there are no images, or if their values cannot be interpreted in one
-        consistent way.
+        Raises DataError without images, or if their values cannot be read in one consistent way.
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
@@ -248,12 +240,9 @@ def add_groups(
 def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
     """Split the arguments of an update into one (prediction, ground truth, id) per image.
 
-    A Prediction or an array with two axes is one image. A list, or an array with more axes, is a
-    batch, for which `gts` and `image_id` have an entry per image. Images without ids are numbered
-    from `n_seen`, the number of images added before.
-
-    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if an array
-    with three axes comes with a single ground truth (H, W).
+    A Prediction or an array with two axes is one image; a list, or an array with more axes, is a
+    batch. Images without ids are numbered from `n_seen`. Raises ShapeError if the numbers of
+    predictions, ground truths and ids differ, or for three axes with a single ground truth (H, W).
     """
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2

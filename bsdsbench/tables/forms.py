@@ -100,10 +100,7 @@ def to_markdown(tables: Sequence[Table]) -> str:
 
 
 def to_html(tables: Sequence[Table]) -> str:
-    """Convert tables to HTML, one <figure> per table.
-
-    Cells have the class "number" if they are numbers, and "best" if they are the best of a column.
-    """
+    """Convert tables to HTML: a <figure> per table, with the classes number and best of cells."""
     return "\n".join(html_figures(tables))
 
 
@@ -122,13 +119,10 @@ def html_page(tables: Sequence[Table], picture: str = "") -> str:
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    r"""Convert tables to LaTeX, one float per table.
+    """Convert tables to LaTeX, one float per table, with the columns for papers.
 
-    - Columns: those for papers. After the first three scores, a score with an undefined value is
-      left out. An interval stands under its number.
-    - Notes: at most four short notes and all needed ones. The other lines become comments.
-    - Width: a table that is too wide for one of two columns becomes a `table*`, which is scaled
-      down if the page is too narrow.
+    An interval stands under its number. At most four short notes and all needed ones are printed;
+    other lines become comments. A table that is too wide for one of two columns becomes a `table*`.
     """
     return "\n".join(_latex(table.for_people) for table in tables)
 
@@ -163,8 +157,7 @@ def _latex(table: Table) -> str:
 def _paper_columns(table: Table) -> list[int]:
     """Return the numbers (from 0) of the columns that LaTeX prints: those marked `paper`.
 
-    After the first three scores, which are columns with a better direction, a score with an
-    undefined value is left out.
+    After the first three scores (columns with a better direction), one with a gap is left out.
     """
     columns = []
     n_scores = 0
@@ -205,10 +198,9 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
 
 
 def to_csv(table: Table) -> str:
-    """Convert one table to CSV: a line of keys, then a line per row.
+    """Convert one table to CSV: a line of the keys of `Table.plain`, then a line per row.
 
-    The columns are those of `Table.plain`. An undefined number is an empty cell. Text that a
-    spreadsheet would take for a formula gets a leading apostrophe.
+    Undefined numbers are empty. Text like a formula of a spreadsheet gets a leading apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -224,8 +216,6 @@ def to_csv(table: Table) -> str:
         writer.writerow(cells)
     return out.getvalue()
 
-
-# ---- to files -----------------------------------------------------------------------------------
 
 FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "table": to_text,
@@ -274,11 +264,7 @@ def render(tables: Sequence[Table], form: str) -> str:
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write tables to the file `out`, and return the paths of the files written.
-
-    form : a key of FORMS. With "csv", several tables become one file each, STEM-KEY.csv beside
-        `out`, and `out` is not written.
-    """
+    """Write tables to a file, or several as CSV to STEM-KEY.csv beside it; return the paths."""
     path = Path(out)
     tables_by_path = {path: tables}
     if form == "csv" and len(tables) > 1:

@@ -12,10 +12,7 @@ _V = TypeVar("_V")
 
 
 class ReadOnly:
-    """Base class of frozen dataclasses whose arrays stay read-only in copies and pickles.
-
-    By default numpy makes copied and unpickled arrays writable.
-    """
+    """Base class of frozen dataclasses whose arrays stay read-only in copies and pickles."""
 
     __slots__ = ()
 

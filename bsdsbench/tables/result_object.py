@@ -23,10 +23,9 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers of the first table by name, for other programs.
+        """Return the numbers of the first table by name, LABEL.COLUMN or LABEL.LABEL.COLUMN.
 
-        A name is "LABEL.COLUMN" of the row's label and the column's key, or "LABEL.LABEL.COLUMN" if
-        two columns label a row. Text and undefined numbers are left out.
+        A name has the labels of the row and the column's key. Undefined numbers are left out.
         """
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
@@ -40,10 +39,7 @@ class TabularResult:
         return numbers
 
     def __repr__(self) -> str:
-        """Return a line such as "Name(ods=0.78, ap=0.8)" with at most ten of `numbers`.
-
-        Of keys with a dot only the F of points is shown: "ods.f" as "ods".
-        """
+        """Return a line such as "Name(ods=0.78, ap=0.8)", at most ten numbers; of points only F."""
         texts = []
         for key, value in self.numbers().items():
             if "." not in key or key.endswith(".f"):
@@ -69,8 +65,7 @@ class TabularResult:
     def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
         """Convert the table with the key `table`, by default the first, to a pandas DataFrame.
 
-        The columns are those of `Table.plain`, with NaN for undefined values. Raises DataError if
-        pandas is missing, if the result has no tables, or if no table has this key.
+        Undefined values are NaN. Raises DataError without pandas or tables, and for another key.
         """
         try:
             import pandas as pd
@@ -89,10 +84,7 @@ class TabularResult:
 
 
 class TabularCurve(ReadOnly, TabularResult):
-    """Base class of curves that are dataclasses.
-
-    The fields that are 1-D arrays are the points of the curve. Other numbers summarise it.
-    """
+    """Base class of curves: dataclasses with the points in 1-D arrays, and numbers about them."""
 
     __slots__ = ()
 

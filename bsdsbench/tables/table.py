@@ -48,7 +48,7 @@ Cell = float | int | str | Estimate | None
 
 @dataclass(slots=True)
 class PrintedCell:
-    """A cell formatted for people, with its numbers for programs: None if undefined, or for text."""
+    """A cell formatted for people, with its numbers for programs (None: undefined, or text)."""
 
     text: str  # the text or number
     line: str  # `text`, `span` and `mark`
@@ -89,10 +89,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line below a table about some of its columns, or without `columns` about all of it.
-
-    It is dropped if the table loses all of its columns.
-    """
+    """A line below a table about some of its columns, without which it is dropped, or about all."""
 
     text: str
     columns: tuple[str, ...] = ()  # keys of columns
@@ -158,10 +155,7 @@ class Table:
         return f"- under {headings}: {note.text}" if note.names_columns else note.text
 
     def only(self, numbers: Sequence[int]) -> Table:
-        """Return a table with the columns of these numbers (from 0), in this order.
-
-        Notes of the table on columns that are all left out are dropped.
-        """
+        """Return a table with the columns of these numbers (from 0) alone, and their notes."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = [
@@ -208,13 +202,12 @@ class Table:
         return printed
 
     def _mark_best(self, printed: Sequence[Sequence[PrintedCell]]) -> None:
-        """Set `best` of the best cells in place, in each column that has a better direction.
+        """Set `best` of the best of the `printed` cells (rows, columns), in place, in each ranked
+        column.
 
-        printed (rows, columns): the formatted cells of the table.
-
-        Cells compete with those of rows that have the same cell in the column `ranked_within`.
-        Undefined and incomparable cells do not compete. All cells with the best value are best, but
-        a cell without competitors is not.
+        Cells compete with those of rows that have the same cell in the column `ranked_within`, but
+        not if undefined or incomparable. All cells with the best value are best, if there are two
+        or more.
         """
         label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
         for k, column in enumerate(self.columns):
@@ -245,11 +238,7 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return the heading of the column with the number `column`, without an arrow.
-
-        With `short` this is the short heading, if there is one and the long one is wider than the
-        cells.
-        """
+        """Return a column's heading, or a short one if that is wider than the cells."""
         field = self.columns[column]
         width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # and an arrow
         is_short = short and field.short and width > self.widths[column]
@@ -277,12 +266,9 @@ class Table:
 
 
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
-    """Format one cell of a column.
+    """Format one cell: text, "-" if undefined, or "0.780 ± 0.004 (5)" for a mean of five numbers.
 
-    - text: only control characters are replaced
-    - undefined number: "-"
-    - mean of n numbers: "0.780 ± 0.004 (5)"
-    - interval: "[0.779, 0.797]", left out if one of its ends is undefined
+    The interval "[0.779, 0.797]" is left out if one of its ends is undefined.
     """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
@@ -333,9 +319,6 @@ def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
         shared_lines = [line for line in lines if line in before]
         lines_by_table.append(new_lines + shared_lines)
     return lines_by_table
-
-
-# ---- as text ------------------------------------------------------------------------------------
 
 
 def to_text(tables: Sequence[Table], width: int | None = None) -> str:
@@ -390,11 +373,7 @@ class _Layout(NamedTuple):
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print the headings and all rows of the columns in `block`, without trailing blanks.
-
-    Text is folded to fit `width` characters, but not below _MIN_TEXT_WIDTH; numbers are not. The
-    width of `console` is set.
-    """
+    """Print the columns in `block`, with text folded to `width`, which `console` gets."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -449,11 +428,7 @@ def _layout(table: Table, width: int) -> _Layout:
 
 
 def _blocks(table: Table, layout: _Layout, width: int) -> list[list[int]]:
-    """Split the columns of a table, by number, into blocks of at most `width` characters.
-
-    Each block starts with the columns of row labels, and has at least one more column if there is
-    one.
-    """
+    """Split columns, by number, into blocks of `width` characters, each with the row labels."""
     blocks: list[list[int]] = [[]]
     for k, column_width in enumerate(layout.widths):
         used = sum(layout.widths[column] for column in blocks[-1])

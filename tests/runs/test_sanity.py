@@ -9,6 +9,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
 from bsdsbench.runs.sources import list_items
@@ -70,7 +71,8 @@ def looked_at(pred, gt=None, **changes):
     items = list_items(pred, sample_ground_truth() if gt is None else gt, options).items[:LOOKS]
     (alike,) = options.by_reading
     looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items]
-    return list(map(str, first_look(looks, options.protocol, options.unused)))
+    unused = registry.unused(options.metrics, options.protocol)
+    return list(map(str, first_look(looks, options.protocol, unused)))
 
 
 @pytest.mark.parametrize(
