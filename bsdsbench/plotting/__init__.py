@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.displays import DETCurveDisplay as DETCurveDisplay
     from bsdsbench.plotting.displays import FThresholdDisplay as FThresholdDisplay
     from bsdsbench.plotting.displays import PRCurveDisplay as PRCurveDisplay
+    from bsdsbench.plotting.displays import ReliabilityDisplay as ReliabilityDisplay
     from bsdsbench.plotting.displays import ROCCurveDisplay as ROCCurveDisplay
+    from bsdsbench.plotting.displays import ToleranceDisplay as ToleranceDisplay
     from bsdsbench.plotting.figures import plot_curves as plot_curves
     from bsdsbench.plotting.figures import plot_runs as plot_runs
     from bsdsbench.plotting.figures import plot_spaces as plot_spaces
     from bsdsbench.plotting.ranks import plot_ranks as plot_ranks
-    from bsdsbench.plotting.reliability_display import ReliabilityDisplay as ReliabilityDisplay
     from bsdsbench.plotting.slices import plot_slices as plot_slices
-    from bsdsbench.plotting.tolerance_display import ToleranceDisplay as ToleranceDisplay
 
 # Imported when first used, so that matplotlib is loaded only for a plot.
 _HOME = {
@@ -23,8 +23,8 @@ _HOME = {
     "FThresholdDisplay": "plotting.displays",
     "PRCurveDisplay": "plotting.displays",
     "ROCCurveDisplay": "plotting.displays",
-    "ReliabilityDisplay": "plotting.reliability_display",
-    "ToleranceDisplay": "plotting.tolerance_display",
+    "ReliabilityDisplay": "plotting.displays",
+    "ToleranceDisplay": "plotting.displays",
     "plot_curves": "plotting.figures",
     "plot_ranks": "plotting.ranks",
     "plot_runs": "plotting.figures",

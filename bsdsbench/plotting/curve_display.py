@@ -26,9 +26,7 @@ from bsdsbench.plotting.style import (
     marker_scale,
     new_axes,
     next_style,
-    prepare_layout,
     style,
-    untouched,
 )
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
@@ -45,18 +43,18 @@ ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes tha
 
 
 class Drawing(NamedTuple):
-    """The content of a plot, in the coordinates of its axes.
+    """The content of a plot, in the coordinates of its axes. Missing parts are None.
 
     x, y   : the points of the curve, float64 (K,)
-    chance : (x, y) of the line of a random ranking, each a sequence, or None
-    point  : (x, y) of the marked point, or None
-    dots   : (x, y) of the dots on the curve, float64 each, or None for the points of the curve
+    chance : (x, y) of the line of a random ranking, each a sequence
+    point  : (x, y) of the marked point
+    dots   : (x, y) of the dots on the curve, float64 each; by default the points of the curve
     """
 
     x: F8
     y: F8
-    chance: tuple[Any, Any] | None
-    point: tuple[float, float] | None
+    chance: tuple[Any, Any] | None = None
+    point: tuple[float, float] | None = None
     dots: tuple[F8, F8] | None = None
 
 
@@ -67,38 +65,23 @@ class CurveDisplay:
     `axes` and, for `from_predictions`, `curve_of` and `space`, and defines `_drawing`.
     """
 
-    #: text in the legend
-    name: str = ""
-    #: best point of a run, marked and shown in the legend by its F
-    best: OperatingPoint | None = None
-    #: title of a figure with this curve only
-    title: str = ""
-    #: False if no line joins the points, because the curve has no order
-    joined: bool = True
-    #: displays with different kinds have different axes, so they cannot share a figure
-    kind: str = ""
-    #: style of the marked point
-    marker_style = _STAR
-    #: names of the two array fields
-    arrays: tuple[str, str]
-    #: labels of the two axes
-    axes: tuple[str, str]
-    #: how far the axes extend beyond 0 and 1
-    room: float = ROOM
-    #: height of a new figure in inches, and its width in heights
-    size = 4.4, 1.0
-    #: space of `bsdsbench.curves` whose rates are the two arrays
-    space: AxesKind
-    #: True if the points are marked by dots
-    dotted: bool = False
-    #: the weight of recall in the lines of equal F
-    beta2: float = 1.0
+    arrays: tuple[str, str]  #: names of the two array fields
+    axes: tuple[str, str]  #: labels of the two axes
+    space: AxesKind  #: space of `bsdsbench.curves` whose rates are the two arrays
+    curve_of: Any  #: function that computes a curve from labels and scores
+    name: str = ""  #: text in the legend
+    number = ""  #: name of the field whose number is shown in the legend
+    best: OperatingPoint | None = None  #: best point of a run, marked and shown by its F
+    title: str = ""  #: title of a figure with this curve only
+    joined: bool = True  #: False if no line joins the points, because the curve has no order
+    dotted: bool = False  #: True if the points are marked by dots
     #: (x, y) of the given points if the curve also has interpolated points
     original_points: tuple[F8, F8] | None = None
-    #: function that computes a curve from labels and scores
-    curve_of: Any
-    #: name of the field whose number is shown in the legend
-    number = ""
+    marker_style = _STAR  #: style of the marked point
+    kind: str = ""  #: displays with different kinds have different axes, so need two figures
+    room: float = ROOM  #: how far the axes extend beyond 0 and 1
+    size = 4.4, 1.0  #: height of a new figure in inches, and its width in heights
+    beta2: float = 1.0  #: the weight of recall in the lines of equal F
     #: the figure that a constructor such as `from_predictions` made; a later `plot` closes it
     _first_figure: Any = None
 
@@ -142,8 +125,8 @@ class CurveDisplay:
         name   : text in the legend, by default the run's name
         metric : by default the run's first metric with this kind of curve
 
-        Raises DataError if the run has no such curve, or always if runs never have one, as in this
-        base class.
+        Raises DataError if there is no such curve. Displays of rankings, which no run has, keep
+        this method.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -168,10 +151,9 @@ class CurveDisplay:
         return cls.of_run(run, name, metric)._draw_now(ax, **line)
 
     def _draw_now(self: _D, ax: Axes | None, **line: Any) -> _D:
-        """Plot the display and return it.
+        """Plot the display and return it. `plot` closes a figure that this makes, and draws anew.
 
-        If this makes a new figure, the figure is closed when `plot` is called again, so that
-        `from_predictions(...).plot()` shows one figure.
+        So `from_predictions(...).plot()` shows one figure.
         """
         self.plot(ax, **line)
         self._first_figure = self.figure_ if ax is None else None
@@ -205,12 +187,7 @@ class CurveDisplay:
 
     @property
     def label(self) -> str:
-        """Return the text in the legend.
-
-        - with a best point: "[F=0.780] NAME"
-        - with a defined number, such as an AP: "NAME (AP 0.833)"
-        - otherwise the name alone
-        """
+        """The text in the legend: "[F=0.780] NAME", "NAME (AP 0.833)", or the name alone."""
         if self.best is not None:
             return f"[F={self.best.f:.3f}] {self.name}".strip()
         value = getattr(self, self.number, None)
@@ -226,8 +203,9 @@ class CurveDisplay:
         chance : also draw the line of a random ranking
         line   : arguments of `Axes.plot` for the curve, which override its style
 
-        Sets the attributes in ARTISTS; `point_` and `chance_` are None if they are not drawn. A
-        figure that a constructor of this display made is closed.
+        Sets the attributes in ARTISTS; `point_` and `chance_` are None if they are not drawn. Axes
+        on which something has been drawn keep their limits, scales and labels. A figure that a
+        constructor of this display made is closed.
         """
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
@@ -235,31 +213,23 @@ class CurveDisplay:
             plt.close(self._first_figure)
             self._first_figure = None
         with style():
-            self.ax_ = self._set_up_axes(ax)
-            self.figure_ = self.ax_.figure.figure
-            self._draw_artists(self.ax_, chance, line)
+            if ax is None:
+                ax = new_axes(*self.size)
+            elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
+                ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
+            # Nothing has been drawn, and no limits have been set
+            is_empty = not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
+            ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
+            ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
+            if is_empty:
+                self._prepare(ax)
+            if self.title:
+                add_title(ax, self.name, self.title)
+            self.ax_, self.figure_ = ax, ax.figure.figure
+            self._draw_artists(ax, chance, line)
             if self.label:
-                legend(self.ax_, self.ax_.lines)
+                legend(ax, ax.lines)
         return self
-
-    def _set_up_axes(self, ax: Axes | None) -> Axes:
-        """Return `ax`, or the axes of a new figure if it is None, with labels and a title.
-
-        Limits and scales are set if nothing has been drawn on the axes. Existing labels are kept.
-        """
-        if ax is None:
-            is_empty = True
-            ax = new_axes(*self.size)
-        else:
-            is_empty = untouched(ax)
-            prepare_layout(ax)
-        ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
-        ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
-        if is_empty:
-            self._prepare(ax)
-        if self.title:
-            add_title(ax, self.name, self.title)
-        return ax
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
         """Draw the chance line, the curve, its dots and the marked point, in this order.

@@ -1,4 +1,4 @@
-"""Displays of PR, F, ROC and DET curves."""
+"""Displays of PR, F, ROC and DET curves, of ODS over the tolerance, and of calibration."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from bsdsbench.curves.points import AnyCurve, CurvePoints, to_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.boundary import tolerance_key
 from bsdsbench.plotting.curve_display import ROOM, CurveDisplay, Drawing
 from bsdsbench.plotting.style import draw_iso_f
 from bsdsbench.results.evaluation import Evaluation
@@ -88,8 +89,7 @@ class PRCurveDisplay(CurveDisplay):
     ) -> PRCurveDisplay:
         """Return the display of a run's curve with its ODS point, without drawing it.
 
-        `name` is by default the run's name, `metric` the run's first metric with a curve. Raises
-        DataError if the run or the metric has no curve.
+        Raises DataError if the run or `metric` (by default the first with a curve) has none.
         """
         score = run.score(metric_with_curve(run, metric))
         curve = score["curve"]
@@ -101,10 +101,7 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_published(cls, published: PublishedResult) -> PRCurveDisplay:
-        """Return the display of a published result with its ODS point, without drawing it.
-
-        Raises DataError if the package stores no curve of it.
-        """
+        """Return the display of a published result. Raises DataError if no curve is stored."""
         curve = published.curve
         if curve is None:
             raise DataError(f"published {published.key!r}: no curve is stored, expected one with")
@@ -142,20 +139,18 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the curve with its marks.
+        """Return the curve, with marks if it is of a run (`best`) or a ranking (`chance`).
 
-        - with a best point (a run): the curve without points at (0, 0), which match no pixel, and
-          the best point
-        - with `chance` (a ranking): the curve, the chance line, and a ring at (0, 0) if the highest
-          scores are negatives
-        - otherwise: the curve alone
+        A run's curve lacks points at (0, 0), which match no pixel. A ranking has a ring at (0, 0)
+        if its highest scores are negatives.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
             matched = (precision > 0) | (recall > 0)
-            return Drawing(recall[matched], precision[matched], None, (best.recall, best.precision))
+            point = best.recall, best.precision
+            return Drawing(recall[matched], precision[matched], point=point)
         if self.chance is None:
-            return Drawing(recall, precision, None, None)
+            return Drawing(recall, precision)
         starts_at_zero = recall.size > 0 and recall[0] == precision[0] == 0
         ring = (0.0, 0.0) if starts_at_zero else None
         chance_line = (0, 1), (self.chance, self.chance)
@@ -169,12 +164,11 @@ class PRCurveDisplay(CurveDisplay):
 
 
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
-    """Return the fields of a PRCurveDisplay of a ranking that are not fields of `curve`.
+    """Return "title", "recall" and "precision" of the display of a ranking.
 
-    "title" has the AP, the area and the 11-point AP in percent. "recall" and "precision" are
-    interpolated linearly in counts. They are missing, and the area is that of trapezoids, if the
-    precision is not that of the counts: if it is an envelope, if it is for another prior, or
-    without positives.
+    The title has AP, area and 11-point AP in percent. The points are interpolated linearly in
+    counts. If the precision is not that of the counts (an envelope, another prior, no positives),
+    they are missing, and the area is that of trapezoids.
     """
     interpolated = {}
     rule, area = "trapezoids", curve.auc
@@ -212,9 +206,8 @@ class FThresholdDisplay(CurveDisplay):
     ) -> FThresholdDisplay:
         """Return the display of a run's F at each threshold with its ODS point, without drawing it.
 
-        `name` is by default the run's name, `metric` the run's first metric with a curve. Raises
-        DataError if there is no curve, or if the run is a reference run of segmentations, whose
-        points have no thresholds.
+        Raises DataError if there is no curve, or if the run is a reference run of segmentations,
+        whose points have no thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -230,7 +223,7 @@ class FThresholdDisplay(CurveDisplay):
         point = None
         if self.best and self.best.threshold is not None:
             point = self.best.threshold, self.best.f
-        return Drawing(self.thresholds, self.f, None, point)
+        return Drawing(self.thresholds, self.f, point=point)
 
 
 @dataclass(eq=False, repr=False)
@@ -275,10 +268,7 @@ class ROCCurveDisplay(CurveDisplay):
     kind: Variant = "fptp"
 
     def __post_init__(self) -> None:
-        """Check the kind and the arrays, and set the labels of the axes to the names of the rates.
-
-        Raises DataError if the kind is unknown, or if the arrays differ in length.
-        """
+        """Check the kind and the arrays, and label the axes with the names of the rates."""
         kind = given_word(self.kind, "kind", VARIANTS)
         x_rate, y_rate = kind[:2], kind[2:]
         self.axes = RATE_NAMES[x_rate][0].capitalize(), RATE_NAMES[y_rate][0].capitalize()
@@ -286,23 +276,17 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> ROCCurveDisplay:
-        """Return the display of any curve of the package without drawing it.
-
-        The default of `kind` is the option `plot` with which `curves.roc` made the curve. Raises
-        DataError as the base class does.
-        """
+        """Return the display of a curve on the axes with which `curves.roc` made it."""
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, the diagonal, and the EER as marked point.
-
-        Random rankings lie on the rising diagonal if the rates of both axes rise together.
-        """
+        """Return the curve on the axes of `kind`, the diagonal, and the EER as marked point."""
         eer = np.nan if self.eer is None else self.eer
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         rates_at_eer = {"fp": eer, "tp": 1 - eer, "tn": 1 - eer, "fn": eer}
         x_rate, y_rate = self.kind[:2], self.kind[2:]
+        # The rates of both axes rise together, also in random rankings
         is_rising = self.kind in ("fptp", "tpfp", "tnfn", "fntn")
         diagonal = (0, 1), (0, 1) if is_rising else (1, 0)
         star = None if np.isnan(eer) else (rates_at_eer[x_rate], rates_at_eer[y_rate])
@@ -355,8 +339,7 @@ class DETCurveDisplay(CurveDisplay):
         """Check the scale and the arrays, and set the labels and the lower limit of the axes.
 
         `lowest`, the lower limit, is the largest power of ten that is not above any rate r or 1 - r
-        of the curve, apart from 0 and 1, but at least 1e-9. Raises DataError if the scale is
-        unknown, or if the arrays differ in length.
+        of the curve, apart from 0 and 1, but at least 1e-9.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
@@ -408,11 +391,108 @@ def _deviate(rate: ArrayLike) -> F8:
     return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 
-def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in F, of `metric` or of the run's first with a curve.
+@dataclass(eq=False, repr=False)
+class ToleranceDisplay(CurveDisplay):
+    """The curve of ODS over the tolerance of matching, the distance within which pixels match.
 
-    It is 1 if the metric has no option for it. Raises DataError if there is no curve.
+    tolerances, f : a tolerance and the ODS at it, (D,) each, in any order
+    unit          : the unit of the tolerances, "fraction of the diagonal" or "pixels"
     """
+
+    arrays = ("tolerances", "f")
+    size = (3.4, 1.35)
+    tolerances: Any
+    f: Any
+    _: KW_ONLY
+    name: str = ""
+    unit: str = "fraction of the diagonal"
+
+    def __post_init__(self) -> None:
+        """Check the arrays, sort them by tolerance in place, and set the labels of the axes."""
+        super().__post_init__()
+        order = np.argsort(self.tolerances)
+        self.tolerances, self.f = self.tolerances[order], self.f[order]
+        self.axes = f"Tolerance ({self.unit})", "ODS"
+        self.kind = self.unit
+
+    @classmethod
+    def of_run(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> ToleranceDisplay:
+        """Return the display of a run that was evaluated at several tolerances, without drawing it.
+
+        Raises DataError if `metric`, or by default every metric, was counted at one tolerance.
+        """
+        keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
+        unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
+        for score in map(run.score, [metric] if metric else run.metrics):
+            if score.keys() >= set(keys):
+                f = [score[key].f for key in keys]
+                return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
+        tolerances = ", ".join(run.protocol.tolerance_names)
+        expected = "expected several, such as max_dist = .0075,.00375"
+        raise DataError(f"{run.name}: counted at the tolerance {tolerances} alone, {expected}")
+
+    def _drawing(self) -> Drawing:
+        """Return the curve, without a chance line or a marked point."""
+        return Drawing(self.tolerances, self.f)
+
+    def _prepare(self, ax: Axes) -> None:
+        """Set the limits of the y axis to 0 and 1. The x axis keeps matplotlib's limits."""
+        ax.set_ylim(0, 1)
+
+    def plot(
+        self, ax: Axes | None = None, *, chance: bool = True, **line: object
+    ) -> ToleranceDisplay:
+        """Draw the curve with a dot at each tolerance, and return the display."""
+        return super().plot(ax, chance=chance, **{"marker": "o", "markersize": 4, **line})
+
+
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(CurveDisplay):
+    """A reliability diagram: the fraction of marked pixels over the values of a soft map.
+
+    Parameters
+    ----------
+    value, marked : array_like
+        (B,), the mean value and the fraction of marked pixels in each bin of values, NaN for empty
+        bins; see the metric `calibration`.
+    name : str
+        Text for the legend.
+    ece : float or None
+        The expected calibration error, shown in the legend.
+    """
+
+    arrays, axes = ("value", "marked"), ("Mean value", "Marked share")
+    number = "ece"
+    value: Any
+    marked: Any
+    _: KW_ONLY
+    name: str = ""
+    ece: float | None = None
+
+    @classmethod
+    def of_run(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> ReliabilityDisplay:
+        """Return the diagram of the pixels of all images of a run, without drawing it.
+
+        Raises DataError if `metric`, or by default every metric of the run, has no bins.
+        """
+        for score in map(run.score, [metric] if metric else run.metrics):
+            if "reliability" in score:
+                bins = score.reliability
+                return cls(bins.value, bins.marked, name=name or run.name, ece=score.ece)
+        raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
+
+    def _drawing(self) -> Drawing:
+        """Return the bins that are not empty, and the diagonal, which is perfect calibration."""
+        filled = ~np.isnan(self.value)
+        return Drawing(self.value[filled], self.marked[filled], chance=((0, 1), (0, 1)))
+
+
+def _beta2(run: Evaluation, metric: str | None) -> float:
+    """Return beta^2, the weight of recall in F of `metric_with_curve`, by default 1."""
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
     return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0

@@ -7,16 +7,16 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import combinations
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from bsdsbench.arguments import F8
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
@@ -36,13 +36,15 @@ from bsdsbench.plotting.displays import (
     DETCurveDisplay,
     FThresholdDisplay,
     PRCurveDisplay,
+    ReliabilityDisplay,
     ROCCurveDisplay,
+    ToleranceDisplay,
     metric_with_curve,
 )
 from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, method_curve, spread_entries
-from bsdsbench.plotting.reliability_display import ReliabilityDisplay
 from bsdsbench.plotting.style import (
     HUMAN,
+    LETTER_WIDTH,
     curve_lines,
     draw_figure,
     figure_notes,
@@ -53,7 +55,6 @@ from bsdsbench.plotting.style import (
     save,
     style,
 )
-from bsdsbench.plotting.tolerance_display import ToleranceDisplay
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
@@ -62,7 +63,6 @@ from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
 _BOX = "box"
-_LETTER_WIDTH = 0.62  # width of a letter, in font sizes
 Runs = Sequence[Evaluation | str | Path]
 # The display class of each kind of `plot_runs` that draws curves
 DISPLAYS: dict[str, Any] = {
@@ -195,10 +195,7 @@ def plot_spaces(
 def _crossings(
     curves: Sequence[AnyCurve], space: AxesKind, plot: Variant
 ) -> list[tuple[float, float]]:
-    """Return the points (x, y) at which any two of the curves cross, on the axes of a space.
-
-    `plot` names the axes if the space is "roc", x before y.
-    """
+    """Return the points (x, y) at which any two curves cross. `plot` is that of `plot_spaces`."""
     crossings: list[tuple[float, float]] = []
     for a, b in combinations(map(points_of, curves), 2):
         points = meeting(a, b, space).places
@@ -308,41 +305,20 @@ def plot_runs(
         ax = figure.axes[0]
         for curve in curves:
             curve.draw_runs()
-        entries = [_LegendEntry(curve.f, curve.display.line_) for curve in curves]
+        entries = [(curve.f, curve.display.line_) for curve in curves]  # (F, artist)
         for display in published_displays:
-            f = display.best.f if display.best is not None else 0.0
-            entries.append(_LegendEntry(f, display.line_))
-        marked_human = _human_to_mark(human, published, every_run)
-        if marked_human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
-            entries.append(_draw_human_point(ax, marked_human))
-        entries.sort(key=attrgetter("f"), reverse=True)
-        legend(ax, [*(entry.artist for entry in entries), *spread_entries(curves, kind, band)])
+            entries.append((display.best.f if display.best else 0.0, display.line_))
+        if human is None:
+            is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
+            human = "human" in published or (bool(every_run) and is_human_task)
+        if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
+            entries.append(_draw_human_point(ax, human))
+        entries.sort(key=itemgetter(0), reverse=True)
+        legend(ax, [*(artist for _, artist in entries), *spread_entries(curves, kind, band)])
         notes = [_signatures(every_run)]
         notes += [f"{row.label}: {row.curve.describe()}" for row in rows if row.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
         return save(figure, path)
-
-
-def _human_to_mark(
-    human: bool | Evaluation | None, published: Sequence[str], runs: Sequence[Evaluation]
-) -> bool | Evaluation:
-    """Return the mark of human agreement that the options of `plot_runs` mean.
-
-    It is `human`, unless this is None. Then it is True, for the test images of BSDS500, if "human"
-    is in `published` or if there are runs and all are of these images, otherwise False.
-    """
-    if human is not None:
-        return human
-    if "human" in published:
-        return True
-    return bool(runs) and not any(why_not_beside(run, HUMAN_TASK) for run in runs)
-
-
-class _LegendEntry(NamedTuple):
-    """An artist in a legend, and the F by which the entries are sorted."""
-
-    f: float
-    artist: Any
 
 
 def _check_comparable(
@@ -353,10 +329,8 @@ def _check_comparable(
 ) -> None:
     """Raise DataError if the curves are not comparable, unless `force` is True.
 
-    - runs with each other: their protocols or images differ
-    - published results with each other: their tasks (data sets) differ, also from that of human
-      agreement if `human` is True
-    - a run with a published result: the run is not of the task
+    Runs need equal protocols and images. Published results, and human agreement if `human` is True,
+    must be of one task (data set), and the runs of this task.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(row.tasks[0] for row in rows)
@@ -373,10 +347,7 @@ def _check_comparable(
 def _method_curve(
     method: Method, kind: str, metric: str | None, ap: bool, spread: Spread, each_run: bool
 ) -> MethodCurve:
-    """Return the curve of a method, of a kind in DISPLAYS; see `method_curve`.
-
-    `metric`, `ap`, `spread` and `each_run` are those of `plot_runs`.
-    """
+    """Return the curve of a method by the options of `plot_runs`. `kind` is a key of DISPLAYS."""
     displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
     aps = []
     if ap:
@@ -390,8 +361,8 @@ def _published_displays(
 ) -> list[PRCurveDisplay]:
     """Return a display of each published curve, with the AP in its name if `ap` is True.
 
-    ap_rules : the AP rules of all runs. An AP is shown only if this is one rule, its own. Without
-        runs it is shown if the published results have one known rule, its own.
+    An AP is shown only if `ap_rules`, those of all runs, are one rule, its own. Without runs, the
+    published results must have one known rule.
     """
     shown_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
     displays = []
@@ -403,8 +374,8 @@ def _published_displays(
     return displays
 
 
-def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _LegendEntry:
-    """Mark human agreement on precision-recall axes, and return its legend entry.
+def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
+    """Mark human agreement on precision-recall axes, and return its F and the artist.
 
     `human` is the run whose agreement is marked, or True for the test images of BSDS500.
     """
@@ -419,11 +390,11 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _LegendEntry:
     marker: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
     marker["label"] = f"[F={short(f)}] {name}"
     (artist,) = ax.plot([recall], [precision], "D", **marker)
-    return _LegendEntry(f, artist)
+    return f, artist
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
-    """Return the signatures of runs as text, a line "NAME: SIGNATURE" for each run that has one."""
+    """Return lines "NAME: SIGNATURE" of the runs that have a signature."""
     return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
 
 
@@ -432,11 +403,8 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the scores of single images for each run, with a dot per image.
 
-    metric     : METRIC.SCORE, or a metric for its first score of an image; by default the first
-        metric that all runs have
-    path, look : as in `plot_runs`
-
-    Raises DataError if not all runs have the metric.
+    `metric` is METRIC.SCORE, or a metric for its first score of an image; by default the first
+    metric that all runs have. Raises DataError if not all runs have the metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
     if metric is None:
@@ -453,35 +421,24 @@ def _plot_boxes(
         score, *_ = chosen_scores([wanted], list(values_by_score))
         values = np.array(values_by_score[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
-    label = f"{scorer.title}: {_heading_of(score)} of an image"
+    parsed = score_name(score)
+    heading = score  # if no metric of the package has it
+    if parsed:
+        heading = (
+            f"{parsed.part}: {parsed.column.heading}" if parsed.part else parsed.column.heading
+        )
 
     def draw(ax: Axes) -> None:
-        _draw_boxes(ax, [run.name for run in runs], values_of_runs, label)
+        _draw_boxes(ax, [run.name for run in runs], values_of_runs)
+        ax.set_ylabel(f"{scorer.title}: {heading} of an image", parse_math=False)
 
     return draw_figure(draw, path, look, note=_signatures(runs))
 
 
-def _heading_of(score: str) -> str:
-    """Return the heading of METRIC.SCORE or "PART: HEADING" of METRIC.PART.SCORE.
+def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
+    """Draw a box with a dot per value for each run, from left to right, with the names below.
 
-    The score itself is returned if no metric of the package has it.
-    """
-    parsed = score_name(score)
-    if parsed is None:
-        return score
-    if parsed.part:
-        return f"{parsed.part}: {parsed.column.heading}"
-    return parsed.column.heading
-
-
-def _draw_boxes(
-    ax: Axes, names: Sequence[str], values_of_runs: Sequence[NDArray[np.float64]], label: str
-) -> None:
-    """Draw a box with a dot per value for each run, from left to right.
-
-    names          : the runs, written below the boxes
     values_of_runs : the finite values of each run, (images,) each
-    label          : the label of the y axis
     """
     lines = curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
@@ -496,18 +453,17 @@ def _draw_boxes(
             meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color},
         )  # fmt: skip
     points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(names))
-    letters = max(int(points_per_run / (_LETTER_WIDTH * font_size())), 6)
+    letters = max(int(points_per_run / (LETTER_WIDTH * font_size())), 6)
     wrapped_names = [textwrap.fill(name, letters) for name in names]
     ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
     ax.grid(axis="x", visible=False)
-    ax.set_ylabel(label, parse_math=False)
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return the scores of single images, by METRIC.SCORE or METRIC.PART.SCORE.
+    """Return the scores of single images: METRIC.SCORE or METRIC.PART.SCORE -> a value per image.
 
-    Each sequence has a value per image, in the order of the run, NaN if undefined. A run of
-    official result files has no records; its values are those of the files.
+    An undefined value is NaN. A run of official result files has no records; its values are those
+    of the files.
     """
     if not run.records:
         rows = run.image_scores(metric).values()
@@ -522,10 +478,7 @@ def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
-    """Write pr.png and pr.svg of a run into the folder `out`.
-
-    Nothing is written if the run has no precision-recall curve.
-    """
+    """Write pr.png and pr.svg of a run, if it has a precision-recall curve, into `out`."""
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
         figure.set_layout_engine(None)  # the layout is final: a second one would only take time
@@ -535,10 +488,10 @@ def plot_result(run: Evaluation, out: Path) -> None:
 def published_curves_of(
     keys: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """Return the published results with these keys, renamed by `labels`, a label by key.
+    """Return the published results with these keys, renamed by `labels` (key -> label).
 
-    The key "human" is left out, because human agreement is a point. Raises DataError if a key is
-    unknown or if the package stores no curve of its result.
+    "human" is left out, because human agreement is a point. Raises DataError if a key is unknown or
+    if the package stores no curve of its result.
     """
     rows = [row for row in find_published(keys, labels) if row.key != "human"]
     expected = ", ".join(published_curves())

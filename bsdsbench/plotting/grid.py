@@ -11,10 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bsdsbench.plotting.style import figure_width, font_size, save, style
+from bsdsbench.plotting.style import LETTER_WIDTH, figure_width, font_size, save, style
 
 _PAGE_HEIGHT = 9.0  # inches of text on a page
-_LETTER_WIDTH = 0.62  # width of a letter, in font sizes
 
 
 class PictureRow(NamedTuple):
@@ -31,14 +30,13 @@ class PictureRow(NamedTuple):
 def draw_grid(
     headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
 ) -> Figure:
-    """Draw a grid of pictures, and write it to the file `path`.
+    """Draw a grid of pictures, and write it to the file `path`. Pixels are not resampled.
 
     headings : the text above each column
     rows     : the pictures from top to bottom, one per heading in each row
     look     : "page" or "column"; the grid fits the page or the column of a paper
 
-    Pixels are not resampled. Raises DataError if the suffix of `path` is unknown or its folder is
-    missing.
+    Raises DataError if the suffix of `path` is unknown or its folder is missing.
     """
     with style(look, file=True):
         # All lengths are in inches, from the lower left corner of the figure
@@ -47,7 +45,7 @@ def draw_grid(
         left_margin = 1.6 * em
         caption_height = 1.5 * em
         cell_width = (width - left_margin) / len(headings)
-        letters = max(int(cell_width / (_LETTER_WIDTH * em)), 4)
+        letters = max(int(cell_width / (LETTER_WIDTH * em)), 4)
         wrapped_headings = [textwrap.fill(heading, letters) for heading in headings]
         n_heading_lines = 1 + max(heading.count("\n") for heading in wrapped_headings)
         top_margin = n_heading_lines * 1.4 * em

@@ -39,46 +39,40 @@ _BANDS = {
 
 
 class MethodCurve(NamedTuple):
-    """The curve of a method with one or more runs.
-
-    There are three cases: one run; the mean of several runs with a band; every run's own curve.
+    """The curve of a method: of its only run, the mean of several runs, or all runs' own curves.
 
     display      : the curve of the only run, the mean curve, or the curve of the first run
     run_displays : the curves of all runs, or [] if there is only one run
-    band         : the mean curve with its band, otherwise None
+    band         : the mean curve with its band, if it is drawn
     """
 
     display: CurveDisplay
     run_displays: list[CurveDisplay]
-    band: _MeanCurve | None
+    band: _MeanCurve | None = None
 
     @property
     def f(self) -> float:
-        """Return the mean over runs of the largest F, or 0 if the curves have no best point."""
+        """The mean over runs of the largest F, or 0 if the curves have no best point."""
         displays = self.run_displays or [self.display]
         best = [display.best.f for display in displays if display.best is not None]
         return sum(best) / len(best) if best else 0.0
 
     def draw_runs(self) -> None:
-        """Add to the plot of `display`, which must have been drawn, what shows the single runs.
+        """Add what shows the single runs to the plot of `display`, which must have been drawn.
 
-        - with a band: the band
-        - with every run's own curve: the curves of the runs after the first; all lines become thin
-        - in both cases, on precision-recall axes: a small dot at the best point of each run
-
-        With one run nothing is added.
+        This is the band, or the curves of the runs after the first, and all lines become thin. On
+        precision-recall axes the best point of each run gets a small dot. One run adds nothing.
         """
         ax = self.display.ax_
         color = self.display.line_.get_color()
         if self.band is not None:
-            band = self.band
-            ax.fill_between(band.x, band.low, band.high, color=color, alpha=0.2, linewidth=0)
+            x, _, low, high = self.band
+            ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
         elif self.run_displays:
             width = 0.5 * self.display.line_.get_linewidth()
             self.display.line_.set_linewidth(width)
             for display in self.run_displays[1:]:
-                x, y = _points(display)
-                ax.plot(x, y, color=color, linewidth=width)
+                ax.plot(*_points(display), color=color, linewidth=width)
         for display in self.run_displays:
             if display.best is not None and display.arrays[0] == "recall":
                 dot: Any = {"color": color, "marker": "o", "markersize": 2.5, "zorder": 3}
@@ -101,11 +95,7 @@ def method_curve(
     spread: Spread,
     each_run: bool,
 ) -> MethodCurve:
-    """Combine the curves of a method's runs.
-
-    - one run: its curve, with the method's name
-    - `each_run`: every run's own curve
-    - otherwise: the mean curve with a band
+    """Combine the curves of a method's runs: their mean with a band or, if `each_run`, all of them.
 
     displays : the curve of each run. A single one is renamed in place
     aps      : the AP of each run, for the legend, or () to show none
@@ -117,7 +107,7 @@ def method_curve(
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
         displays[0].name = method.name + ap_text
-        return MethodCurve(displays[0], run_displays=[], band=None)
+        return MethodCurve(displays[0], run_displays=[])
     comparable(as_runs(method.runs, method.labels))
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
@@ -128,7 +118,7 @@ def method_curve(
     method_display.name = f"{f_text}{method.name} ({method.n_runs} runs){ap_text}"
     method_display.best = None  # the best points of the runs are drawn instead
     if each_run:
-        return MethodCurve(method_display, run_displays=displays, band=None)
+        return MethodCurve(method_display, run_displays=displays)
     band = _average_curves([_points(display) for display in displays], spread)
     x_name, y_name = method_display.arrays
     setattr(method_display, x_name, band.x)
@@ -139,11 +129,8 @@ def method_curve(
 def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
     """Average the y of two or more curves at the x of all their points, as far as all curves reach.
 
-    `spread` chooses the ends of the band:
-
-    - RANGE: the smallest and the largest y of the curves
-    - SD: the mean - and + the standard deviation over the curves
-    - SE: the mean - and + the standard error of the mean
+    The band ends at the smallest and the largest y (RANGE), or one standard deviation (SD) or
+    standard error (SE) from the mean.
     """
     x = np.unique(np.concatenate([curve.x for curve in curves]))
     values = np.array([_values_at(x, curve) for curve in curves])  # (runs, K)
@@ -161,11 +148,9 @@ def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return a list with the legend entry that explains curves of several runs.
+    """Return the legend entry that explains curves of several runs, or [] if there are none.
 
-    - if a curve has a band: a grey patch, with the kind of mean and band (`kind` and `spread`)
-    - if every run's own curve is drawn: a thin grey line
-    - if all methods have one run: [] without an entry
+    It is a grey patch for bands of this kind and spread, or a thin line for every run's own curve.
     """
     y, x = AVERAGED.get(kind, ("", ""))
     if any(curve.band for curve in curves):
@@ -178,12 +163,7 @@ def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> 
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
-    """Format the mean of a score over runs for a legend.
-
-    - one run: "0.780"
-    - RANGE: "0.780, 0.771 to 0.790"
-    - SD, SE: "0.780 ± 0.004"
-    """
+    """Format the mean of a score over runs: "0.780", or with its spread "0.780 ± 0.004"."""
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
         return short(scores.mean)
@@ -208,9 +188,9 @@ def _points(display: CurveDisplay) -> _Points:
 
 
 def _values_at(x: F8, curve: _Points) -> F8:
-    """Interpolate the y of a curve linearly at positions x (M,), NaN beyond the ends of the curve.
+    """Interpolate the y of a curve linearly at x (M,), with NaN beyond the ends of the curve.
 
-    The points may be in any order. Of points with equal x the first in the curve is used.
+    Of points with equal x the first in the curve is used.
     """
     unique_x, indices = np.unique(curve.x, return_index=True)
     return np.interp(x, unique_x, curve.y[indices], left=np.nan, right=np.nan)

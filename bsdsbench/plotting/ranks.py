@@ -112,9 +112,8 @@ def plot_ranks(
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
     """Return the score that `score` of `plot_ranks` means, as METRIC.SCORE.
 
-    - None: the first score that the comparison shows
-    - a metric: its first score that the comparison shows or, otherwise, has
-    - the name of a score: this score; DataError if it was not compared
+    The first score of a metric is the first that the comparison shows or, otherwise, has. Raises
+    DataError if the score was not compared.
     """
     for candidate in (*comparison.shown, *comparison.scores):
         if score in (None, candidate.partition(".")[0]):
@@ -126,7 +125,7 @@ def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | No
 
 
 def _caption(comparison: Comparison | MethodComparison) -> str:
-    """Return the caption, which explains the dots, crosses and lines of the plot."""
+    """Explain the dots, crosses and lines of the plot."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
     if isinstance(comparison, MethodComparison):
@@ -142,10 +141,10 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of the methods of one comparison by METRIC.SCORE `score`, a row per method.
+    """Draw the ranks of methods by METRIC.SCORE `score`, a row per method, the best at the top.
 
-    Row k, from the top, is the method at position k of the ranking. `row_scale` is the height of a
-    row divided by _ROW_HEIGHT, so that it is below 1 if a figure of fixed size has many rows.
+    `row_scale` is the height of a row divided by _ROW_HEIGHT, below 1 if a figure of fixed size has
+    many rows.
     """
     ranks = comparison.ranks[score]
     # (first row, last row) of methods that do not differ significantly
@@ -155,10 +154,9 @@ def _draw_ranks(
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):
-        share_of_rank = {rank: share for rank, share in enumerate(shares, 1) if share > 0}
-        areas = [max_area * share for share in share_of_rank.values()]
+        area_of_rank = {rank: max_area * share for rank, share in enumerate(shares, 1) if share > 0}
         dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
-        ax.scatter(list(share_of_rank), [k] * len(areas), areas, **dots)
+        ax.scatter(list(area_of_rank), [k] * len(area_of_rank), list(area_of_rank.values()), **dots)
         ax.plot([ranks.low[k], ranks.high[k]], [k, k], color="black", linewidth=1)
         ax.plot([ranks.median[k]], [k], "x", color="black", markersize=0.6 * font_size())
     for k, (top_row, bottom_row) in enumerate(groups):
@@ -174,5 +172,4 @@ def _draw_ranks(
     label_size = font_size() * min(1, 2 * row_scale / max_lines)  # a row has room for two lines
     ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
     ax.set_xticks(range(1, n + 1, 2 if n > 9 else 1))
-    groups_width = 0.4 * len(groups)
-    ax.set(xlim=(0.4, n + 0.6 + groups_width), ylim=(n - 0.4, -0.6))
+    ax.set(xlim=(0.4, n + 0.6 + 0.4 * len(groups)), ylim=(n - 0.4, -0.6))

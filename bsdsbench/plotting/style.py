@@ -52,7 +52,7 @@ OTHER_COLOR = "#CC79A7"  # pixels of another class or object
 # Pixels within the buffer of both lines or of one line, in pale shades of the pixel colours
 BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annotated": "#BFDCEC"}
 VOID_COLOR = "#555555"  # stripes over pixels that are not counted
-_MAX_LETTERS = 44
+LETTER_WIDTH = 0.62  # of a letter that may have to fit, in font sizes
 # Locations of a legend inside the axes, in order of preference. The values are the shares of the
 # free width and height that are left and below of the legend.
 _LOCATIONS = {
@@ -91,7 +91,7 @@ class _Sizes(NamedTuple):
     line: float
     aspect: float | None = None
     n_colors: int = len(PALETTE)
-    letters: int = _MAX_LETTERS
+    letters: int = 44
 
 
 # For the screen, one column of a paper, its full width, or a slide of 16:9 read from afar
@@ -125,12 +125,12 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
 class _Style(NamedTuple):
     """The settings of the enclosing `style` block."""
 
-    look: str  # a key of `_SIZES`
-    for_file: bool
-    settings_made: bool  # matplotlib's rc settings are those of the look
+    look: str = "screen"  # a key of `_SIZES`
+    for_file: bool = False
+    settings_made: bool = False  # matplotlib's rc settings are those of the look
 
 
-_NO_STYLE = _Style("screen", False, False)
+_NO_STYLE = _Style()
 _STYLE: ContextVar[_Style] = ContextVar("style", default=_NO_STYLE)
 #: Figures of `new_axes`, with their (width, height) in inches without a legend beside the axes
 _own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
@@ -146,11 +146,10 @@ def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
     The first `n_colors` curves are solid and differ in colour. The next ones have the same colours
     and the next kind of dashes.
     """
-    lines = []
-    for k in range(n_curves):
-        dashes = DASHES[k // n_colors % len(DASHES)]
-        lines.append(CurveLine(PALETTE[k % n_colors], dashes))
-    return lines
+    return [
+        CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
+        for k in range(n_curves)
+    ]
 
 
 @contextmanager
@@ -159,8 +158,8 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 
     look : "screen", "column" or "page" of a paper, or "slide". By default the look of the enclosing
         block, or "screen"
-    file : True if the figures are for a file. They are made without pyplot, which would keep them
-        in memory and show them. Blocks inside this block inherit it
+    file : True, also for enclosed blocks, if the figures are for a file. They are made without
+        pyplot, which would keep them in memory and show them
 
     Raises DataError if `look` is unknown.
     """
@@ -194,8 +193,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 def next_style(ax: Axes) -> dict[str, object]:
     """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
 
-    They depend on the number of curves on `ax`. Grey lines, single points, and dots without a line
-    are not curves.
+    Grey lines, single points, and dots without a line are no curves.
     """
     from matplotlib.colors import to_hex
 
@@ -218,12 +216,13 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
         axes are square if it is 1
     """
     sizes = _SIZES[_STYLE.get().look]
-    width, aspect = sizes.width, sizes.aspect
-    size = (ratio * height, height) if width is None else (width, width / (aspect or ratio))
+    size = (ratio * height, height)
+    if sizes.width is not None:
+        size = sizes.width, sizes.width / (sizes.aspect or ratio)
     figure = _new_figure(size)
     _own_sizes[figure] = size
     ax = figure.add_subplot()
-    if ratio == 1 and aspect is None:
+    if ratio == 1 and sizes.aspect is None:
         ax.set_box_aspect(1)
     return ax
 
@@ -240,10 +239,10 @@ def new_row(n: int) -> list[Axes]:
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:
-    """Make a figure of this (width, height) in inches.
+    """Make a figure of this (width, height) in inches, by pyplot, which shows it.
 
-    It belongs to pyplot, which shows it, unless it is for a file (see `style`), is made in a thread
-    other than the main one, or needs a display and there is none.
+    It is made without pyplot for a file (see `style`), outside the main thread, and if pyplot needs
+    a display and there is none.
     """
     from matplotlib.figure import Figure
 
@@ -277,29 +276,18 @@ def draw_figure(
         return save(figure, path)
 
 
-def prepare_layout(ax: Axes) -> None:
-    """Give the figure of `ax`, which the user made, a layout with room for labels and legends.
-
-    The figure is not changed if it has a layout engine, or if `ax` is not a subplot.
-    """
-    figure = ax.figure.figure
-    if figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
-        figure.set_layout_engine("constrained")
-
-
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of the curve `name` to the title of `ax`, unless the user has set a title.
+    """Add the title of a curve to the title of `ax`: TITLE, or lines "NAME: TITLE" of several.
 
-    The title of a single curve stands alone. Titles of several curves are lines "NAME: TITLE".
+    A title that the user has set is kept.
     """
     titles = _titles.setdefault(ax, [])
     current = ax.get_title()
     if current and (not titles or current != titles[-1][1]):
         return  # the user's title
-    curves = [curve for curve, _ in titles] + [(name, title)]
-    if len(curves) == 1:
-        lines = [title]
-    else:
+    lines = [title]
+    if titles:
+        curves = [curve for curve, _ in titles] + [(name, title)]
         lines = [f"{n}: {t}" if n else t for n, t in curves]
     width_in_points = ax.get_window_extent().width / ax.figure.figure.dpi * 72
     letters = max(int(width_in_points / (0.58 * font_size())), 16)
@@ -320,11 +308,6 @@ def marker_scale() -> float:
 def font_size() -> float:
     """Return the font size in points of the current look."""
     return _SIZES[_STYLE.get().look].font
-
-
-def untouched(ax: Axes) -> bool:
-    """Return True if nothing has been drawn on `ax` and its limits have not been set."""
-    return not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
 
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
@@ -353,12 +336,10 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     """Draw a legend of `handles` that hides no curve, in place of an earlier legend.
 
-    Of handles with equal labels only the last one gets an entry. Labels that begin with "_" get
-    none. The legend is placed
-
-    1. inside the axes, if it covers no line there; never in the look "page"
-    2. on axes that the user made, to the right of the axes
-    3. on axes of `new_axes`, outside the axes; the figure may grow
+    Of handles with equal labels only the last one gets an entry, and labels that begin with "_" get
+    none. The legend stands inside the axes if it covers no line there, but never in the look
+    "page". Otherwise it stands to the right of axes that the user made, or outside those of
+    `new_axes`, whose figure may grow.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -385,15 +366,11 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 
 
 def _draw_legend_of_foreign_axes(ax: Axes, entries: dict[str, Artist]) -> None:
-    """Draw a legend to the right of axes that the user made. The figure keeps its size.
-
-    entries : label -> artist
-
-    A gap leaves room for the labels of the lines of equal F.
-    """
+    """Draw a legend of label -> artist to the right of axes that the user made."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure.figure
+    # Room for the labels of the lines of equal F
     gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
     arguments: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
     arguments |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
@@ -403,21 +380,15 @@ def _draw_legend_of_foreign_axes(ax: Axes, entries: dict[str, Artist]) -> None:
 def _draw_outside_legend(
     figure: Any, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend outside the axes of a figure of `new_axes`.
+    """Draw a legend of label -> artist outside the axes of a figure of `new_axes`.
 
-    size    : (width, height) of the figure in inches without the legend
-    entries : label -> artist
-
-    - look "column": below the axes; the figure grows in height
-    - look "screen": beside the axes; the figure grows in width
-    - looks "page" and "slide": beside the axes, within the size of the figure
-
-    A legend beside the axes that is higher than the figure gets a smaller font.
+    In the look "column" it stands below the axes, and the figure grows in height. In others it
+    stands beside them, with a smaller font if it is higher than the figure, which grows in width in
+    the look "screen". `size` is (width, height) of the figure in inches without the legend.
     """
     look = _STYLE.get().look
-    location = "outside lower left" if look == "column" else "outside right upper"
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
-    arguments["loc"] = location
+    arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
     drawn_legend = _wrap_texts(figure.legend(**arguments))
     # Height of the legend relative to the room for it
     excess = drawn_legend.get_window_extent().height / (0.96 * size[1] * figure.dpi)
@@ -433,40 +404,28 @@ def _draw_outside_legend(
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
-    """Wrap the texts of a legend in place, print "$" as it is, and return the legend.
-
-    letters : characters per line, or 0 for those of the look
-    """
-    line_length = letters or _SIZES[_STYLE.get().look].letters
+    """Wrap the texts of a legend in place, by default at the letters of the look, and return it."""
+    letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
-        text.set(text=textwrap.fill(text.get_text(), line_length, break_on_hyphens=False))
-        text.set_parse_math(False)
+        text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
+        text.set_parse_math(False)  # prints "$" as it is
     return legend
 
 
 def _free_location(ax: Axes, legend: Legend) -> Any:
-    """Return the first location in _LOCATIONS at which the legend covers no line of `ax`.
+    """Return the first location in _LOCATIONS at which the legend would cover no line of `ax`.
 
-    legend : a trial legend, drawn anywhere on `ax`, whose size is measured
-
-    Returns None if there is no such location, or if the legend takes more than 95 % of the width or
-    75 % of the height of the axes.
+    It is None if there is none, or if the legend, which is drawn anywhere on `ax`, takes more than
+    95 % of the width or 75 % of the height of the axes.
     """
-    legend_box = legend.get_window_extent()
-    axes_box = ax.get_window_extent()
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72
     # Width and height of the legend as fractions of the axes
-    size = np.array(
-        [
-            (legend_box.width + margin) / axes_box.width,
-            (legend_box.height + margin) / axes_box.height,
-        ]
-    )
+    size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
         return None
     # Points on the lines, (points, 2), in coordinates in which the axes are the unit square
     points = [np.zeros((0, 2))]
-    weights = np.linspace(0, 1, 33)[:, None, None]  # of 33 points along each segment
+    weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
     for line in ax.lines:
         path = line.get_transform().transform_path(line.get_path())
         vertices = ax.transAxes.inverted().transform(path.vertices)
@@ -484,10 +443,10 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:
-    """Write a figure to the .pdf, .svg or .png file `path`, and return the figure.
+    """Write a figure to the .pdf, .svg or .png file `path`, unless it is None, and return it.
 
-    If `path` is None, nothing is written. Equal figures give equal files. The metadata has the text
-    of `figure_notes`. Raises DataError if the suffix is unknown or the folder does not exist.
+    Equal figures give equal files. The metadata has the text of `figure_notes`. Raises DataError if
+    the suffix is unknown or the folder does not exist.
     """
     if path is None:
         return fig
