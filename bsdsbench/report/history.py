@@ -62,12 +62,11 @@ def history_of(
 
 
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
-    """Build a table of scores with one row per run, in the order of the runs.
+    """Build a table of runs in their order: the name, the day of the date, and the scores.
 
     columns : the scores to show, such as "ods", or "all". By default the scores that tables show
 
-    The columns are the run's name, the day of its date, and the scores. Raises DataError if no run
-    has a score.
+    Raises DataError if no run has a score.
     """
     names = _chosen_scores(runs, columns)
     rows: list[list[Cell]] = []
@@ -148,11 +147,9 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 
 
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return the scores to show, as METRIC.SCORE.
+    """Return the scores of any run to show, as METRIC.SCORE; by default those that tables show.
 
-    They are the scores that `columns` names or, if it is None, those that tables of the last run
-    show. Scores of all runs are known. Raises DataError if `columns` names an unknown score, or if
-    no run has a score.
+    Raises DataError if `columns` names an unknown score, or if no run has a score.
     """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

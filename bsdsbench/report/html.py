@@ -11,11 +11,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,16 +43,9 @@ from bsdsbench.comparison.published import (
 from bsdsbench.comparison.slices import Slices, score_drawn, slice_tables, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
-from bsdsbench.plotting.style import (
-    BUFFER_COLORS,
-    ERROR_COLORS,
-    OTHER_COLOR,
-    PIXEL_COLORS,
-    VOID_COLOR,
-    CurveLine,
-    curve_lines,
-)
-from bsdsbench.report.image_columns import image_columns
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Column
+from bsdsbench.plotting import style
 from bsdsbench.report.overlays import COLORS, chosen_threshold, drawn_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
 from bsdsbench.report.verdict import merge_intervals, verdict_lines
@@ -68,6 +62,10 @@ from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Table
 from bsdsbench.text import listed
 
+_WRONG_PIXELS = ("false_pixels", "missed_pixels")
+_MAX_CLASSES = 20  # with a column each in the table of images, the whole image included
+_MAX_GROUPS = 100  # a column of more groups is no filter of the table of images
+_DIFFERENCE = -1  # in place of the number of a run
 _SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
@@ -93,8 +91,7 @@ def write_report(
     """Write the report of runs, a self-contained HTML page, to the file `path`.
 
     Pictures need the files that the runs were made from, in the given folders or in those that the
-    runs name. Without these files the page has tables and plots only. Human agreement on BSDS500 is
-    marked in the plot if all runs are of its test images.
+    runs name. Human agreement on BSDS500 is marked in the plot if all runs are of its test images.
 
     Parameters
     ----------
@@ -131,8 +128,7 @@ def write_report(
     Returns
     -------
     list of str
-        A line for each part that the page lacks, such as the pictures of a run. The page shows
-        these lines too.
+        A line for each part that the page lacks, as on the page.
 
     Raises
     ------
@@ -145,19 +141,11 @@ def write_report(
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     evaluations = labelled_runs(runs, as_runs(runs), labels, published)
-    page = Page(
-        evaluations,
-        title=title,
-        published=published,
-        labels=labels,
-        force=force,
-        by=by,
-        cluster=cluster,
-    )
-    pred_folders = pred_dirs or [None] * len(runs)
-    if len(pred_folders) != len(runs):
-        n_folders = len(pred_folders)
-        raise DataError(f"{n_folders} prediction folders for {len(runs)} runs, expected one each")
+    page = Page(evaluations, title, published, labels, force, by, cluster)
+    folders = pred_dirs or [None] * len(runs)
+    if len(folders) != len(runs):
+        given = f"{len(folders)} prediction folders for {len(runs)} runs"
+        raise DataError(f"{given}, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
     # The runs are compared while the pictures are drawn. If drawing fails, the pool is not awaited.
@@ -165,7 +153,7 @@ def write_report(
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}
         comparison = pool.apply_async(compare, [evaluations], sampling)
         if pictures:
-            named = page.find_files(pred_folders, gt_dir, images_dir)
+            named = page.find_files(folders, gt_dir, images_dir)
             maker = ImagePictures(evaluations, page.sources, full=False)
             order = by_interest(page.ids, page.mains)
             drawing = draw_pictures(maker, named, page.notes, order, full_pictures, progress)
@@ -185,13 +173,12 @@ class Page:
 
     published_rows, table_notes : rows and notes of published results for tables
     published_curves : published results with a stored curve
-    columns, mains, ids : as in `ImageColumns`
+    columns, mains, ids : as in `_ImageColumns`
     images   : image id -> the row of the table of images for the page's scripts: "id", "values" (a
         number or None per column), and "thumb" and "paper" if the image has pictures
     sources  : run name -> its files, for the runs whose files were found
     notes    : a line for each missing part
     pictures : number of an image (its position in `ids`) -> its pictures, see `add_pictures`
-    n_pictures : number of images with pictures of the ground truth
     """
 
     def __init__(
@@ -211,18 +198,14 @@ class Page:
         self.title = title or listed([run.name for run in runs])
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
-        table = image_columns(runs)
-        self.columns = table.columns
-        self.mains = table.mains
-        self.ids = table.ids
-        self.images: dict[str, dict[str, Any]] = {}
-        for image_id in table.ids:
-            values = [value_of_image.get(image_id) for value_of_image in table.values]
-            self.images[image_id] = {"id": image_id, "values": values}
+        self.columns, values, self.mains, self.ids = _image_columns(runs)
+        self.images: dict[str, dict[str, Any]] = {
+            i: {"id": i, "values": [value_of_image.get(i) for value_of_image in values]}
+            for i in self.ids
+        }
         self.sources: dict[str, Sources] = {}
         self.notes: list[str] = []
         self.pictures: dict[int, dict[str, Any]] = {}
-        self.n_pictures = 0
 
     def find_files(
         self,
@@ -230,13 +213,13 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> set[str]:
-        """Find the files of the runs, and add them to `sources`.
+        """Add the files of the runs to `sources`, and return the runs for which a folder was given.
 
         pred_folders : the folder of predictions of each run, or None for the folder that it names
         gt_dir, images_dir : the folders of ground truth and photos of all runs, or None
 
-        Returns the names of the runs for which a folder was given. If the files of such a run are
-        missing, DataError is raised. If those of any other run are missing, a note is added.
+        Raises DataError if the files of a run with a given folder are missing. If those of any
+        other run are missing, a note is added.
         """
         named = set()
         for run, folder in zip(self.runs, pred_folders, strict=True):
@@ -263,16 +246,14 @@ class Page:
             if name in pictures:
                 self.images[image_id][name] = pictures.pop(name)
         self.pictures[self.ids.index(image_id)] = pictures
-        if "gt" in pictures:
-            self.n_pictures += 1
 
     def render(
         self, compared: Callable[[], Comparison], n_boot: int, seed: int, served: bool = False
     ) -> str:
         """Return the page as HTML.
 
-        compared     : function without arguments that returns the comparison of the runs. If it
-            raises DataError, the page has no verdict, no intervals, and a note
+        compared     : returns the comparison of the runs. If it raises DataError, the page has a
+            note in place of verdict and intervals
         n_boot, seed : the bootstrap of the shares of error classes
         served       : True if the page asks a server for the pictures of an image when it is
             viewed, False if it holds them
@@ -299,11 +280,11 @@ class Page:
             tables = merge_intervals(tables, comparison.tables())
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
-        data = self._script_data(tables, served)
+        n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         files = resources.files("bsdsbench.report").joinpath("page")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
         template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
-        colors = "".join(f" --{word}: {color};" for word, color in PIXEL_COLORS.items())
+        colors = "".join(f" --{word}: {color};" for word, color in style.PIXEL_COLORS.items())
         scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
         return template.render(
             title=self.title,
@@ -312,21 +293,21 @@ class Page:
             verdict=verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),
             notes=self.notes,
-            error_colors=ERROR_COLORS if losses or served else {},
+            error_colors=style.ERROR_COLORS if losses or served else {},
             error_bars=_error_bars(losses),
             slice_plots=[_slice_plot(runs, slices) for slices in slices_by_column.values()],
             n_images=len(self.images),
             several=len(runs) > 1,
-            other_color=OTHER_COLOR,
-            buffer_colors=BUFFER_COLORS,
-            void_color=VOID_COLOR,
+            other_color=style.OTHER_COLOR,
+            buffer_colors=style.BUFFER_COLORS,
+            void_color=style.VOID_COLOR,
             annotators=any(m is not None and m.has_errors for m in map(drawn_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             # In a function, so that the scripts define no global names
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),
-            data=_script_json(data),
+            data=_script_json(self._script_data(tables, served)),
             served=served,
-            n_pictures=len(self.images) if served and self.sources else self.n_pictures,
+            n_pictures=len(self.images) if served and self.sources else n_pictures,
             pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
 
@@ -343,18 +324,16 @@ class Page:
         served  : as in `render`
         """
         runs = self.runs
-        lines = iter(curve_lines(len(runs) + len(self.published_curves)))
+        lines = iter(style.curve_lines(len(runs) + len(self.published_curves)))
         curves = []
         for run in runs:
-            if run.with_curve:
-                score = run.score(run.with_curve[0])
-                curve = _curve_data(run.name, next(lines), score.curve, score.ods)
-            else:
-                curve = _curve_data(run.name, next(lines), None, None)
+            score = run.score(run.with_curve[0]) if run.with_curve else None
+            curve, best = (score.curve, score.ods) if score else (None, None)
+            data = _curve_data(run.name, next(lines), curve, best)
             threshold = chosen_threshold(run)
             if threshold is not None:
-                curve["level"] = round(threshold, 5)
-            curves.append(curve)
+                data["level"] = round(threshold, 5)
+            curves.append(data)
         published = [
             _curve_data(row.label, next(lines), row.curve, row.curve.ods)
             for row in self.published_curves
@@ -374,18 +353,119 @@ class Page:
         }
 
 
-def _facts(runs: Sequence[Evaluation]) -> list[str]:
-    """Return three lines: the data set, the date of the page, and the protocol.
+class _ImageColumns(NamedTuple):
+    """The columns of numbers in the table of images.
 
-    If runs have different data sets or protocols, all of them are listed. The date is that of
-    SOURCE_DATE_EPOCH if this environment variable is set, otherwise today, in UTC.
+    columns : a dict per column for the page's scripts: "label", "run" (number of the run, or -1 for
+        the difference of two runs), "main" (True if shown on a phone), "whole" (True if the numbers
+        are integers)
+    values  : image id -> number, for each of `columns`; undefined numbers are left out
+    mains   : image id -> number in the main column of each run, its first score
+    ids     : the images of all runs, beginning with those of the first run
+    """
+
+    columns: list[dict[str, Any]]
+    values: list[dict[str, float]]
+    mains: list[dict[str, float]]
+    ids: list[str]
+
+
+def _image_columns(runs: Sequence[Evaluation]) -> _ImageColumns:
+    """Build the columns of the table of images, run by run and metric by metric.
+
+    The numbers are rounded to five digits. A column without numbers is left out, unless it is the
+    first of its metric. Two runs also get the difference of their main columns. Runs of official
+    result files have the numbers of their tables.
+    """
+    columns: list[dict[str, Any]] = []
+    values = []
+    mains = []
+    ids = dict[str, None]()
+    for number, run in enumerate(runs):
+        ids |= dict.fromkeys(run.image_ids)
+        for metric in run.metrics:
+            rows = run.image_scores(metric)  # image id -> key -> score
+            ids |= dict.fromkeys(rows)
+            shown = [*_add_usual_columns(run, metric, rows), *_add_wrong_pixels(run, metric, rows)]
+            for k, column in enumerate(shown):
+                numbers = {i: row[column.key] for i, row in rows.items() if column.key in row}
+                defined = {i: round(v, 5) for i, v in numbers.items() if not np.isnan(v)}
+                if not defined and k > 0:
+                    continue
+                is_main = metric == run.metrics[0] and k == 0
+                is_whole = column.key in _WRONG_PIXELS or column.digits == 0
+                columns.append(
+                    {"label": column.heading, "run": number, "main": is_main, "whole": is_whole}
+                )
+                values.append(defined)
+                if is_main:
+                    mains.append(defined)
+    if len(runs) == len(mains) == 2:
+        a, b = mains
+        label = f"{columns[0]['label']} difference"
+        columns.append({"label": label, "run": _DIFFERENCE, "main": True})
+        values.append({i: round(a[i] - b[i], 5) for i in a if i in b})
+    return _ImageColumns(columns, values, mains, list(ids))
+
+
+def _add_usual_columns(
+    run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
+) -> list[Column]:
+    """Return the columns of single images that tables show by default, or all of the metric.
+
+    rows : image id -> key of a score -> number. If the run has few classes, the first score of each
+        class is added, in place, under the key CLASS.KEY, and its column is returned too
+    """
+    scorer = registry.get(metric)
+    usual = scorer.usual(scorer.options_of(run.protocol))
+    if usual is None or not run.records:
+        return list(scorer.image_columns)
+    columns = [c for c in scorer.image_columns if c.key in usual]
+    values_by_part = run.image_values(metric)
+    part_column = next(c for c in scorer.part_columns if c.key in usual)
+    for part, values_by_key in values_by_part.items():
+        if part and len(values_by_part) <= _MAX_CLASSES and part_column.key in values_by_key:
+            key = f"{part}.{part_column.key}"
+            columns.append(replace(part_column, key=key, heading=f"{part}: {part_column.heading}"))
+            for image_id, value in zip(run.image_ids, values_by_key[part_column.key], strict=True):
+                rows[image_id] = {**rows[image_id], key: value}
+    return columns
+
+
+def _add_wrong_pixels(
+    run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
+) -> list[Column]:
+    """Add the false and the missed pixels of each image at the ODS threshold, and their columns.
+
+    rows : image id -> key -> number; the keys _WRONG_PIXELS are added in place
+
+    Returns the added columns, or [] if the metric has no curve or stores no counts of pixels.
+    """
+    records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
+    if not records or metric not in run.with_curve:
+        return []
+    ods_threshold = run.score(metric).ods.threshold or 0.0
+    for record in records:
+        counts: Any = record.counts[metric]
+        k = int(np.abs(counts.thresholds - ods_threshold).argmin())
+        matched_gt, total_gt, matched_pred, total_pred = counts.matches[k].tolist()
+        row = rows.setdefault(record.image_id, {})
+        row["false_pixels"] = total_pred - matched_pred
+        row["missed_pixels"] = total_gt - matched_gt
+    return [Column(key, key.split("_")[0], score=False) for key in _WRONG_PIXELS]
+
+
+def _facts(runs: Sequence[Evaluation]) -> list[str]:
+    """Return three lines: the data sets, the date of the page, and the protocols.
+
+    The date is that of SOURCE_DATE_EPOCH if this environment variable is set, else today, in UTC.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = int(epoch) if epoch.isdigit() else None
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
-    data_sets = []
-    for run in runs:
-        data_sets.append(run.identity.describe() if run.identity else f"{len(run.records)} images")
+    data_sets = [
+        run.identity.describe() if run.identity else f"{len(run.records)} images" for run in runs
+    ]
     protocols = [f"protocol {run.described}" for run in runs]
     return ["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))]
 
@@ -398,19 +478,21 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
     The width of a class is how much ODS would rise without its errors, in percent of the longest
     bar. An undefined rise counts 0.
     """
-    bars = []
-    for lost in losses:
-        rises = []
-        for side in ("missed", "false"):
-            _, error_classes = ERROR_SIDES[side]
-            for key, error_class in error_classes.items():
-                rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
-        bars.append((lost["name"], rises))
-    lengths = [sum(rise for _, rise in rises) for _, rises in bars]
-    longest = max(lengths, default=0.0) or 1.0
+    rises = [
+        {
+            error_class: lost[side][key]["delta_ods"] or 0.0
+            for side in ("missed", "false")
+            for key, error_class in ERROR_SIDES[side][1].items()
+        }
+        for lost in losses
+    ]
+    longest = max((sum(rise_of.values()) for rise_of in rises), default=0.0) or 1.0
     return [
-        (name, [(error_class, 100 * rise / longest) for error_class, rise in rises])
-        for name, rises in bars
+        (
+            lost["name"],
+            [(error_class, 100 * rise / longest) for error_class, rise in rise_of.items()],
+        )
+        for lost, rise_of in zip(losses, rises, strict=True)
     ]
 
 
@@ -419,17 +501,16 @@ def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[st
 
     runs, slices : the runs, and the `Slices` of each run by the column
 
-    Each x is in percent of the width of the plot.
+    The keys, where each x is in percent of the width of the plot:
 
     title  : text
     rows   : (label, color, x of the score, x of its lower end, x of its upper end, text) for each
-        slice of each run. Slices with an undefined score are left out. An undefined interval ends
-        at the score
+        slice of each run with a defined score. An undefined interval ends at the score
     wholes : (x of the score on all images, color) of each run
     ends   : the scores at the left and the right end of the axis, as text
     """
     score = score_drawn(runs, slices)
-    colors = [line.color for line in curve_lines(len(runs))]
+    colors = [line.color for line in style.curve_lines(len(runs))]
     values = [value for s in slices for scored in s.scores[score] for value in scored.score]
     values += [s.whole[score] for s in slices]
     lowest, highest = np.nanmin(values), np.nanmax(values)
@@ -440,16 +521,16 @@ def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[st
 
     rows = []
     for s, color in zip(slices, colors, strict=True):
-        prefix = f"{s.name}: " if len(slices) > 1 else ""
+        run_name = f"{s.name}: " if len(slices) > 1 else ""
         for name, scored, n in zip(s.parts.names, s.scores[score], s.sizes, strict=True):
             value, low, high = scored.score
             if np.isnan(value):
                 continue
             if np.isnan(low):
                 low = high = value
-            label = f"{prefix}{name} ({n})"
+            x = percent(value), percent(low), percent(high)
             text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
-            rows.append((label, color, percent(value), percent(low), percent(high), text))
+            rows.append((f"{run_name}{name} ({n})", color, *x, text))
     return {
         "title": f"{heading(score)} by {slices[0].parts.column}",
         "rows": rows,
@@ -458,16 +539,13 @@ def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[st
     }
 
 
-_MAX_GROUPS = 100  # a column of more groups is no filter of the table of images
-
-
 def _groups(
     runs: Sequence[Evaluation], by: Sequence[str], images: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the groups by which the table of images can be filtered: "label" and image "ids" each.
 
     by     : columns of groups, possibly with limits; they come before the other columns of the runs
-    images : the rows of the table by image id; images that it lacks are left out
+    images : the rows of the table by image id; only these images are in groups
 
     A column with more than _MAX_GROUPS groups is left out.
     """
@@ -487,32 +565,28 @@ def _groups(
 
 
 def _curve_data(
-    name: str, style: CurveLine, curve: PRCurve | PublishedCurve | None, best: OperatingPoint | None
+    name: str,
+    line: style.CurveLine,
+    curve: PRCurve | PublishedCurve | None,
+    best: OperatingPoint | None,
 ) -> dict[str, object]:
     """Return a curve for the page's scripts.
 
     name, color, dash : the legend, "#rrggbb", and lengths of dashes as in SVG, "" for a solid line
-    curve : a list of points [threshold, recall, precision, F]. Points that match no pixel are left
-        out. An unknown threshold is None
+    curve : a list of points [threshold, recall, precision, F] that match pixels. An unknown
+        threshold is None
     ods   : the best point, in the same form
 
     "curve" and "ods" are missing if the arguments `curve` or `best` are None.
     """
-    dash = " ".join(f"{2 * length:g}" for length in style.dashes)
-    data: dict[str, object] = {"name": name, "color": style.color, "dash": dash}
+    dash = " ".join(f"{2 * length:g}" for length in line.dashes)
+    data: dict[str, object] = {"name": name, "color": line.color, "dash": dash}
     if curve is None or best is None:
         return data
-    if curve.thresholds is None:
-        thresholds = [None] * curve.recall.size
-    else:
-        thresholds = curve.thresholds.tolist()
+    thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
-    points = []
-    for point in zip(thresholds, curve.recall, curve.precision, f, strict=True):
-        _, recall, precision, _ = point
-        if recall > 0 or precision > 0:
-            points.append(_round_point(point))
-    data["curve"] = points
+    points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
+    data["curve"] = [_round_point(point) for point in points if point[1] > 0 or point[2] > 0]
     data["ods"] = _round_point((best.threshold, best.recall, best.precision, best.f))
     return data
 

@@ -52,12 +52,10 @@ BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # ends of file names
 
 
 def drawn_metric(run: Evaluation) -> Metric | None:
-    """Return the metric of a run whose pixels are drawn. In order of preference:
+    """Return the metric of a run whose pixels are drawn, or None.
 
-    1. the first metric that matches boundaries and has a precision-recall curve
-    2. the first metric that can draw its pixels, among those that read the files like the run's
-       first metric
-    3. None
+    It is the first that matches boundaries and has a precision-recall curve or, without one, the
+    first that can draw its pixels and reads the files like the run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
@@ -75,12 +73,11 @@ def pixel_steps(
 ) -> DrawnSteps:
     """Compute the class of each pixel of an image (matched, false, missed) at every threshold.
 
-    pred, gt : the prediction and the ground truth of an image of the run
-    errors   : True to tell classes of errors apart, if the metric matches boundaries. By default
-        they are told apart if the run has counted them
+    Instead of thresholds a metric may have parts, such as classes. The metric is
+    `drawn_metric(run)`, which must not be None.
 
-    The metric is `drawn_metric(run)`, which must not be None. Instead of thresholds a metric may
-    have parts, such as classes.
+    errors : True to tell classes of errors apart, if the metric matches boundaries. By default they
+        are told apart if the run has counted them
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -122,12 +119,12 @@ def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
     return np.asarray(~valid & ((rows + columns) // _STRIPE % 2 == 0))
 
 
-def paint(
+def _paint(
     classes: NDArray[np.uint8],
-    photo: NDArray[np.uint8] | None = None,
-    opacity: float = 1.0,
-    void: Bool | None = None,
-    mark: LargestError | None = None,
+    photo: NDArray[np.uint8] | None,
+    opacity: float,
+    void: Bool | None,
+    mark: LargestError | None,
 ) -> NDArray[np.uint8]:
     """Paint pixel classes as colours uint8 (H, W, 3), on white or on a pale gray photo.
 
@@ -135,8 +132,8 @@ def paint(
     photo   : uint8 (H, W, 3), or None for white
     opacity : of the colours over the photo, from 0 to 1
     void    : bool (H, W), stripes over pixels that are not counted; painted where class is 0
-    mark    : an error to mark by a ring, with a line to the nearest pixel of the other outline. A
-        distance of 0 is not marked
+    mark    : an error to mark by a ring, with a line to the nearest pixel of the other outline,
+        unless its distance is 0
     """
     from skimage.draw import circle_perimeter, line
 
@@ -176,10 +173,7 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return the path of an image's main overlay in the folder `out`, or None if it is missing.
-
-    It is ID_best.png, or ID_pixels.png of a metric with parts.
-    """
+    """Return the path of ID_best.png or ID_pixels.png, an image's main overlay, or None."""
     for kind in (BEST, PIXELS):
         path = Path(out, f"{safe_name(image_id)}_{kind}.png")
         if path.is_file():
@@ -196,8 +190,7 @@ def paint_image(
       threshold, at the threshold nearest to it (AT_ODS)
     - a metric with parts: one of all parts (PIXELS) and, if there are several parts, one of each
 
-    pred, gt : the prediction and the ground truth of the image
-    photo    : uint8 (H, W, 3), or None for a white background
+    The background is the photo, uint8 (H, W, 3), or white.
     """
     steps = pixel_steps(pred, gt, run)
     step_of_kind = {}
@@ -211,7 +204,7 @@ def paint_image(
         if ods_threshold is not None:
             step_of_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
     for kind, k in step_of_kind.items():
-        pixels = paint(
+        pixels = _paint(
             steps.at(k),
             photo,
             opacity=OPACITY if steps.areas else 1.0,
@@ -230,9 +223,8 @@ def write_overlays(
 ) -> list[Path]:
     """Write the overlays of a run's images into the folder `out`, and return their paths.
 
-    - a metric with thresholds: ID_best.png, and ID_ods.png if the run has an ODS threshold
-    - a metric with parts, such as classes: ID_pixels.png, and ID_pixels_CLASS.png if there are
-      several
+    The files are ID_best.png and ID_ods.png, or ID_pixels.png and ID_pixels_CLASS.png of a metric
+    with parts, see `paint_image`.
 
     image_ids : the images to draw, by default all
     progress  : called after each image

@@ -57,19 +57,16 @@ def _gt_pictures(
     side: int | None = THUMBNAIL,
     void: Bool | None = None,
 ) -> dict[str, object]:
-    """Return the pictures of the ground truth of one image, for JSON.
+    """Return the pictures of the ground truth of one image as data URLs, for JSON.
 
     photo : uint8 (H, W) or (H, W, 3), or None
     side  : the longer side of the photo in pixels, or None for full size
     void  : stripes (H, W) over pixels that are not counted, or None
 
-    Pictures are data URLs:
-
     gt    : the annotated lines, darker if more annotators agree, on a transparent background
     size  : [width, height] of the image
     truth : a caption of "gt"
-    void  : the stripes, if given
-    photo : the photo, if given
+    void, photo : the stripes and the photo, if given
     thumb : a small picture for the table of images, the photo or else "gt"
     paper : True if "thumb" is "gt" and needs a white background, otherwise missing
     """
@@ -100,13 +97,10 @@ class AnnotatedLines(NamedTuple):
 
 
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
-    """Return the pixels to draw for a ground truth. The first of these that it has:
+    """Return the share of annotators who drew each pixel of a ground truth, with a caption.
 
-    1. boundaries: the fraction of annotators who drew each pixel
-    2. boundaries of classes: 1 at boundaries of any class
-    3. a label map: 1 at the outlines of the regions
-    4. a mask: 1 inside
-    5. anything else: 0 everywhere
+    Without boundaries, it is 1 at boundaries of any class, at the outlines of a label map, or
+    inside a mask, and otherwise 0 everywhere.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
@@ -126,8 +120,7 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
     """Return a picture, uint8 (H, W) or (H, W, 3), as a data URL of a JPEG file.
 
-    side : the longer side is shrunk to at most this number of pixels. None keeps the full size, at
-        a higher quality
+    The longer side is shrunk to at most `side` pixels. None keeps it, at a higher quality.
     """
     from PIL import Image
 
@@ -142,9 +135,8 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """Draw a prediction as dark lines on white, uint8 (H, W).
 
-    - segmentations: their outlines, darker if more of them have the outline
-    - a map of classes: its outlines
-    - a soft map: its values, as the protocol of the run prepares them for thresholds
+    Of segmentations and maps of classes the outlines are drawn, darker if more of them have the
+    outline; of a soft map the values, as the protocol prepares them for thresholds.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -169,8 +161,8 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
     ids    : all images
     values : image id -> main score, for each run
 
-    The images are taken in turn from these rankings: the lowest scores of each run, the highest
-    scores of each run, and the largest differences of two runs. Images without a score come last.
+    They are taken in turn from the lowest and the highest scores of each run, and the largest
+    differences of two runs. Images without a score come last.
     """
     rankings = []
     for scores in values:
@@ -210,7 +202,7 @@ class ImagePictures:
     ) -> None:
         """Choose how pictures are made.
 
-        sources : run name -> the files of the run. Runs without files have no pictures
+        sources : run name -> its files, for the runs that will have pictures
         full    : True for photos and predictions in full size, False for thumbnails
         errors  : True to show classes of errors always, False only if a run has counted them
         """
@@ -226,10 +218,9 @@ class ImagePictures:
                 self.runs.append((str(number), run, records))
 
     def __call__(self, image_id: str) -> MadePictures:
-        """Make the pictures of an image. Runs that left the image out have none.
+        """Make the pictures of an image, and return the DataError of runs instead of raising it.
 
-        The ground truth is that of the first run with usable files. A DataError of a run is not
-        raised, but returned in `failures`.
+        The ground truth is that of the first run with usable files.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
@@ -258,8 +249,7 @@ class ImagePictures:
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
     """Pack the class of each pixel of an image at every step, and its counts, for JSON.
 
-    steps  : the classes; a step is a threshold or a part, such as a class
-    effort : level of zlib
+    A step is a threshold, or a part such as a class. `effort` is the level of zlib.
 
     planes     : base64 of deflated bytes: the low bytes of `steps.n_changes`, its high bytes, the
         low and the high bytes of `steps.steps`, and `steps.classes`
@@ -312,13 +302,11 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
 
-    pictures : makes the pictures of one image
     named    : names of the runs whose folders the user gave. If files of such a run cannot be used,
         DataError is raised
     notes    : for each other run with unusable files, a line is appended, in place, at the end
     full     : True to make the pictures of all images. Otherwise the generator stops after MOST
         images, or when the pictures have more than BUDGET characters, but not before the first
-    progress : called after each image
     """
     n_characters = 0
     reasons_by_run: dict[str, list[str]] = {}

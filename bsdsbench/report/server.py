@@ -69,12 +69,9 @@ class ViewServer(ThreadingHTTPServer):
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def pictures(self, number: int) -> bytes:
-        """Return the pictures of the image `ids[number]` as JSON, see `MadePictures`.
-
-        Errors in files are told under the key "fault". The pictures for the table are left out.
-        """
+        """Return the pictures of the image `ids[number]` as JSON, see `MadePictures`."""
         pictures = self.maker(self.ids[number]).pictures
-        for key in ("thumb", "paper"):
+        for key in ("thumb", "paper"):  # the pictures for the table of images
             pictures.pop(key, None)
         return json.dumps(pictures, separators=(",", ":")).encode()
 
@@ -95,8 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send the page for /TOKEN/, and the pictures of an image for /TOKEN/pictures/NUMBER.
 
-        - a Host header that is missing, repeated or of another server: status 403
-        - another path, a wrong token, or a number beyond the images: status 404
+        The status is 403 unless there is one Host header that names this server, and 404 for
+        another path, a wrong token, or a number beyond the images.
         """
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
             return self.send_error(403, _NOT_THERE)

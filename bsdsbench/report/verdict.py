@@ -17,14 +17,10 @@ _MAX_COMPARED = 4  # runs that a verdict compares with the best
 
 
 def verdict_lines(comparison: Comparison) -> list[str]:
-    """Write sentences on which run is best, by how much, and if the difference is significant.
+    """Write sentences on which run is best by the first score that the comparison shows.
 
-    - several runs: a line for the best, a line for each of the next _MAX_COMPARED runs, and a line
-      that counts the others
-    - a single run: one line with its score
-    - no run with a defined score: []
-
-    The score is the first that the comparison shows.
+    The best run has a line, then each of the next _MAX_COMPARED runs, and a line counts the others.
+    Runs with an undefined score are left out; if all are, there is no line.
     """
     score = comparison.scores_shown[0]
     has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
@@ -51,8 +47,8 @@ def verdict_lines(comparison: Comparison) -> list[str]:
 def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
     """Write a sentence on how much better the run `best` is than the run `other`.
 
-    The difference and its interval are printed as positive numbers, from the view of the best run.
-    An interval that contains 0 has a negative lower end.
+    The difference is printed as a positive number, and only the lower end of an interval that
+    contains 0 is negative.
     """
     d = comparison.difference_of(best, other, score)
     low, high = sorted((abs(d.low), abs(d.high)))

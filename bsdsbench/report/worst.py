@@ -91,20 +91,14 @@ def _values_of_images(
     tables = [table] if "all" in wanted else [select([table], [name])[0] for name in wanted]
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
-        values_by_key = table_of_score.plain()
-        parts = {*values_by_key.get("part", [None])}
-        part = parts.pop() if len(parts) == 1 else None
+        cells = table_of_score.plain()  # key of a column -> a cell per row
+        parts = {*cells.get("part", [None])}
+        prefix = f"{parts.pop()}: " if len(parts) == 1 and None not in parts else ""
         for field in table_of_score.columns:
-            if not field.format:  # a column of text
-                continue
-            title = f"{part}: {field.heading}" if part else field.heading
-            value_of_image: dict[str, float | None] = {}
-            for image_id, value in zip(
-                values_by_key["image"], values_by_key[field.key], strict=True
-            ):
-                # The row of an image comes before the rows of its parts
-                value_of_image.setdefault(image_id, value)
-            values.setdefault(replace(field, heading=title), value_of_image)
+            if field.format:  # not a column of text
+                # Backwards, so that the row of an image replaces those of its parts, which follow
+                backwards = zip(cells["image"][::-1], cells[field.key][::-1], strict=True)
+                values.setdefault(replace(field, heading=prefix + field.heading), dict(backwards))
     return values
 
 
@@ -227,9 +221,7 @@ def _group_columns(
 def _score_columns(
     names: Sequence[str], fields: Sequence[Field], scores: Sequence[Mapping[str, Sequence[Cell]]]
 ) -> list[_Column]:
-    """Return a column for each method and score.
-
-    names, fields, scores : the methods, and the fields and cells of `_ImageScores`
+    """Return a column for each method and score, from the fields and cells of `_ImageScores`.
 
     The key of a column is KEY_METHOD, such as "ods_1" of the first method, or KEY_SCORE_METHOD if
     KEY occurred before, as the key of another class. The heading begins with the method's name if
@@ -251,12 +243,12 @@ def _overlay_columns(
 ) -> list[_Column]:
     """Return a column with the paths of overlays of the first run of each method.
 
-    folders : the folders of all runs of the methods, in order. Without folders there are no columns
+    folders : the folders of all runs of the methods, in order, or () for no columns
     listed  : the images. The cell of an image whose overlay is missing is ""
     """
-    columns: list[_Column] = []
     if not folders:
-        return columns
+        return []
+    columns = []
     first_runs = accumulate([0, *(method.n_runs for method in methods[:-1])])
     for number, position in enumerate(first_runs, 1):
         folder = folders[position] / "overlays"
@@ -290,18 +282,18 @@ def _score_differences(
     """
     differences = {}
     for image_id in image_ids:
-        numbers = [_number_of(cells_of_image[image_id][0]) for cells_of_image in scores]
-        defined = [number for number in numbers if number is not None]
+        cells = [cells_of_image[image_id][0] for cells_of_image in scores]
+        numbers = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
+        defined = [number for number in numbers if isinstance(number, int | float)]
         if len(defined) == len(numbers):
             differences[image_id] = defined[0] - sum(defined[1:])
     return differences
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return image id -> group, for the first `n` images of each group, group by group.
+    """Return image id -> group for the first `n` images in `ranked` of each group, group by group.
 
-    ranked : image ids, the first ones are taken
-    by     : a column of groups of `run`, possibly with limits, see `partition`
+    `by` is a column of groups of `run`, possibly with limits, as in "size=0,1024".
     """
     parts = partition(run.records, by)
     group_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
@@ -313,11 +305,7 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
 
 
 class _ImageScores(NamedTuple):
-    """The scores of images.
-
-    fields : the description of each score
-    cells  : for each method, image id -> a cell per score
-    """
+    """The scores of images: their fields and, for each method, image id -> a cell per field."""
 
     fields: list[Field]
     cells: list[dict[str, list[Cell]]]
@@ -334,21 +322,28 @@ def _image_scores(
 
     runs : the runs of all methods, in order
     metric, columns : as for `_values_of_images`. Scores that a run does not have are left out
+
+    A mean is undefined if the score is undefined in one of the runs.
     """
+
+    def cell_of(values: Sequence[float | None]) -> Cell:
+        """Return the score of an image from its values in the runs of a method."""
+        if len(values) == 1 or None in values:
+            return values[0] if len(values) == 1 else None
+        return ScoresOfRuns(tuple(value for value in values if value is not None)).cell(spread)
+
     values_of_runs = [_values_of_images(run, metric, columns) for run in runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    cells_of_runs = iter(
-        {i: [values[field].get(i) for field in fields] for i in runs[0].image_ids}
-        for values in values_of_runs
-    )
-    cells_of_methods: list[dict[str, list[Cell]]] = []
+    remaining = iter(values_of_runs)
+    cells = []
     for method in methods:
-        cells_of_method: list[dict[str, Any]] = list(islice(cells_of_runs, method.n_runs))
-        if method.n_runs == 1:
-            cells_of_methods.append(cells_of_method[0])
-        else:
-            cells_of_methods.append(_means(cells_of_method, spread))
-    return _ImageScores(fields, cells_of_methods)
+        of_method = list(islice(remaining, method.n_runs))
+        cells_of_image = {}
+        for image_id in runs[0].image_ids:
+            scores = ([values[field].get(image_id) for values in of_method] for field in fields)
+            cells_of_image[image_id] = list(map(cell_of, scores))
+        cells.append(cells_of_image)
+    return _ImageScores(fields, cells)
 
 
 def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
@@ -371,23 +366,3 @@ def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
             "duplicate, near an annotated pixel, or background."
         )
     return note
-
-
-def _means(cells_of_runs: Sequence[dict[str, Any]], spread: Spread) -> dict[str, list[Cell]]:
-    """Return image id -> the mean over runs of each score, None if it is undefined in a run.
-
-    cells_of_runs : image id -> a number or None per score, for each run
-    """
-    means: dict[str, list[Cell]] = {}
-    for image_id in cells_of_runs[0]:
-        means[image_id] = []
-        for values in zip(*(cells[image_id] for cells in cells_of_runs), strict=True):
-            mean = None if None in values else ScoresOfRuns(values).cell(spread)
-            means[image_id].append(mean)
-    return means
-
-
-def _number_of(cell: Cell) -> float | None:
-    """Return the number of a cell, or None if the cell is text or undefined."""
-    value = cell.value if isinstance(cell, Estimate) else cell
-    return value if isinstance(value, int | float) else None

@@ -16,7 +16,7 @@ from bsdsbench.metrics import contour
 from bsdsbench.metrics.instances_metric import instance_counts
 from bsdsbench.metrics.structures import betti_numbers
 from bsdsbench.plotting import ReliabilityDisplay
-from bsdsbench.report.overlays import paint, pixel_steps
+from bsdsbench.report.overlays import paint_image, pixel_steps
 from drawing.common import (
     FALSE,
     LINE,
@@ -45,7 +45,9 @@ def _matched(name: str) -> Any:
 
 
 def _overlay(ax: Axes, name: str, part: Any = (slice(None), slice(None))) -> None:
-    ax.imshow(paint(_matched(name), photo(name))[part], interpolation="nearest")
+    pred = bb.Prediction(name, soft=soft_map(name))
+    _, at_ods = paint_image(pred, truth(name), sample_run(), photo(name))
+    ax.imshow(at_ods.pixels[part], interpolation="nearest")
     plain(ax)
     legend(ax)
 
