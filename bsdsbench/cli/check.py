@@ -17,7 +17,6 @@ from bsdsbench.cli.shared import command, keywords_of, print_json, progress, ref
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.results.evaluation import Evaluation
 
 # Fields that the summary of a preset leaves out
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
@@ -54,8 +53,8 @@ class _CheckArguments:
     )
 
 
-@command(_CheckArguments)
-def check_command(args: _CheckArguments) -> int:
+@command
+def check_command(args: _CheckArguments = opt.add_group(_CheckArguments)) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
     The exit status is 1 if a score of the run in OUT is worse than in the baseline by more than its
@@ -63,12 +62,21 @@ def check_command(args: _CheckArguments) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.comparison import gate
+    from bsdsbench.results.score_names import flat_scores
+    from bsdsbench.results.score_tables import left_out_notes
 
     evaluation = bb.Evaluation.load(args.run).with_groups(**keywords_of(args.grouping))
     options = keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     if args.update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
-        _update_baseline(evaluation, args)
+        tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
+        gate.Baseline.of(
+            evaluation, tolerances, earlier=args.baseline, gated=args.scores or []
+        ).save(args.baseline)
+        for note in left_out_notes([evaluation]):
+            say(note.text)
+        if not click.get_current_context().meta["quiet"]:
+            print(args.baseline)
         return 0
     baseline = gate.Baseline.load(args.baseline)
     options["tolerance"] = _parse_tolerances(args.tolerance, baseline.scores)
@@ -77,23 +85,6 @@ def check_command(args: _CheckArguments) -> int:
         verdict = gate.check(evaluation, baseline, progress=report, **options)
     _write_verdict(verdict, args)
     return 0 if verdict.passed else 1
-
-
-def _update_baseline(evaluation: Evaluation, args: _CheckArguments) -> None:
-    """Write the scores of a run to the baseline file, with the tolerances stored before."""
-    from bsdsbench.comparison import gate
-    from bsdsbench.results.score_names import flat_scores
-    from bsdsbench.results.score_tables import left_out_notes
-
-    tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
-    updated = gate.Baseline.of(
-        evaluation, tolerances, earlier=args.baseline, gated=args.scores or []
-    )
-    updated.save(args.baseline)
-    for note in left_out_notes([evaluation]):
-        say(note.text)
-    if not click.get_current_context().meta["quiet"]:
-        print(args.baseline)
 
 
 def _write_verdict(verdict: GateResult, args: _CheckArguments) -> None:
@@ -149,17 +140,13 @@ def data_command() -> None:
     """Get a public data set, or identify one."""
 
 
-@attrs.frozen
-class _GetArguments:
-    name: str = opt.add_argument()
-    to: str | None = opt.path("Download into this new folder; default: the cache of the user.")
+def _get_set(
+    name: str = opt.add_argument(),
+    to: str | None = opt.path("Download into this new folder; default: the cache of the user."),
     url: str | None = opt.add_option(
         "URL of a mirror's .zip or .tar.gz file, or path of an archive."
-    )
-
-
-@command(_GetArguments, data_command, "get")
-def get_set(args: _GetArguments) -> int:
+    ),
+) -> int:
     """Download a public data set into the cache.
 
     Only the files that are needed are kept, and they are checked to be the right set. `evaluate`,
@@ -169,8 +156,8 @@ def get_set(args: _GetArguments) -> int:
     """
     from bsdsbench.loaders.sets import public_sets
 
-    public_set = public_sets.public_set(args.name)
-    source = args.url or public_set.url
+    public_set = public_sets.public_set(name)
+    source = url or public_set.url
     if not source:
         print(public_set.title, f"licence: {public_set.licence}", sep="\n")
         print(public_set.how, public_set.home)
@@ -184,24 +171,20 @@ def get_set(args: _GetArguments) -> int:
             if report and item == source:
                 report(done >> 20, total >> 20, item)  # bytes to megabytes
 
-        print(public_sets.download(args.name, args.to, args.url, report_megabytes))
+        print(public_sets.download(name, to, url, report_megabytes))
     return 0
 
 
-@attrs.frozen
-class _CheckSetArguments:
-    folder: str | None = opt.add_argument("[PATH]", required=False, type=click.Path())
+def _check_set(
+    folder: str | None = opt.add_argument("[PATH]", required=False, type=click.Path()),
     protocol: str = opt.add_option(
         "The protocol says how to read ground-truth images (polarity, gray values, labels).",
         default="bsds500",
         metavar="NAME|FILE",
-    )
-    split_file: str | None = opt.run_option("split_file")
-    form: str = opt.format_option("text", "json")
-
-
-@command(_CheckSetArguments, data_command, "check")
-def check_set(args: _CheckSetArguments) -> int:
+    ),
+    split_file: str | None = opt.run_option("split_file"),
+    form: str = opt.format_option("text", "json"),
+) -> int:
     """Identify a data set; list missing, altered and extra images.
 
     A ground-truth set and its split are recognised by their content, in any format or folder. The
@@ -212,22 +195,25 @@ def check_set(args: _CheckSetArguments) -> int:
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.text import listed, show
 
-    if args.folder is None:
+    if folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")
         return _list_cached_sets()
-    protocol = Protocol.load(args.protocol)
     with progress("data check") as report:
-        fingerprints = folder_fingerprints(args.folder, protocol, args.split_file, report)
+        fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     identity = identify(fingerprints)
     differences = {kind: list(getattr(identity, kind)) for kind in ("missing", "altered", "extra")}
-    if args.form == "json":
+    if form == "json":
         print_json({**identity.to_mapping(), "whole": identity.whole, **differences})
     else:
-        print(f"{show(args.folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
+        print(f"{show(folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
         for kind, ids in differences.items():
             if ids:
                 print(f"{kind} {listed(ids)} ({len(ids)} in all)")
     return 0 if identity.whole else 1
+
+
+data_command.add_command(command(_get_set, "get"))
+data_command.add_command(command(_check_set, "check"))
 
 
 def _list_cached_sets() -> int:
@@ -243,14 +229,11 @@ def _list_cached_sets() -> int:
     return 0 if folders else 1
 
 
-@attrs.frozen
-class _ProtocolsArguments:
-    name: str | None = opt.add_argument(required=False)
-    form: str = opt.format_option("table", "json")
-
-
-@command(_ProtocolsArguments)
-def protocols_command(args: _ProtocolsArguments) -> None:
+@command
+def protocols_command(
+    name: str | None = opt.add_argument(required=False),
+    form: str = opt.format_option("table", "json"),
+) -> None:
     """List the presets with their constants, and the tasks.
 
     NAME shows one preset or task, or a .toml file of a protocol. A task (SET/METRIC) is a data set,
@@ -265,7 +248,7 @@ def protocols_command(args: _ProtocolsArguments) -> None:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    name = args.name
+    name = name
     protocols: list[Protocol] = []
     listed_tasks: list[Task] = []
     signature = Signature.parse(name) if name and "|" in name else None
@@ -278,7 +261,7 @@ def protocols_command(args: _ProtocolsArguments) -> None:
         listed_tasks = [Task.load(name)]
     else:
         protocols = [Protocol.load(name)]
-    if args.form == "json":
+    if form == "json":
         print_json(
             {
                 "protocols": [protocol.to_mapping() for protocol in protocols],

@@ -204,8 +204,8 @@ class _CurvesArguments:
     form: str = opt.format_option("table", "csv", "json")
 
 
-@command(_CurvesArguments)
-def curves_command(args: _CurvesArguments) -> None:
+@command
+def curves_command(args: _CurvesArguments = opt.add_group(_CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,
@@ -435,12 +435,11 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
 
 def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
     """Write the points of the only curve to a .csv file, or a figure of all curves to any other."""
-    from bsdsbench.plotting import plot_spaces
-
     if target.endswith(".csv"):
-        (curve,) = curves
-        _write_curve_csv(target, curve, args.kind, args.between)
+        _write_csv(Path(target), curves[0], args.kind, args.between)
     else:
+        from bsdsbench.plotting import plot_spaces
+
         # The last curve of --kind both is that of PR, which also knows the rates of ROC
         curve_by_name: dict[str, Any] = {
             curve.name: curve.points if args.between else list(curve.by_axes.values())[-1]
@@ -456,13 +455,11 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
     say(f"wrote {target}", progress=True)
 
 
-def _write_curve_csv(path: str, curve: NamedCurve, kind: str, interpolated: bool) -> None:
-    """Write a curve to a CSV file: threshold, rates, true and false positives, a row per point.
+def _write_csv(path: Path, curve: NamedCurve, kind: str, interpolated: bool) -> None:
+    """Write a row per point: threshold, unless all are NaN, rates, true and false positives.
 
-    `kind` selects the rates (_RATES). The column of thresholds is left out if all are NaN. A column
-    is read from the first of the curves on all axes that has it, else from the points. If
-    `interpolated` (--between), all columns are read from the points, which include those between
-    thresholds.
+    `kind` selects the rates (_RATES). A column is read from the first of the curves on all axes
+    that has it, else from the points, which alone include the points of --between (`interpolated`).
     """
     from bsdsbench.io import write_atomic
 
@@ -477,4 +474,4 @@ def _write_curve_csv(path: str, curve: NamedCurve, kind: str, interpolated: bool
         columns[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     lines = [",".join(map(repr, row)) for row in rows]
-    write_atomic(Path(path), "\n".join([",".join(columns), *lines]) + "\n")
+    write_atomic(path, "\n".join([",".join(columns), *lines]) + "\n")

@@ -1,7 +1,8 @@
 """The options that several commands share, each declared once, and groups of them.
 
-The arguments of a command are an attrs class. A field holds the value of an argument or option and
-is declared by `add_argument`, `add_option` or `add_group`. Its name is that of the parameter.
+The default of a parameter of a command declares the argument or option of its name: it is made by
+`add_argument`, `add_option` or `add_group`. A group is an attrs class whose fields are declared in
+the same way.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ USUAL = "protocol's"  # the value of a --nms without a recipe: the recipe of the
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
-    """Return the attrs field of an option.
+    """Declare an option.
 
     text: its help text.
-    flags: by default "--" and the name of the field, with hyphens.
+    flags: by default "--" and the name of the parameter, with hyphens.
     settings: further keywords of `click.Option`.
     """
 
@@ -37,7 +38,7 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 
 
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
-    """Return the attrs field of an argument: its name in help, and keywords of click.Argument."""
+    """Declare an argument: its name in help, and keywords of `click.Argument`."""
 
     def make_argument(name: str) -> click.Argument:
         return click.Argument([name], metavar=metavar, **settings)
@@ -46,7 +47,7 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
 
 
 def add_group(arguments: type[_A]) -> Any:
-    """Return the attrs field of a group: another attrs class, for parameters in its place."""
+    """Declare the parameters of another attrs class. The value is an instance of the class."""
     return attrs.field(default=None, metadata={"group": arguments})
 
 

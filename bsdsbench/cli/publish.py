@@ -71,8 +71,8 @@ class _ReportArguments:
     bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
 
 
-@command(_ReportArguments)
-def report_command(args: _ReportArguments) -> None:
+@command
+def report_command(args: _ReportArguments = opt.add_group(_ReportArguments)) -> None:
     """Write runs as a page or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
@@ -84,6 +84,7 @@ def report_command(args: _ReportArguments) -> None:
     and the value is "-" if the ground truth is not found.
     """
     from bsdsbench.comparison.published import labelled_runs
+    from bsdsbench.diagnosis.causes import build_rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.results.given_runs import as_runs
 
@@ -95,21 +96,15 @@ def report_command(args: _ReportArguments) -> None:
     loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
-        _show_ap_rules(loaded, args)
+        refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
+        tables = build_rules_tables(loaded, args.gt_dir)
+        show_tables(tables, args.tables.out, args.tables.form)
     elif args.tables.form != "html":
         _show_run_tables(loaded, args)
     elif not args.tables.out:
         raise DataError("--format html: expected -o FILE.html")
     else:
         _write_page(loaded, args.tables.out, args)
-
-
-def _show_ap_rules(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
-    """Show the tables of --rules: AP by every rule in use, and ODS by both rules."""
-    from bsdsbench.diagnosis.causes import build_rules_tables
-
-    refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
-    show_tables(build_rules_tables(runs, args.gt_dir), args.tables.out, args.tables.form)
 
 
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
@@ -211,18 +206,15 @@ def _show_history(args: _ReportArguments) -> None:
         show_tables([history_table(history, columns)], out, form)
 
 
-@attrs.frozen
-class _ViewArguments:
-    runs: tuple[str, ...] = opt.runs_argument(required=True)
-    names: list[str] | None = opt.names_option
-    labels: dict[str, str] = opt.labels_option
+@command
+def view_command(
+    runs: tuple[str, ...] = opt.runs_argument(required=True),
+    names: list[str] | None = opt.names_option,
+    labels: dict[str, str] = opt.labels_option,
     port: int = opt.add_option(
         "Port of the URL; 0 takes any free port.", type=click.IntRange(0, 65535), default=0
-    )
-
-
-@command(_ViewArguments)
-def view_command(args: _ViewArguments) -> None:
+    ),
+) -> None:
     """Look at every image of runs in a browser, at all thresholds.
 
     Open the printed URL: it shows the page of `report` with all images in full size, read from
@@ -234,11 +226,11 @@ def view_command(args: _ViewArguments) -> None:
     from bsdsbench.report.server import view
     from bsdsbench.results.given_runs import as_runs
 
-    loaded = labelled_runs(args.runs, as_runs(args.runs, args.names), args.labels)
+    loaded = labelled_runs(runs, as_runs(runs, names), labels)
     try:
-        server = view(loaded, args.port)
+        server = view(loaded, port)
     except OSError as error:
-        raise DataError(f"port {args.port}: {error.strerror}") from None
+        raise DataError(f"port {port}: {error.strerror}") from None
     with server:
         for note in server.notes:
             say(note)
@@ -250,22 +242,19 @@ def view_command(args: _ViewArguments) -> None:
             say("ended")
 
 
-@attrs.frozen
-class _ShareArguments:
-    run: str = opt.add_argument("OUT", type=click.Path())
-    out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True)
+@command
+def share_command(
+    run: str = opt.add_argument("OUT", type=click.Path()),
+    out: str = opt.path("The file to write, such as mine.bsds.npz.", "-o", "--out", required=True),
     licence: str = opt.add_option(
         "The licence of the counts, such as CC-BY-4.0.", default="", metavar="TEXT"
-    )
+    ),
     citation: str = opt.add_option(
         "How to cite the run: a text, or a file that holds it, such as mine.bib.",
         default="",
         metavar="TEXT|FILE",
-    )
-
-
-@command(_ShareArguments)
-def share_command(args: _ShareArguments) -> None:
+    ),
+) -> None:
     """Export a run as one small file to share.
 
     The file holds the counts of every image, the protocol, the signature and the fingerprint of the
@@ -277,12 +266,12 @@ def share_command(args: _ShareArguments) -> None:
     import bsdsbench as bb
     from bsdsbench.io import read_bytes
 
-    citation = args.citation
+    citation = citation
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
-    evaluation = bb.Evaluation.load(args.run)
-    data = evaluation.share(args.out, args.licence, citation).read_bytes()
-    print(f"{args.out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
+    evaluation = bb.Evaluation.load(run)
+    data = evaluation.share(out, licence, citation).read_bytes()
+    print(f"{out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
-    if not args.licence:
+    if not licence:
         say("no --licence is given: others are not told what they may do with the counts")

@@ -36,16 +36,13 @@ if TYPE_CHECKING:
 _TITLES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@attrs.frozen
-class _DemoArguments:
+@command
+def demo_command(
     out: str = opt.path(
         "Folder for the results and plots.", "-o", "--out", default="bsdsbench-demo"
-    )
-    workers: int | None = opt.run_option("workers")
-
-
-@command(_DemoArguments)
-def demo_command(args: _DemoArguments) -> None:
+    ),
+    workers: int | None = opt.run_option("workers"),
+) -> None:
     """Run the whole benchmark on the sample of this package.
 
     Three detectors are run, evaluated and compared, and their curves are drawn. The sample has 16
@@ -53,46 +50,32 @@ def demo_command(args: _DemoArguments) -> None:
     (`bsdsbench run NAME`). Nothing is downloaded.
     """
     import bsdsbench as bb
-    from bsdsbench.loaders.sample import sample_ground_truth
+    from bsdsbench.loaders.sample import sample_ground_truth, sample_images
     from bsdsbench.plotting import plot_runs
     from bsdsbench.results.score_tables import score_tables
 
     compile_first()
-    evaluations = _evaluate_detectors(args.out, args.workers)
+    options: Any = {"gt": sample_ground_truth(), "workers": workers}
+    evaluations = []
+    for method, name in _TITLES.items():
+        folder = Path(out, method)
+        with progress(method) as report:
+            run = bb.run(method, sample_images(), name=name, out=folder, progress=report, **options)
+        if run.evaluation:
+            evaluations.append(run.evaluation)
+    evaluations.sort(key=lambda evaluation: -evaluation.boundary_score().ods.f)
     show_tables(score_tables(evaluations))
     comparison = bb.compare(evaluations).only(["ods", "ap"])
     print()
     show_tables([table for table in comparison.tables() if table.key == "differences"])
     with progress("human") as report:
-        human = bb.evaluate_humans(sample_ground_truth(), workers=args.workers, progress=report)
-    pr_plot = Path(args.out, "pr.png")
-    f_plot = Path(args.out, "f_threshold.png")
+        human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
+    pr_plot = Path(out, "pr.png")
+    f_plot = Path(out, "f_threshold.png")
     plot_runs(evaluations, human=human, path=pr_plot)
     plot_runs(evaluations, kind="f", path=f_plot)
     print(f"\nplots    {pr_plot}  {f_plot}")
-    _print_next_commands(args.out)
-
-
-def _evaluate_detectors(out: str, workers: int | None) -> list[Evaluation]:
-    """Run and evaluate the detectors in _TITLES on the sample. Returns the best ODS first."""
-    import bsdsbench as bb
-    from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-
-    evaluations = []
-    for method, name in _TITLES.items():
-        with progress(method) as report:
-            run = bb.run(
-                method,
-                sample_images(),
-                gt=sample_ground_truth(),
-                name=name,
-                out=Path(out, method),
-                workers=workers,
-                progress=report,
-            )
-        if run.evaluation:
-            evaluations.append(run.evaluation)
-    return sorted(evaluations, key=lambda evaluation: -evaluation.boundary_score().ods.f)
+    _print_next_commands(out)
 
 
 def _print_next_commands(out: str) -> None:
@@ -146,8 +129,8 @@ class _EvaluateArguments:
     humans: bool = opt.flag("Score each annotator against the others; without PRED_DIR.")
 
 
-@command(_EvaluateArguments)
-def evaluate_command(args: _EvaluateArguments) -> int:
+@command
+def evaluate_command(args: _EvaluateArguments = opt.add_group(_EvaluateArguments)) -> int:
     """Score a folder of predictions by any metric.
 
     PRED_DIR holds maps, segmentations or masks. Options of a metric are set by --set
@@ -306,8 +289,8 @@ class _RunArguments:
     slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
 
 
-@command(_RunArguments)
-def run_command(args: _RunArguments) -> int:
+@command
+def run_command(args: _RunArguments = opt.add_group(_RunArguments)) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
     The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes
@@ -382,20 +365,17 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         say(f"{run.kept} of {n_maps} maps are of an earlier call")
 
 
-@attrs.frozen
-class _MergeArguments:
-    outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path())
-    out: str = opt.path("Folder for the result.", "-o", "--out", required=True)
-    best_of: bool = opt.flag("Take, at each image and threshold, the best of several runs.")
-    splits: bool = opt.flag("Average the scores of runs of several splits, and pool their images.")
+@command
+def merge_command(
+    outs: tuple[str, ...] = opt.add_argument("OUT...", nargs=-1, required=True, type=click.Path()),
+    out: str = opt.path("Folder for the result.", "-o", "--out", required=True),
+    best_of: bool = opt.flag("Take, at each image and threshold, the best of several runs."),
+    splits: bool = opt.flag("Average the scores of runs of several splits, and pool their images."),
     name: str | None = opt.add_option(
         "Name of the method in tables; default: that of the first run."
-    )
-    form: str = opt.format_option("table", "json")
-
-
-@command(_MergeArguments)
-def merge_command(args: _MergeArguments) -> int:
+    ),
+    form: str = opt.format_option("table", "json"),
+) -> int:
     """Join the shards of a run, or take the best of several runs.
 
     Runs made with --shard 1/N to N/N are joined to a run that is identical to an undivided one.
@@ -414,49 +394,46 @@ def merge_command(args: _MergeArguments) -> int:
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
 
-    if Path(args.out).resolve() in [Path(shard).resolve() for shard in args.outs]:
-        raise click.UsageError(f"-o {args.out}: is one of the runs, expected another folder")
-    if args.best_of and args.splits:
+    if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
+        raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
+    if best_of and splits:
         raise click.UsageError("--best-of and --splits: expected one of them")
-    split_scores = score_splits(as_runs(args.outs), args.name or "") if args.splits else None
+    split_scores = score_splits(as_runs(outs), name or "") if splits else None
     if split_scores:
         merged = split_scores.pooled
-    elif args.best_of:
-        merged = merging.best_of(as_runs(args.outs), args.name)
+    elif best_of:
+        merged = merging.best_of(as_runs(outs), name)
     else:
-        merged = bb.merge([bb.Evaluation.load(shard) for shard in args.outs])
-        merged = replace(merged, name=args.name or merged.name)
+        merged = bb.merge([bb.Evaluation.load(shard) for shard in outs])
+        merged = replace(merged, name=name or merged.name)
     with progress("merge", "files") as report:
-        merged.save(args.out, report)
-    plot_result(merged, Path(args.out))
+        merged.save(out, report)
+    plot_result(merged, Path(out))
     if split_scores:
-        show_tables([split_scores.table], None, args.form)
-    elif args.form == "json":
+        show_tables([split_scores.table], None, form)
+    elif form == "json":
         print_json(merged.to_mapping())
     else:
-        print_run(merged, args.out)
+        print_run(merged, out)
     return report_left_out(merged.failed, merged)
 
 
-@attrs.frozen
-class _NmsArguments:
+@command
+def nms_command(
     folders: tuple[str, ...] = opt.add_argument(
         "MAPS OUT", nargs=-1, required=True, type=click.Path()
-    )
+    ),
     average: bool = opt.flag(
         "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT.",
-    )
+    ),
     out: str | None = opt.path(
         "Folder for the new maps, in place of the last argument.", "-o", "--out"
-    )
-    protocol: str | None = opt.preset_option
-    nms: str | None = opt.nms_option
-    invert: str | None = opt.invert_option
-    set: tuple[str, ...] = opt.set_option
-
-
-@command(_NmsArguments)
-def nms_command(args: _NmsArguments) -> None:
+    ),
+    protocol: str | None = opt.preset_option,
+    nms: str | None = opt.nms_option,
+    invert: str | None = opt.invert_option,
+    set: tuple[str, ...] = opt.set_option,
+) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of soft maps. The new maps are written as PNG files into the folder OUT. They
@@ -473,19 +450,16 @@ def nms_command(args: _NmsArguments) -> None:
     """
     from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
-    sources = args.folders if args.out else args.folders[:-1]
-    target = args.out or args.folders[-1]
-    if not sources or (len(sources) > 1) != args.average:
-        expected = "two or more folders of maps" if args.average else "one folder of maps"
+    sources = folders if out else folders[:-1]
+    target = out or folders[-1]
+    if not sources or (len(sources) > 1) != average:
+        expected = "two or more folders of maps" if average else "one folder of maps"
         raise click.UsageError(f"expected {expected}, and OUT")
-    if args.average and not args.out:
+    if average and not out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    protocol = protocol_from(
-        opt.ProtocolOptions(
-            protocol=args.protocol, nms=args.nms or opt.USUAL, invert=args.invert, set=args.set
-        )
-    )
+    options = opt.ProtocolOptions(protocol=protocol, nms=nms or opt.USUAL, invert=invert, set=set)
+    resolved = protocol_from(options)
     with progress("nms") as report:
-        n_maps = nms_files(sources, target, protocol, progress=report)
+        n_maps = nms_files(sources, target, resolved, progress=report)
     print(f"{n_maps} maps written to {target}")
-    print(f"NMS      {protocol.nms_params.describe()}")
+    print(f"NMS      {resolved.nms_params.describe()}")

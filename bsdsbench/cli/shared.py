@@ -5,6 +5,7 @@ Lines and progress go to standard error, results to standard output.
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import sys
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 import click
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.tasks import Task
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
-
-_A = TypeVar("_A")
 
 # The commands in the order of the help page. The commands of a heading are in the file of this
 # folder that is named after the heading, in lower case.
@@ -125,50 +124,47 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
-def command(
-    arguments: type[_A], group: click.Group | None = None, name: str | None = None
-) -> Callable[[Callable[[_A], object]], Command]:
-    """Return a decorator that makes a command of a function of `arguments`.
+def command(function: Callable[..., object], name: str | None = None) -> Command:
+    """Make the command NAME of a function NAME_command, or of another `name`.
 
-    arguments: an attrs class. Its fields are the arguments and options, in the order of the help.
-    group: the group to which the command is added, if it belongs to one.
-    name: its name there; by default NAME of a function NAME_command.
-
-    The docstring of the function is the help page. Its first sentence is the summary in lists.
+    The defaults of the function's parameters declare the arguments and options, see `cli.options`,
+    in the order of the help page. The docstring of the function is the help page, and its first
+    sentence is the summary in lists of commands.
     """
-
-    def make_command(function: Callable[[_A], object]) -> Command:
-        made = Command(
-            name or function.__name__.removesuffix("_command"),
-            callback=lambda **values: function(_fill(arguments, values)),
-            params=_parameters(arguments),
-            help=function.__doc__,
-        )
-        if group:
-            group.add_command(made)
-        return made
-
-    return make_command
+    return Command(
+        name or function.__name__.removesuffix("_command"),
+        callback=lambda **values: function(**_fill_groups(function, values)),
+        params=_make_parameters(function),
+        help=function.__doc__,
+    )
 
 
-def _parameters(arguments: type[Any]) -> list[click.Parameter]:
-    """Return the parameters of click for the fields of an attrs class, and of its groups."""
+def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
+    """Return the metadata of `cli.options` by the name of a parameter, or a field of a class."""
+    if isinstance(owner, type):
+        return {field.name: field.metadata for field in attrs.fields(owner)}
+    parameters = inspect.signature(owner).parameters
+    return {name: parameter.default.metadata for name, parameter in parameters.items()}
+
+
+def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
+    """Make the parameters of click that a function or a group declares, in their order."""
     parameters: list[click.Parameter] = []
-    for field in attrs.fields(arguments):
-        if "group" in field.metadata:
-            parameters += _parameters(field.metadata["group"])
+    for name, metadata in _declarations(owner).items():
+        if "group" in metadata:
+            parameters += _make_parameters(metadata["group"])
         else:
-            parameters.append(field.metadata["make_parameter"](field.name))
+            parameters.append(metadata["make_parameter"](name))
     return parameters
 
 
-def _fill(arguments: type[_A], values: dict[str, Any]) -> _A:
-    """Make an instance of an attrs class, and of its groups, from the values of all parameters."""
-    fields = {}
-    for field in attrs.fields(arguments):  # type: ignore[arg-type]
-        group = field.metadata.get("group")
-        fields[field.name] = _fill(group, values) if group else values[field.name]
-    return arguments(**fields)
+def _fill_groups(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function or group from the values of all parameters by name."""
+    arguments = {}
+    for name, metadata in _declarations(owner).items():
+        group = metadata.get("group")
+        arguments[name] = group(**_fill_groups(group, values)) if group else values[name]
+    return arguments
 
 
 def keywords_of(args: object, names: Iterable[str] | None = None) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import click
 from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.explanation import print_explanation
 from bsdsbench.cli.shared import (
     as_flag,
     command,
@@ -31,25 +30,25 @@ from bsdsbench.cli.shared import (
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import Comparison
     from bsdsbench.comparison.methods import MethodComparison
-    from bsdsbench.protocol.signature import Signature
+    from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
-
-@attrs.frozen
-class _DoctorArguments:
-    pred_dir: str = opt.add_argument(type=click.Path())
-    gt: str | None = opt.ground_truth_option
-    task: str | None = opt.run_option("task")
-    split_file: str | None = opt.run_option("split_file")
-    pred_kind: str | None = opt.run_option("pred_kind")
-    metrics: list[str] | None = opt.metrics_option
-    protocol: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions)
-    form: str = opt.format_option("text", "json")
+# The number of settings that explain prints, beside those that reach the target and the run itself
+_MAX_TRIALS = 9
 
 
-@command(_DoctorArguments)
-def doctor_command(args: _DoctorArguments) -> int:
+@command
+def doctor_command(
+    pred_dir: str = opt.add_argument(type=click.Path()),
+    gt: str | None = opt.ground_truth_option,
+    task: str | None = opt.run_option("task"),
+    split_file: str | None = opt.run_option("split_file"),
+    pred_kind: str | None = opt.run_option("pred_kind"),
+    metrics: list[str] | None = opt.metrics_option,
+    protocol_options: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions),
+    form: str = opt.format_option("text", "json"),
+) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
 
     Give --split-file, --pred-kind and the options of the protocol as for `evaluate`. The exit
@@ -57,28 +56,27 @@ def doctor_command(args: _DoctorArguments) -> int:
     """
     import bsdsbench as bb
 
-    options = opt.EvaluationOptions(
-        gt=args.gt, task=args.task, metrics=args.metrics, protocol=args.protocol
+    inputs = resolve_inputs(
+        opt.EvaluationOptions(gt=gt, task=task, metrics=metrics, protocol=protocol_options)
     )
-    _, gt, metrics, protocol, _ = resolve_inputs(options)
     with progress("doctor", "steps") as report:
         findings = bb.doctor(
-            args.pred_dir,
-            str(gt),
-            protocol=protocol,
-            metrics=metrics,
-            split_file=args.split_file,
-            pred_kind=args.pred_kind,
+            pred_dir,
+            str(inputs.gt),
+            protocol=inputs.protocol,
+            metrics=inputs.metrics,
+            split_file=split_file,
+            pred_kind=pred_kind,
             progress=report,
         )
     write = partial(as_flag, command_name="evaluate")  # fixes name options of `evaluate`
-    if args.form == "json":
+    if form == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
         lines = [finding.line(write=write) for finding in findings]
         paragraphs = findings.reading, *lines, findings.note, findings.summary()
         print(*filter(None, paragraphs), sep="\n")
-        print(f"protocol {protocol.describe()}")
+        print(f"protocol {inputs.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
 
@@ -104,8 +102,8 @@ class _CompareArguments:
     tables: opt.TableOptions = opt.add_group(opt.TableOptions)
 
 
-@command(_CompareArguments)
-def compare_command(args: _CompareArguments) -> None:
+@command
+def compare_command(args: _CompareArguments = opt.add_group(_CompareArguments)) -> None:
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired). The tables show differences, bootstrap intervals and
@@ -209,19 +207,16 @@ def _compare(
     return _Compared(on_all_images, slices)
 
 
-@attrs.frozen
-class _ErrorsArguments:
-    runs: tuple[str, ...] = opt.runs_argument(required=True)
-    names: list[str] | None = opt.names_option
-    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
-    workers: int | None = opt.run_option("workers")
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
-    by: str | None = opt.by_option
-    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
-
-
-@command(_ErrorsArguments)
-def errors_command(args: _ErrorsArguments) -> None:
+@command
+def errors_command(
+    runs: tuple[str, ...] = opt.runs_argument(required=True),
+    names: list[str] | None = opt.names_option,
+    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions),
+    workers: int | None = opt.run_option("workers"),
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions),
+    by: str | None = opt.by_option,
+    tables: opt.TableOptions = opt.add_group(opt.TableOptions),
+) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
     Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent.
@@ -235,10 +230,10 @@ def errors_command(args: _ErrorsArguments) -> None:
     from bsdsbench.io import as_json, write_atomic
     from bsdsbench.results.score_names import select
 
-    runs = _count_error_classes(args)
-    losses = [lost_scores(run, args.bootstrap.n_boot, args.bootstrap.seed) for run in runs]
-    slice_table = error_slices_table(runs, args.by) if args.by else None
-    out, form, columns = args.tables.out, args.tables.form, args.tables.columns
+    counted_runs = _count_error_classes(runs, names, grouping, workers)
+    losses = [lost_scores(run, **keywords_of(bootstrap)) for run in counted_runs]
+    slice_table = error_slices_table(counted_runs, by) if by else None
+    out, form, columns = tables.out, tables.form, tables.columns
     if form == "json":
         plain: Any = losses[0] if len(losses) == 1 else losses
         if slice_table:
@@ -248,13 +243,18 @@ def errors_command(args: _ErrorsArguments) -> None:
         else:
             print_json(plain)
         return
-    tables = [error_table(runs, losses)]
+    shown = [error_table(counted_runs, losses)]
     if slice_table:
-        tables.append(slice_table)
-    show_tables(select(tables, columns) if columns else tables, out, form)
+        shown.append(slice_table)
+    show_tables(select(shown, columns) if columns else shown, out, form)
 
 
-def _count_error_classes(args: _ErrorsArguments) -> list[Evaluation]:
+def _count_error_classes(
+    runs: Sequence[str],
+    names: Sequence[str] | None,
+    grouping: opt.GroupOptions,
+    workers: int | None,
+) -> list[Evaluation]:
     """Load the runs, and count the error classes of those that lack them.
 
     Runs whose files cannot be read again are reported and left out. Raises DataError with all
@@ -266,10 +266,10 @@ def _count_error_classes(args: _ErrorsArguments) -> list[Evaluation]:
 
     counted_runs = []
     failures = []
-    for run in as_runs(args.runs, args.names, **keywords_of(args.grouping)):
+    for run in as_runs(runs, names, **keywords_of(grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
-                counted_runs.append(with_errors(run, args.workers, report))
+                counted_runs.append(with_errors(run, workers, report))
         except DataError as error:
             failures.append(error)
     if not counted_runs:
@@ -279,37 +279,34 @@ def _count_error_classes(args: _ErrorsArguments) -> list[Evaluation]:
     return counted_runs
 
 
-@attrs.frozen
-class _WorstArguments:
-    runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path())
-    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+@command
+def worst_command(
+    runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path()),
+    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions),
     number: int = opt.add_option(
         "Number of images to list.", "-n", "--number", type=IntRange(1), default=10
-    )
-    metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs.")
+    ),
+    metric: str | None = opt.add_option("Metric to show; default: the first metric of the runs."),
     by: str | None = opt.add_option(
         "Sort by this score, such as error.absent (error classes are counted if need be); or list "
         "the worst images of each group of this column.",
         metavar="SCORE|COLUMN",
-    )
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    ),
+    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions),
     overlays: bool = opt.flag(
         "Draw the matched, false and missed pixels of these images to OUT/overlays."
-    )
+    ),
     figure: str | None = opt.path(
         "Draw the images, their ground truth and the runs' maps side by side to this file, with "
         "ids and F: .pdf, .svg or .png.",
-    )
-    rows: int = opt.add_option("Number of images in the figure.", type=IntRange(1, 12), default=6)
+    ),
+    rows: int = opt.add_option("Number of images in the figure.", type=IntRange(1, 12), default=6),
     look: str = opt.choice(
         "Width of the figure: a page or a column.", "--style", choices=("page", "column")
-    )
-    labels: dict[str, str] = opt.labels_option
-    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
-
-
-@command(_WorstArguments)
-def worst_command(args: _WorstArguments) -> None:
+    ),
+    labels: dict[str, str] = opt.labels_option,
+    tables: opt.TableOptions = opt.add_group(opt.TableOptions),
+) -> None:
     """List the worst images of a run, or where two runs differ most.
 
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
@@ -321,35 +318,35 @@ def worst_command(args: _WorstArguments) -> None:
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    paths: Sequence[str] = args.runs
-    require_runs_or_methods(paths, args.methods.method)
-    methods = methods_of(args.methods.method)
-    if methods:
-        paths = [folder for _, folders in folders_of(args.methods.method) for folder in folders]
-    loaded = as_runs(runs_of(methods) or paths, None, **keywords_of(args.grouping))
-    loaded = labelled_runs(paths, loaded, args.labels)
-    columns = args.tables.columns
+    paths: Sequence[str] = runs
+    require_runs_or_methods(paths, methods.method)
+    loaded_methods = methods_of(methods.method)
+    if loaded_methods:
+        paths = [folder for _, folders in folders_of(methods.method) for folder in folders]
+    loaded = as_runs(runs_of(loaded_methods) or paths, None, **keywords_of(grouping))
+    loaded = labelled_runs(paths, loaded, labels)
+    columns = tables.columns
     group_by = None  # the column of groups, with its limits, if --by names one
-    if args.by and args.by.partition("=")[0] in group_columns(loaded[0].records):
-        group_by = args.by
-    elif args.by is not None:
-        columns = [args.by, *(columns or [])]
-        loaded = _with_error_class(loaded, args.by)
+    if by and by.partition("=")[0] in group_columns(loaded[0].records):
+        group_by = by
+    elif by is not None:
+        columns = [by, *(columns or [])]
+        loaded = _with_error_class(loaded, by)
     tabulate = partial(
         worst_table,
-        with_runs(methods, loaded) or loaded,
+        with_runs(loaded_methods, loaded) or loaded,
         list(map(Path, paths)),
-        metric=args.metric,
+        metric=metric,
         columns=columns,
-        spread=Spread(args.methods.spread),
+        spread=Spread(methods.spread),
     )
     with progress("overlays") as report:
-        table = tabulate(n=args.number, draw=args.overlays, progress=report, of_each=group_by)
-    if args.figure:
-        ids = [str(row[0]) for row in tabulate(n=args.rows).rows]
-        worst_figure(loaded, ids, Path(args.figure), args.look)
-        say(f"wrote {args.figure}", progress=True)
-    show_tables([table], args.tables.out, args.tables.form)
+        table = tabulate(n=number, draw=overlays, progress=report, of_each=group_by)
+    if figure:
+        ids = [str(row[0]) for row in tabulate(n=rows).rows]
+        worst_figure(loaded, ids, Path(figure), look)
+        say(f"wrote {figure}", progress=True)
+    show_tables([table], tables.out, tables.form)
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
@@ -370,31 +367,28 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
         return [with_errors(run, progress=report) for run in runs]
 
 
-@attrs.frozen
-class _ExplainArguments:
-    run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path())
+@command
+def explain_command(
+    run: str | None = opt.add_argument("[OUT|PRED_DIR]", required=False, type=click.Path()),
     between: tuple[str, str] | None = opt.add_option(
         "Compare two signatures or run folders: the differences, and what they usually cost.",
         nargs=2,
         metavar="SIG SIG",
-    )
-    gt: str | None = opt.path("Ground-truth folder; default: that of OUT.")
+    ),
+    gt: str | None = opt.path("Ground-truth folder; default: that of OUT."),
     target: tuple[str, ...] = opt.add_option(
         "A published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE=VALUE of another metric. "
         "May be repeated.",
         multiple=True,
         metavar="MEASURE=VALUE",
-    )
-    protocol: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions)
-    split_file: str | None = opt.run_option("split_file")
-    pred_kind: str | None = opt.run_option("pred_kind")
-    seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0)
-    workers: int | None = opt.run_option("workers")
-    form: str = opt.format_option("table", "json")
-
-
-@command(_ExplainArguments)
-def explain_command(args: _ExplainArguments) -> int:
+    ),
+    protocol: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions),
+    split_file: str | None = opt.run_option("split_file"),
+    pred_kind: str | None = opt.run_option("pred_kind"),
+    seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0),
+    workers: int | None = opt.run_option("workers"),
+    form: str = opt.format_option("table", "json"),
+) -> int:
     """Find which setting gives the published score.
 
     OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
@@ -411,21 +405,21 @@ def explain_command(args: _ExplainArguments) -> int:
     from bsdsbench.diagnosis.explain import explain, find_metric, load_run_with_files, parse_targets
     from bsdsbench.results.storage import is_run
 
-    if args.between:
-        return _print_differences(*map(_load_signature, args.between))
-    if args.run is None:
+    if between:
+        return _print_differences(between)
+    if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
-    if is_run(Path(args.run)):
+    if is_run(Path(run)):
         refuse(
             (*opt.PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
         )
-    targets = parse_targets(args.target)
+    targets = parse_targets(target)
     metric, target_values = find_metric(targets)
-    base = protocol_from(args.protocol, [metric])
-    options = keywords_of(args, ("split_file", "pred_kind", "workers"))
+    base = protocol_from(protocol, [metric])
+    files: Any = {"split_file": split_file, "pred_kind": pred_kind}
     with progress("explain: count") as report:
         evaluation, sources = load_run_with_files(
-            args.run, args.gt, base, metric=metric, progress=report, **options
+            run, gt, base, metric=metric, workers=workers, progress=report, **files
         )
     with progress("explain") as report:
         explanation = explain(
@@ -433,40 +427,86 @@ def explain_command(args: _ExplainArguments) -> int:
             targets,
             sources=sources,
             published=published_with(metric, target_values),
-            seconds=args.seconds,
-            workers=args.workers,
+            seconds=seconds,
+            workers=workers,
             progress=report,
         )
-    print_explanation(explanation, metric, target_values, evaluation, args.form)
+    _print_explanation(explanation, metric, target_values, evaluation, form)
     return 0 if explanation.answer and explanation.answer.in_use else 1
 
 
-def _print_differences(a: Signature, b: Signature) -> int:
-    """Print the differences between two signatures that matter, and return the exit status.
+def _print_explanation(
+    explanation: Explanation,
+    metric: str,
+    target_values: Mapping[str, float | str],
+    evaluation: Evaluation,
+    form: str,
+) -> None:
+    """Print published rows, the target, a line per trial, the protocol, and the answer; or JSON.
 
-    The status is 1 if there are such differences, else 0.
+    target_values: score of the metric -> its target, as the user wrote it.
+
+    The trials are those counted on all images: the first _MAX_TRIALS, all that reach the target,
+    and the run as it is. One that reaches the target has the sign "=" if a known program has its
+    setting, else "~".
     """
-    from bsdsbench.protocol.signature import Severity
+    from bsdsbench.diagnosis.explanation import capitalise
+    from bsdsbench.metrics.registry import describe
 
-    differences = a.differences(b)
-    lines = [d.line() for d in differences if d.severity is not Severity.IGNORED]
-    print("\n".join(lines) or "no known difference: the scores are comparable")
-    return 1 if lines else 0
+    exact_trials = [trial for trial in explanation.trials if trial.exact]
+    trials = [
+        trial
+        for k, trial in enumerate(exact_trials)
+        if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
+    ]
+    if form == "json":
+        fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
+        print_json(
+            {
+                "targets": {measure: float(text) for measure, text in target_values.items()},
+                "trials": [asdict(trial) for trial in trials],
+                "sentence": explanation.sentence(),
+                **{field: getattr(explanation, field) for field in fields},
+                "reading": evaluation.read_as,
+            }
+        )
+        return
+    for row in explanation.published:
+        print(f"published     {row}")
+    wanted = "  ".join(f"{capitalise(m)} {text}" for m, text in target_values.items())
+    print(f"target        {wanted}")
+    for trial in trials:
+        scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
+        sign = " "
+        if trial.reached:
+            sign = "=" if trial.in_use else "~"
+        print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
+    print(f"protocol {describe([metric], evaluation.protocol)}")
+    lines = evaluation.read_as, explanation.partly_line, explanation.late_line
+    print(*filter(None, [*lines, explanation.sentence()]), sep="\n")
 
 
-def _load_signature(text: str) -> Signature:
-    """Return the signature of the run that `text` names, or else parse `text` as a signature.
+def _print_differences(between: tuple[str, str]) -> int:
+    """Print the differences between two signatures that matter, and return 1 if there are any.
 
-    A text with "|" is a signature. A run is an existing path, a URL, or ref:NAME.
+    A text with "|" is a signature. An existing path, a URL, or ref:NAME is a run with a signature.
     """
     import bsdsbench as bb
-    from bsdsbench.protocol.signature import Signature
+    from bsdsbench.protocol.signature import Severity, Signature
     from bsdsbench.results.references import PREFIX
     from bsdsbench.results.sharing import ADDRESSES
 
-    if "|" in text or not (Path(text).exists() or text.startswith((*ADDRESSES, PREFIX))):
-        return Signature.parse(text)
-    return bb.Evaluation.load(text).signature
+    signatures = []
+    for text in between:
+        is_run = Path(text).exists() or text.startswith((*ADDRESSES, PREFIX))
+        if is_run and "|" not in text:
+            signatures.append(bb.Evaluation.load(text).signature)
+        else:
+            signatures.append(Signature.parse(text))
+    differences = signatures[0].differences(signatures[1])
+    lines = [d.line() for d in differences if d.severity is not Severity.IGNORED]
+    print("\n".join(lines) or "no known difference: the scores are comparable")
+    return 1 if lines else 0
 
 
 @attrs.frozen
@@ -513,8 +553,8 @@ class _PlotArguments:
     cluster: str | None = opt.cluster_option
 
 
-@command(_PlotArguments)
-def plot_command(args: _PlotArguments) -> None:
+@command
+def plot_command(args: _PlotArguments = opt.add_group(_PlotArguments)) -> None:
     """Draw the curves of runs in one figure.
 
     The curves are PR curves with lines of equal F, or another --kind. With --method, the runs of a
@@ -523,7 +563,9 @@ def plot_command(args: _PlotArguments) -> None:
     `share` wrote, or its URL; ref:NAME is a reference run. --published alone draws published
     curves.
     """
-    from bsdsbench.plotting import plot_ranks, plot_slices
+    from bsdsbench.comparison.method import methods_of
+    from bsdsbench.plotting import plot_ranks, plot_runs, plot_slices
+    from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
     if args.kind != "pr":
@@ -541,26 +583,16 @@ def plot_command(args: _PlotArguments) -> None:
         loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
     else:
-        _plot_curves(args)
+        names = ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
+        plot_runs(
+            args.runs,
+            args.names,
+            published=args.published,
+            path=args.out,
+            methods=methods_of(args.methods.method),
+            **keywords_of(args, names),
+        )
+        for row in published_curves_of(args.published, args.labels):
+            if row.curve:
+                say(f"{row.label}: {row.curve.describe()}")
     print(args.out)
-
-
-def _plot_curves(args: _PlotArguments) -> None:
-    """Draw the curves of runs, methods and published results, and describe published curves."""
-    from bsdsbench.comparison.method import methods_of
-    from bsdsbench.plotting import plot_runs
-    from bsdsbench.plotting.figures import published_curves_of
-
-    plot_runs(
-        args.runs,
-        args.names,
-        published=args.published,
-        path=args.out,
-        methods=methods_of(args.methods.method),
-        **keywords_of(
-            args, ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
-        ),
-    )
-    for row in published_curves_of(args.published, args.labels):
-        if row.curve:
-            say(f"{row.label}: {row.curve.describe()}")

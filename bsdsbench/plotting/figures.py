@@ -126,40 +126,21 @@ def plot_spaces(
     scale: Literal["normal", "log"] = "normal",
     look: str | None = None,
 ) -> Figure:
-    """Draw the same curves in several spaces side by side.
+    """Draw the same curves in several spaces side by side, one axes per space.
 
-    Parameters
-    ----------
-    curves : mapping
-        The curves by name. Any curve of the package is accepted.
-    path : path, optional
-        Also write the figure to this .pdf, .svg or .png file.
-    spaces : sequence of str
-        The spaces to draw, from left to right: "roc", "pr" or "det".
-    hull : bool
-        Also draw the convex hull of each curve in ROC space, dashed. In PR space it becomes the
-        achievable curve.
-    crossed : bool
-        Mark the points at which two curves cross.
-    chance : bool
-        Draw the line of a random ranking.
-    plot : str
-        The axes of ROC space, x before y, as in `curves.roc`.
-    scale : str
-        The axes of DET space, "normal" or "log".
-    look : optional
-        See `bsdsbench.plotting.style.style`.
+    curves  : any curves of the package, by name
+    path    : also write the figure to this .pdf, .svg or .png file
+    spaces  : the spaces from left to right: "roc", "pr" or "det"
+    hull    : also draw the convex hull of each curve in ROC space, dashed. In PR space it becomes
+        the achievable curve
+    crossed : mark the points at which two curves cross
+    chance  : draw the line of a random ranking
+    plot    : the axes of ROC space, x before y, as in `curves.roc`
+    scale   : the axes of DET space, "normal" or "log"
+    look    : see `bsdsbench.plotting.style.style`
 
-    Returns
-    -------
-    Figure
-        One axes per space.
-
-    Raises
-    ------
-    DataError
-        If `curves` is empty, if a curve lacks what a space needs, or if the suffix of `path` is
-        unknown.
+    Raises DataError if `curves` is empty, if a curve lacks what a space needs, or if the suffix of
+    `path` is unknown.
 
     Examples
     --------

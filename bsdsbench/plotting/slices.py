@@ -24,32 +24,18 @@ def plot_slices(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw a score of runs in each slice, with 95 % intervals.
+    """Draw a score of runs in each slice, a row per slice, with 95 % intervals.
 
-    There is a row per slice. In a row, each run has a dot and a line, its interval. A dotted
-    vertical line is the score on all images of a run.
+    In a row, each run has a dot and a line, its interval. A dotted vertical line is the score on
+    all images of a run.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation or path
-        Runs whose images have groups, or the folders of such runs.
-    by : str
-        The column of groups, in the form that `slices_of` takes.
-    metric : str, optional
-        The metric whose first score is drawn, by default the first that all runs have.
-    look : optional
-        See `bsdsbench.plotting.style.style`.
-    path : path, optional
-        Also write the figure to this .pdf, .svg or .png file.
+    runs   : runs whose images have groups, or the folders of such runs
+    by     : the column of groups, possibly with limits, as in "size=0,1024"
+    metric : the metric whose first score is drawn, by default the first that all runs have
+    look   : see `bsdsbench.plotting.style.style`
+    path   : also write the figure to this .pdf, .svg or .png file
 
-    Returns
-    -------
-    Figure
-
-    Raises
-    ------
-    DataError
-        If a run lacks the column or the metric.
+    Raises DataError if a run lacks the column or the metric.
     """
     evaluations = as_runs(runs)
     slices_of_runs = [slices_of(run, by) for run in evaluations]

@@ -93,50 +93,25 @@ def write_report(
     Pictures need the files that the runs were made from, in the given folders or in those that the
     runs name. Human agreement on BSDS500 is marked in the plot if all runs are of its test images.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation or path
-        Runs, or their folders.
-    path : path
-        The HTML file.
-    title : str
-        The heading of the page, by default the names of the runs.
-    pred_dirs : sequence of path or None, optional
-        The folder of predictions of each run. None means the folder that the run names.
-    gt_dir, images_dir : path, optional
-        The folders of the ground truth and of the photos of all runs.
-    pictures : bool
-        Draw pictures of images.
-    full_pictures : bool
-        Draw pictures of all images. By default the page has those of the worst, the best and the
-        most different images, as many as fit into a few megabytes.
-    published : sequence of str
-        Keys of published results for tables and plot.
-    labels : mapping
-        Other names, by a run's name or folder or the key of a published result.
-    force : bool
-        Show published results even if they are of different images.
-    by : sequence of str
-        Columns of groups for tables and plots of slices.
-    cluster : str or None
-        A column of images that belong together, for intervals and p-values.
-    n_boot, seed : int
-        Number of bootstrap samples of the comparison, and seed of their random numbers.
-    progress : callable, optional
-        Called after each image with pictures.
+    runs     : runs, or their folders
+    path     : the HTML file
+    title    : the heading of the page, by default the names of the runs
+    pred_dirs : the folder of predictions of each run. None means the folder that the run names
+    gt_dir, images_dir : the folders of the ground truth and of the photos of all runs
+    pictures : draw pictures of images
+    full_pictures : draw pictures of all images. By default the page has those of the worst, the
+        best and the most different images, as many as fit into a few megabytes
+    published : keys of published results for tables and plot
+    labels   : other names, by a run's name or folder or the key of a published result
+    force    : show published results even if they are of different images
+    by       : columns of groups for tables and plots of slices
+    cluster  : a column of images that belong together, for intervals and p-values
+    n_boot, seed : number of bootstrap samples of the comparison, and seed of their random numbers
+    progress : called after each image with pictures
 
-    Returns
-    -------
-    list of str
-        A line for each part that the page lacks, as on the page.
-
-    Raises
-    ------
-    DataError
-        If there are no runs, published results are of different images, or a given folder does not
-        exist or does not hold the files of its run.
-    OSError
-        If the page cannot be written.
+    Returns a line for each part that the page lacks, as on the page. Raises DataError if there are
+    no runs, published results are of different images, or a given folder does not exist or does not
+    hold the files of its run, and OSError if the page cannot be written.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")

@@ -82,7 +82,10 @@ def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[
     last_changed = None  # index of the last table with intervals from "scores"
     for table in scores:
         if table.key.endswith("-parts") and table.key in compared_by_key:
-            merged.append(_merge_parts(table, compared_by_key.pop(table.key)))
+            intervals = compared_by_key.pop(table.key)
+            notes = [*table.notes, *(note for note in intervals.notes if isinstance(note, str))]
+            rows = _rows_with_intervals(table, intervals)
+            merged.append(replace(table, rows=rows, notes=list(dict.fromkeys(notes))))
         elif "scores" in compared_by_key and not table.key.endswith("-parts"):
             rows = _rows_with_intervals(table, compared_by_key["scores"], f"{table.key}_")
             if rows != [list(row) for row in table.rows]:
@@ -94,13 +97,6 @@ def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[
         intervals = compared_by_key.pop("scores")
         merged[last_changed] = _add_interval_notes(merged[last_changed], intervals)
     return [*merged, *compared_by_key.values()]
-
-
-def _merge_parts(table: Table, intervals: Table) -> Table:
-    """Return the table METRIC-parts with the cells and text notes of the table of intervals."""
-    notes = [*table.notes, *(note for note in intervals.notes if isinstance(note, str))]
-    rows = _rows_with_intervals(table, intervals)
-    return replace(table, rows=rows, notes=list(dict.fromkeys(notes)))
 
 
 def _add_interval_notes(table: Table, intervals: Table) -> Table:
