@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from bsdsbench.lazy import lazy_getattr
 
 if TYPE_CHECKING:
+    from bsdsbench.plotting.comparison_plots import plot_ranks as plot_ranks
+    from bsdsbench.plotting.comparison_plots import plot_slices as plot_slices
     from bsdsbench.plotting.displays import DETCurveDisplay as DETCurveDisplay
     from bsdsbench.plotting.displays import FThresholdDisplay as FThresholdDisplay
     from bsdsbench.plotting.displays import PRCurveDisplay as PRCurveDisplay
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.figures import plot_curves as plot_curves
     from bsdsbench.plotting.figures import plot_runs as plot_runs
     from bsdsbench.plotting.figures import plot_spaces as plot_spaces
-    from bsdsbench.plotting.ranks import plot_ranks as plot_ranks
-    from bsdsbench.plotting.slices import plot_slices as plot_slices
 
 # Imported when first used, so that matplotlib is loaded only for a plot.
 _HOME = {
@@ -26,9 +26,9 @@ _HOME = {
     "ReliabilityDisplay": "plotting.displays",
     "ToleranceDisplay": "plotting.displays",
     "plot_curves": "plotting.figures",
-    "plot_ranks": "plotting.ranks",
+    "plot_ranks": "plotting.comparison_plots",
     "plot_runs": "plotting.figures",
-    "plot_slices": "plotting.slices",
+    "plot_slices": "plotting.comparison_plots",
     "plot_spaces": "plotting.figures",
 }
 

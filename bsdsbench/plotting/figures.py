@@ -41,7 +41,7 @@ from bsdsbench.plotting.displays import (
     ToleranceDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, method_curve, spread_entries
+from bsdsbench.plotting.method_curves import AVERAGED, method_curve, spread_entries
 from bsdsbench.plotting.style import (
     HUMAN,
     LETTER_WIDTH,
@@ -280,7 +280,14 @@ def plot_runs(
         return _plot_boxes(every_run, metric, path, look)
     band = Spread(spread)
     with style(look, path is not None):
-        curves = [_method_curve(m, kind, metric, ap, band, each_run) for m in all_methods]
+        curves = []
+        for method in all_methods:
+            displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
+            aps = []
+            if ap:
+                scores = [run.score(metric_with_curve(run, metric)) for run in method.runs]
+                aps = [float(score.get("ap", math.nan)) for score in scores]
+            curves.append(method_curve(method, displays, aps, band, each_run))
         published_displays = _published_displays(rows, {r.protocol.ap_rule for r in every_run}, ap)
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
@@ -323,18 +330,6 @@ def _check_comparable(
         reasons = [why_not_beside(run, task) for task in tasks]
         problems += [f"{run.name}: {reason}" for reason in reasons if reason]
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
-
-
-def _method_curve(
-    method: Method, kind: str, metric: str | None, ap: bool, spread: Spread, each_run: bool
-) -> MethodCurve:
-    """Return the curve of a method by the options of `plot_runs`. `kind` is a key of DISPLAYS."""
-    displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
-    aps = []
-    if ap:
-        scores = [run.score(metric_with_curve(run, metric)) for run in method.runs]
-        aps = [float(score.get("ap", math.nan)) for score in scores]
-    return method_curve(method, displays, aps, spread, each_run)
 
 
 def _published_displays(

@@ -146,13 +146,14 @@ def worst_table(
     is_pair = len(methods) == 2
     shared_runs, _ = comparable(runs_of(methods), common=True)
     first_run = shared_runs[0]
-    score_fields, scores = _image_scores(
-        methods, shared_runs, _shared_metric(shared_runs, names, metric), columns, spread
-    )
-    differences = _score_differences(first_run.image_ids, scores)
+    shown_metric = _shared_metric(shared_runs, names, metric)
+    values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
+    fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
+    scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
+    differences = _score_differences(scores[:: len(fields)])
     if is_pair:
         badness = {image_id: abs(d) for image_id, d in differences.items()}
-    elif score_fields[0].higher_is_better is False:
+    elif fields[0].higher_is_better is False:
         badness = differences
     else:
         badness = {image_id: -score for image_id, score in differences.items()}
@@ -164,7 +165,7 @@ def worst_table(
             write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
     table_columns = [_Column(Field("image", "Image"), {i: i for i in listed})]
     table_columns += _group_columns(first_run, of_each, group_of)
-    table_columns += _score_columns(names, score_fields, scores)
+    table_columns += scores
     if is_pair:
         table_columns.append(_Column(Field("difference", "A - B", "", "+.4f"), differences))
     overlays = []
@@ -183,15 +184,11 @@ def worst_table(
         title = f"Where {' and '.join(names)} differ most"
     table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
-    fields = [column.field for column in table_columns]
-    return Table("worst", title, fields, rows, **table_texts)
+    return Table("worst", title, [column.field for column in table_columns], rows, **table_texts)
 
 
 def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
-    """Return `metric` or, if it is None, the first metric that all runs have.
-
-    names : of the runs or methods, for the error. Raises DataError if not all runs have the metric.
-    """
+    """Return `metric`, by default the first that all runs have, or raise DataError."""
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not shared or (metric is not None and metric not in shared):
         available = ", ".join(shared) or "none"
@@ -219,21 +216,38 @@ def _group_columns(
 
 
 def _score_columns(
-    names: Sequence[str], fields: Sequence[Field], scores: Sequence[Mapping[str, Sequence[Cell]]]
+    methods: Sequence[Method],
+    values_of_runs: Sequence[Mapping[Field, Mapping[str, float | None]]],
+    fields: Sequence[Field],
+    image_ids: Sequence[str],
+    spread: Spread,
 ) -> list[_Column]:
-    """Return a column for each method and score, from the fields and cells of `_ImageScores`.
+    """Return a column for each score of each method, method by method.
 
-    The key of a column is KEY_METHOD, such as "ods_1" of the first method, or KEY_SCORE_METHOD if
-    KEY occurred before, as the key of another class. The heading begins with the method's name if
-    there are two methods.
+    values_of_runs : field -> image id -> number, for the runs of all methods in order
+    fields         : the scores that all runs have
+
+    A cell of a method of several runs is the mean, or None if the score is undefined in one of
+    them. The key of a column is KEY_METHOD, such as "ods_1" of the first method, or
+    KEY_SCORE_METHOD if KEY occurred before, as the key of another class. The heading begins with
+    the method's name if there are two methods.
     """
+    remaining = iter(values_of_runs)
     columns = []
-    for number, (name, cells_of_image) in enumerate(zip(names, scores, strict=True), 1):
-        prefix = f"{name}: " if len(names) > 1 else ""
+    for number, method in enumerate(methods, 1):
+        prefix = f"{method.name}: " if len(methods) > 1 else ""
+        values_of_method = list(islice(remaining, method.n_runs))
         for j, field in enumerate(fields):
             is_repeated = field.key in [earlier.key for earlier in fields[:j]]
             key = f"{field.key}_{j}_{number}" if is_repeated else f"{field.key}_{number}"
-            cells = {image_id: row[j] for image_id, row in cells_of_image.items()}
+            cells: dict[str, Cell] = {}
+            for image_id in image_ids:
+                numbers = [values[field].get(image_id) for values in values_of_method]
+                cells[image_id] = numbers[0]
+                if method.n_runs > 1:
+                    defined = tuple(number for number in numbers if number is not None)
+                    is_defined = len(defined) == method.n_runs
+                    cells[image_id] = ScoresOfRuns(defined).cell(spread) if is_defined else None
             columns.append(_Column(Field(key, prefix + field.heading, "", ".4f"), cells))
     return columns
 
@@ -241,10 +255,9 @@ def _score_columns(
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
 ) -> list[_Column]:
-    """Return a column with the paths of overlays of the first run of each method.
+    """Return a column with the paths of overlays of the first run of each method, "" if missing.
 
     folders : the folders of all runs of the methods, in order, or () for no columns
-    listed  : the images. The cell of an image whose overlay is missing is ""
     """
     if not folders:
         return []
@@ -258,10 +271,7 @@ def _overlay_columns(
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Return runs and methods as methods. A run becomes a method of one run.
-
-    Raises DataError if there are not one or two, or if the runs of a method are not comparable.
-    """
+    """Return one or two methods. Raises DataError for another number, or incomparable runs."""
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
@@ -271,18 +281,14 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
     return methods
 
 
-def _score_differences(
-    image_ids: Sequence[str], scores: Sequence[Mapping[str, Sequence[Cell]]]
-) -> dict[str, float]:
-    """Return image id -> first score, of one method or as the difference of two methods.
+def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
+    """Return image id -> score, of one column or as the difference of two columns.
 
-    scores : image id -> cells, for each method; the first cell is used
-
-    Images with an undefined score in any method are left out.
+    Images with an undefined score are left out.
     """
     differences = {}
-    for image_id in image_ids:
-        cells = [cells_of_image[image_id][0] for cells_of_image in scores]
+    for image_id in columns[0].cells:
+        cells = [column.cells[image_id] for column in columns]
         numbers = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
         defined = [number for number in numbers if isinstance(number, int | float)]
         if len(defined) == len(numbers):
@@ -302,48 +308,6 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
         members = [image_id for image_id in ranked if group_of[image_id] == group]
         listed |= dict.fromkeys(members[:n], group)
     return listed
-
-
-class _ImageScores(NamedTuple):
-    """The scores of images: their fields and, for each method, image id -> a cell per field."""
-
-    fields: list[Field]
-    cells: list[dict[str, list[Cell]]]
-
-
-def _image_scores(
-    methods: Sequence[Method],
-    runs: Sequence[Evaluation],
-    metric: str,
-    columns: Sequence[str] | None,
-    spread: Spread,
-) -> _ImageScores:
-    """Return the scores of images for each method, or their means if a method has several runs.
-
-    runs : the runs of all methods, in order
-    metric, columns : as for `_values_of_images`. Scores that a run does not have are left out
-
-    A mean is undefined if the score is undefined in one of the runs.
-    """
-
-    def cell_of(values: Sequence[float | None]) -> Cell:
-        """Return the score of an image from its values in the runs of a method."""
-        if len(values) == 1 or None in values:
-            return values[0] if len(values) == 1 else None
-        return ScoresOfRuns(tuple(value for value in values if value is not None)).cell(spread)
-
-    values_of_runs = [_values_of_images(run, metric, columns) for run in runs]
-    fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    remaining = iter(values_of_runs)
-    cells = []
-    for method in methods:
-        of_method = list(islice(remaining, method.n_runs))
-        cells_of_image = {}
-        for image_id in runs[0].image_ids:
-            scores = ([values[field].get(image_id) for values in of_method] for field in fields)
-            cells_of_image[image_id] = list(map(cell_of, scores))
-        cells.append(cells_of_image)
-    return _ImageScores(fields, cells)
 
 
 def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:

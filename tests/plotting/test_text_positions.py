@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.plotting import plot_runs
+from bsdsbench.plotting import plot_runs, plot_slices
 from bsdsbench.plotting.displays import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay
 from bsdsbench.plotting.figures import plot_curves
 from bsdsbench.plotting.grid import PictureRow, draw_grid
-from bsdsbench.plotting.slices import plot_slices
 from bsdsbench.plotting.style import style
 from bsdsbench.report.history import plot_history
 from tests.helpers.simulated import simulated_run
