@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import click
@@ -16,7 +16,6 @@ from bsdsbench.cli.shared import command, keywords_of, print_json, progress, ref
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
-    from bsdsbench.protocol.protocol import Protocol
 
 # Fields that the summary of a preset leaves out
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
@@ -191,13 +190,20 @@ def _check_set(
     exit status is 0 for a complete known set, and 1 otherwise. Without PATH, the public sets in the
     cache are listed, and the exit status is 1 if there is none.
     """
+    from bsdsbench.loaders.sets import public_sets
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.text import listed, show
 
     if folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")
-        return _list_cached_sets()
+        candidates = map(public_sets.cache_folder().joinpath, public_sets.public_sets())
+        cached = [candidate for candidate in candidates if candidate.is_dir()]
+        for set_folder in cached:
+            print(f"{set_folder.name:10} {set_folder}")
+        if not cached:
+            say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
+        return 0 if cached else 1
     with progress("data check") as report:
         fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     identity = identify(fingerprints)
@@ -214,19 +220,6 @@ def _check_set(
 
 data_command.add_command(command(_get_set, "get"))
 data_command.add_command(command(_check_set, "check"))
-
-
-def _list_cached_sets() -> int:
-    """Print names and folders of the public sets in the cache. Returns 0, or 1 without a set."""
-    from bsdsbench.loaders.sets import public_sets
-
-    candidates = map(public_sets.cache_folder().joinpath, public_sets.public_sets())
-    folders = [folder for folder in candidates if folder.is_dir()]
-    for folder in folders:
-        print(f"{folder.name:10} {folder}")
-    if not folders:
-        say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
-    return 0 if folders else 1
 
 
 @command
@@ -248,7 +241,6 @@ def protocols_command(
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    name = name
     protocols: list[Protocol] = []
     listed_tasks: list[Task] = []
     signature = Signature.parse(name) if name and "|" in name else None
@@ -284,15 +276,23 @@ def protocols_command(
 
 
 def _print_presets_and_tasks() -> None:
-    """Print three lists: the presets, the fields of a protocol, and the tasks."""
+    """Print three lists: the presets, the fields of a protocol, and the tasks.
+
+    A preset is summarised by the start of its first comment, and the fields that it changes.
+    """
     from bsdsbench.protocol.fields import abbreviate
-    from bsdsbench.protocol.protocol import Protocol, preset_names
+    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.tasks import tasks
 
     defaults = Protocol.preset("bsds500").leaves()
     presets = []
     for preset in map(Protocol.load, preset_names()):
-        presets.append((f"{preset.name} v{preset.version}", _summary_of_preset(preset, defaults)))
+        comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
+        summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")  # up to punctuation
+        for key, value in preset.leaves().items():
+            if key in preset.names() and key not in _NOT_SUMMARISED and value != defaults[key]:
+                summary += f"; {key} {abbreviate(value)}"
+        presets.append((f"{preset.name} v{preset.version}", summary))
     fields = []
     for field in attrs.fields(Protocol):
         value = defaults.get(field.name)
@@ -313,19 +313,3 @@ def _print_presets_and_tasks() -> None:
         with formatter.section(heading):
             formatter.write_dl(rows)
     print(formatter.getvalue(), end="")
-
-
-def _summary_of_preset(preset: Protocol, defaults: Mapping[str, Any]) -> str:
-    """Summarise a preset by the start of its first comment, and the fields that it changes.
-
-    `defaults` are the values of bsds500 by field name.
-    """
-    from bsdsbench.protocol.fields import abbreviate
-    from bsdsbench.protocol.protocol import preset_text
-
-    comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
-    summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")  # up to punctuation
-    for key, value in preset.leaves().items():
-        if key in preset.names() and key not in _NOT_SUMMARISED and value != defaults[key]:
-            summary += f"; {key} {abbreviate(value)}"
-    return summary

@@ -162,10 +162,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
-    keys = ["tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f"]
-    if not all(curve.is_given for curve in curves):
-        keys.insert(0, "threshold")
-    headings = {"tpr": "recall", "f": "F"}
+    columns: dict[str, Any] = {}  # of a curve: key -> a number per point
     rows: list[list[Any]] = []
     for curve in curves:
         p = curve.points
@@ -180,9 +177,11 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
             "precision": p.precision,
             "f": f_measure(p.precision, p.recall),
         }
-        for row in zip(*(columns[key] for key in keys), strict=True):
-            rows.append([curve.name, *row])
-    fields = [Field(key, headings.get(key, key), "", ".4g") for key in keys]
+        if all(curve.is_given for curve in curves):
+            del columns["threshold"]
+        rows += [[curve.name, *row] for row in zip(*columns.values(), strict=True)]
+    headings = {"tpr": "recall", "f": "F"}
+    fields = [Field(key, headings.get(key, key), "", ".4g") for key in columns]
     return Table("points", "Points", [Field("name", "name"), *fields], rows)
 
 
@@ -205,15 +204,16 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
         }
         for axes in SPACES_OF_KIND[kind]:
             dominant, crossings = meeting(a.points, b.points, axes)
+            space, template, points = (
+                "ROC",
+                "FPR {:.4g}, TPR {:.4g}",
+                (crossings.fpr, crossings.tpr),
+            )
             if axes == "pr":
-                space = "PR"
-                template = "recall {:.4g}, precision {:.4g}"
-                points = map(template.format, crossings.recall, crossings.precision)
-            else:
-                space = "ROC"
-                template = "FPR {:.4g}, TPR {:.4g}"
-                points = map(template.format, crossings.fpr, crossings.tpr)
-            rows.append([a.name, b.name, space, verdicts[dominant], "; ".join(points) or "-"])
+                space, template = "PR", "recall {:.4g}, precision {:.4g}"
+                points = crossings.recall, crossings.precision
+            where = "; ".join(map(template.format, *points)) or "-"
+            rows.append([a.name, b.name, space, verdicts[dominant], where])
     fields = [Field(key, key) for key in ("a", "b", "space", "relation", "where")]
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 

@@ -266,7 +266,6 @@ def share_command(
     import bsdsbench as bb
     from bsdsbench.io import read_bytes
 
-    citation = citation
     if citation and Path(citation).is_file():
         citation = read_bytes(citation, _MAX_CITATION_BYTES).decode("utf-8", "replace")
     evaluation = bb.Evaluation.load(run)
