@@ -154,22 +154,15 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
 
 @frozen
 class FilesRead:
-    """What the files of predictions and ground truth hold, as a metric's options say.
+    """What the files of predictions and ground truth hold, as a metric's options say."""
 
-    labels : the content of label maps: classes, instances, objects by their number, or masks
-    void : values in ground-truth files whose pixels are not counted in either map. Readers of masks
-        and annotators turn them into the part `valid` of the ground truth, bool (H, W), False at
-        these pixels; label maps keep their void labels
-    classes : the classes, if a prediction has one file for each class; () if it is one file
-    instances : True if the instance maps of the ground truth are read too
-    sequences : True if images are frames with ids SEQUENCE/FRAME
-    """
-
-    labels: Kind = Kind.CLASSES
+    labels: Kind = Kind.CLASSES  # of label maps: classes, instances, objects by number, or masks
+    # Values in ground-truth files whose pixels are not counted in either map. Readers of masks and
+    # annotators make them the part `valid`, bool (H, W), False there; label maps keep their labels
     void: tuple[float, ...] = ()
-    classes: tuple[str, ...] = ()
-    instances: bool = False
-    sequences: bool = False
+    classes: tuple[str, ...] = ()  # if a prediction has one file for each class
+    instances: bool = False  # True if the instance maps of the ground truth are read too
+    sequences: bool = False  # True if images are frames with ids SEQUENCE/FRAME
 
 
 @frozen
@@ -203,16 +196,10 @@ IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 @typing.runtime_checkable
 class HumanForm(typing.Protocol[OptIn]):
-    """Compares annotators with each other, for the "human" point of precision-recall plots.
-
-    Sources: Martin et al. 2004; Pont-Tuset and Marques, PAMI 2016.
-    """
+    """Compares annotators with each other, for the "human" point of precision-recall plots."""
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
-        """Count each annotator of an image against the others.
-
-        Raises DataError if there are fewer than two annotators.
-        """
+        """Count each annotator against the others; raise DataError if there are fewer than two."""
 
 
 class Metric(ABC, Generic[Opt]):
@@ -246,15 +233,14 @@ class Metric(ABC, Generic[Opt]):
         The preset to use by default; None if the user must name one.
     options : type or None
         The metric's own options, a frozen attrs class (`protocol.fields`), set in a protocol's
-        table of the metric's name or by `--set NAME.FIELD=VALUE`. A changed default is a new
-        `version`.
+        table of this name or by `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
     void_option, usual_option, ap_option, beta2_option : str
         Attributes of the options, "" if there is none: the values that are void in ground-truth
         files; the keys of the columns that tables show by default (without it, or if it is None,
         all); the metric's own rule of AP, in place of the protocol's; beta^2 of its F, otherwise 1.
     curved : bool
-        True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ... It has
-        none with options under which the metric uses no field of the protocol.
+        True if `scores` has one precision-recall curve with its scores (`curve`, `ods` ...), unless
+        the metric's options are such that `used` is empty.
     curve_names : dict of str to str
         The key in `scores` of each of several curves -> its title. Each is a part of the scores.
     cuts_at_thresholds : bool

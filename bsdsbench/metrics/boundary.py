@@ -81,10 +81,9 @@ BOUNDARY_COLUMNS = (
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance, such as "ods@0_00375".
+    """Return the key of a score at a tolerance, such as "ods@0_00375"; dots separate key levels.
 
-    `tolerance` is one of `Protocol.tolerance_names`, or "mean". "_" stands for its dot, because
-    dots separate the levels of a key.
+    `tolerance` is one of `Protocol.tolerance_names`, or "mean".
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -121,8 +120,8 @@ class CurveMetric(Metric[Opt]):
         """Yield (file name, text) of the official tables of each curve that has scores.
 
         The tables of several curves are in a folder each, named by the last key of the curve's
-        path. If the stack has `counted`, bool (N, curves), images are left out of the tables of the
-        curves for which they were not counted.
+        path. Images that were not counted for a curve (`counted` of the stack, bool (N, curves))
+        are not in its tables.
         """
         counted = stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
@@ -138,11 +137,7 @@ class CurveMetric(Metric[Opt]):
 
 
 class BoundaryMetric(CurveMetric[VoidOptions]):
-    """Boundary pixels matched one to one within a tolerance: the BSDS benchmark.
-
-    The scores are those of `BoundaryScore`. R50 is undefined if the precision is never 0.5;
-    `edges_r50` is then the largest recall, or 0.
-    """
+    """Boundary pixels matched one to one within a tolerance: the BSDS benchmark."""
 
     name, title = "boundary", "Boundaries"
     options, void, void_option = VoidOptions, True, "ignore"
@@ -167,8 +162,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Return the counts of the `counter`, by default those of `boundary_counts`.
 
-        A given counter counts at the first tolerance. If there are several tolerances, the counts
-        of `boundary_counts` are added.
+        These are added too if there are several tolerances, as counters take the first one only.
         """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
@@ -298,17 +292,12 @@ def boundary_score(
 
 
 class MatchMaps(NamedTuple):
-    """Matched and unmatched boundary pixels at one threshold, for overlays.
+    """Matched and unmatched boundary pixels at one threshold, for overlays."""
 
-    true_pred, false_pred : bool (H, W), predicted pixels that are matched with any annotator, and
-        all others
-    matched_gt, missed_gt : bool (A, H, W), each annotator's matched and unmatched pixels
-    """
-
-    true_pred: Bool
-    false_pred: Bool
-    matched_gt: Bool
-    missed_gt: Bool
+    true_pred: Bool  # (H, W), predicted pixels that are matched with any annotator
+    false_pred: Bool  # (H, W), all other predicted pixels
+    matched_gt: Bool  # (A, H, W), each annotator's matched pixels
+    missed_gt: Bool  # (A, H, W), each annotator's unmatched pixels
 
 
 def boundary_counts(
@@ -393,9 +382,8 @@ def boundary_match_maps(
 ) -> MatchMaps:
     """Return which pixels `boundary_counts` matches at one of its thresholds.
 
-    The arguments are those of `boundary_counts`; the first tolerance is used. The sums of true_pred
-    and matched_gt are the counts matched_pred and matched_gt. Raises DataError if the counts do not
-    have this threshold.
+    The arguments are its arguments; the first tolerance is used. The sums of true_pred and
+    matched_gt are its matched_pred and matched_gt. Raises DataError for any other threshold.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -446,16 +434,11 @@ def boundaries_of_segs(
 
 
 class ThresholdEvents(NamedTuple):
-    """The changes of a thinned map as the threshold falls, one step per threshold.
+    """The changes of a thinned map as the threshold falls, one step per threshold."""
 
-    thresholds : float64 (T,), ascending
-    events : the changes of each step; step 0 is the highest threshold
-    size : int64 (T,), pixels of the map after each step
-    """
-
-    thresholds: F8
-    events: Events
-    size: I8
+    thresholds: F8  # (T,), ascending
+    events: Events  # the changes of each step; step 0 is the highest threshold
+    size: I8  # (T,), pixels of the map after each step
 
 
 def threshold_events(

@@ -76,9 +76,8 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
-    ECE, ACE and MCE come from the pixels of all images together, `*_mean` from each image.
-    `reliability` has, for each bin, the mean `value`, the share of its pixels that are `marked`,
-    and its share of all `pixels`.
+    ECE, ACE and MCE come from the pixels of all images together, `*_mean` from each image. In
+    `reliability`, a bin has the mean `value`, and shares of its `marked` and of all `pixels`.
     """
 
     name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions

@@ -71,14 +71,10 @@ RADIUS = 10.0  # pixels, at which distances of DBE are truncated
 
 
 class DbeParts(NamedTuple):
-    """Sums of distances in pixels, and their numbers; sums[k] / n[k] is an error.
+    """Sums of distances in pixels, and their numbers; sums[k] / n[k] is an error."""
 
-    sums : float64 (2,), for accuracy and completeness
-    n : int64 (3,), distances in the accuracy, distances in the completeness, true edge pixels
-    """
-
-    sums: F8
-    n: I8
+    sums: F8  # (2,), for accuracy and completeness
+    n: I8  # (3,), distances in the accuracy and in the completeness, true edge pixels
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
@@ -164,12 +160,10 @@ def log_steps(depth: F8) -> F8:
 
 
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
-    """Compute the share of edges that are in both maps, as mean over the four directions.
+    """Compute the share of edges that are in both maps, (..., R), as mean over four directions.
 
-    pairs (..., R, 4, columns): edges by ratio and direction; column 0 counts those of both maps.
-    column: the column of all edges of one map.
-
-    Returns float64 (..., R). A direction without edges counts 0 if `strict`, and is left out
+    `pairs` (..., R, 4, columns) counts edges by ratio and direction: column 0 those of both maps,
+    `column` all of one map. A direction without edges counts 0 if `strict`, and is left out
     otherwise; the mean is NaN if no direction has edges.
     """
     if strict:

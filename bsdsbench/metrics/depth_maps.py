@@ -113,23 +113,15 @@ class DepthOptions:
 
 
 class DepthMaps(NamedTuple):
-    """The maps of one image after conversion to depth, cropping and alignment, each (H, W).
-
-    pred, gt : float64 depths; `gt` is None if there is no true depth
-    raw_pred, raw_gt : the same depths as input of Canny, NaN if 0 or not finite; the pixels of
-        `raw_gt` that `valid` leaves out are NaN too
-    valid : bool, the pixels that count
-    edges : bool, annotated edges, one map per annotator; () if there are none
-    matte : bool, the annotated object, or None
-    """
+    """The maps of one image after conversion to depth, cropping and alignment, each (H, W)."""
 
     pred: F8
-    raw_pred: F8
-    gt: F8 | None
-    raw_gt: F8 | None
-    valid: Bool
-    edges: tuple[Bool, ...]
-    matte: Bool | None
+    raw_pred: F8  # `pred` as input of Canny: NaN if the value was 0 or not finite
+    gt: F8 | None  # None if there is no true depth
+    raw_gt: F8 | None  # `gt` as input of Canny: NaN also at the pixels that `valid` leaves out
+    valid: Bool  # the pixels that count
+    edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
+    matte: Bool | None  # the annotated object
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """Return the true edges, one bool map (H, W) per annotator.

@@ -40,9 +40,8 @@ def _count_right_pairs(
 ) -> I8:
     """Match a boundary map with each annotator's, and count the pairs whose angles agree.
 
-    bmap bool (H, W), angles (H, W): predicted boundaries, and their angles in radians.
-    gt_maps bool (A, H, W), gt_angles A x (H, W): the same of the annotators.
-    radius: largest distance of a pair in pixels.
+    `bmap` and `angles` (H, W) are the predicted boundaries and their angles in radians, `gt_maps`
+    (A, H, W) and `gt_angles` those of the annotators. `radius` is the largest distance of a pair.
 
     Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (summed
     over annotators), and the predicted pixels in a right pair with any annotator.

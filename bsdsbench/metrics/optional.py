@@ -35,10 +35,7 @@ class OfficialTables(typing.Protocol):
 
 @typing.runtime_checkable
 class DrawsPixels(typing.Protocol[OptIn]):
-    """Draws the right, false and missed pixels of an image.
-
-    Metrics with `has_errors` do not need this, as their counter provides the pixels.
-    """
+    """Draws the right, false and missed pixels; with `has_errors` the counter provides them."""
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
@@ -59,10 +56,7 @@ class ChecksSet(typing.Protocol[OptIn]):
     """Checks the counts of all images of a set together."""
 
     def check_set(self, ids: Sequence[str], stack: Stack, opt: OptIn) -> list[InputWarning]:
-        """Return warnings about the counts of a whole set (not of a shard).
-
-        Raises DataError if no scores can be computed from them.
-        """
+        """Return warnings about a whole set's counts; raise DataError if they give no scores."""
 
 
 @typing.runtime_checkable

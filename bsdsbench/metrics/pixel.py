@@ -98,15 +98,13 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         """
         options: PixelOptions = super().options_of(protocol)
         is_given = "ap_rule" in protocol.options.get(self.name, {})
-        if is_given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
-            return options
-        return attrs.evolve(options, ap_rule=protocol.ap_rule)
+        is_default = protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default
+        return (
+            options if is_given or is_default else attrs.evolve(options, ap_rule=protocol.ap_rule)
+        )
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with the row in which every pixel is on.
-
-        Its precision is the annotated share of all pixels, equal at every threshold of `stack`.
-        """
+        """Return the curve with a row for every pixel on; its precision is the annotated share."""
         tp, fp, fn, tn = (stack[name][:, 0].sum() for name in ("tp", "fp", "fn", "tn"))
         return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
 

@@ -40,32 +40,20 @@ class StepScores(NamedTuple):
 
 
 class DrawnSteps(NamedTuple):
-    """The classes of an image's pixels at T steps, which are thresholds or parts (such as classes).
+    """The classes of an image's pixels at T steps: thresholds, or parts such as classes."""
 
-    thresholds : float64 (T,), increasing; the numbers of the parts if steps are parts
-    matches : int64 (T, 4), matched and all annotated pixels, matched and all predicted pixels
-    n_changes : uint16 (H, W), number of changes of each pixel's class from step to step
-    steps, classes : uint16 and uint8 (changes,), pixel after pixel: the step at which a pixel
-        changes, and its class from then on (0 is no class)
-    n_annotators : annotators over which `matches` is summed; each pixel is drawn once
-    beta2 : beta^2 of F
-    areas : False if only lines are drawn, which hide little of the image
-    parts : the names of the parts; () if steps are thresholds
-    measure : the name under which F is shown
-    marks : the largest error of each part, if distances are measured
-    """
-
-    thresholds: F8
-    matches: I8
-    n_changes: NDArray[np.uint16]
+    thresholds: F8  # (T,), increasing; the numbers of the parts if steps are parts
+    matches: I8  # (T, 4): matched and all annotated pixels, matched and all predicted pixels
+    n_changes: NDArray[np.uint16]  # (H, W), changes of each pixel's class from step to step
+    # (changes,), pixel after pixel: the step at which a pixel changes, and its class from then on
     steps: NDArray[np.uint16]
-    classes: NDArray[np.uint8]
-    n_annotators: int = 1
-    beta2: float = 1.0
-    areas: bool = True
-    parts: tuple[str, ...] = ()
-    measure: str = "F"
-    marks: tuple[LargestError | None, ...] = ()
+    classes: NDArray[np.uint8]  # 0 is no class
+    n_annotators: int = 1  # over which `matches` is summed; each pixel is drawn once
+    beta2: float = 1.0  # beta^2 of F
+    areas: bool = True  # False if only lines are drawn, which hide little of the image
+    parts: tuple[str, ...] = ()  # their names; () if steps are thresholds
+    measure: str = "F"  # the name under which F is shown
+    marks: tuple[LargestError | None, ...] = ()  # of each part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
         """Return the class of each pixel from step `k` on, uint8 (H, W), where 0 means no class.

@@ -100,8 +100,7 @@ def other_packages() -> set[str]:
 def file_hash(name: str) -> str:
     """Hash the modules of another package's metric: its own, and all of the package that it uses.
 
-    A module uses the modules that it holds, and those whose functions and classes it holds. Modules
-    without a file, as in an interactive session, add nothing.
+    A module uses the modules that it holds, and those whose functions and classes it holds.
     """
     home = type(get(name)).__module__
     package = home.partition(".")[0]
@@ -274,10 +273,7 @@ def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tu
 
 
 def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that stand in a signature even at their default: {METRIC.OPTION: JSON}.
-
-    These are the fields of options whose metadata has `signed`.
-    """
+    """Return the options that a signature names even at their default: {METRIC.OPTION: JSON}."""
     options = {}
     for metric in map(get, metrics):
         record = metric.options_of(protocol)

@@ -89,10 +89,7 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return the predicted and the annotated foreground, bool (H, W), False at void pixels.
-
-    A predicted pixel is foreground if its prepared value is at least `threshold`.
-    """
+    """Return both foregrounds, bool (H, W), False at void; predicted is a value >= `threshold`."""
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
@@ -146,10 +143,8 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
         corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
         n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]  # of each 2 x 2 pixels
         is_diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
-        n_one, n_three, n_diagonal = (
-            np.count_nonzero(squares, axis=(1, 2))
-            for squares in (n_on == 1, n_on == 3, is_diagonal)
-        )
+        squares = np.stack([n_on == 1, n_on == 3, is_diagonal])
+        n_one, n_three, n_diagonal = np.count_nonzero(squares, axis=(2, 3))
         euler = (n_one - n_three + (2 if connectivity == 4 else -2) * n_diagonal) // 4
         numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
     return np.concatenate(numbers)
@@ -268,6 +263,9 @@ def _half_widths(
     return half[row_distance <= radius]
 
 
+_pooled = partial(Column, pooled=True)
+
+
 class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
@@ -275,14 +273,10 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     default_protocol, void, void_option = "masks", True, "ignore"
     uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
-        Column(
-            "completeness", "completeness", "compl.", undefined="nothing is annotated", pooled=True
-        ),
-        Column(
-            "correctness", "correctness", "corr.", undefined="nothing is predicted", pooled=True
-        ),
-        Column("quality", "quality", undefined="nothing is annotated or predicted", pooled=True),
-        Column("f", "F", undefined="nothing is annotated or predicted", pooled=True),
+        _pooled("completeness", "completeness", "compl.", undefined="nothing is annotated"),
+        _pooled("correctness", "correctness", "corr.", undefined="nothing is predicted"),
+        _pooled("quality", "quality", undefined="nothing is annotated or predicted"),
+        _pooled("f", "F", undefined="nothing is annotated or predicted"),
         IMAGES,
     )
     image_columns = (columns[2], *columns[:2])

@@ -180,10 +180,8 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 
 
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Raise DataError if the coordinates of lines or junctions do not suit their grid.
-
-    That is, if all lie within 0 .. 1 (and not all ends are 0), or one lies more than SLACK beyond
-    the (rows, columns) of `grid`. `where` names the file in the message.
+    """Raise DataError if all coordinates lie within 0 .. 1 (and not all ends are 0), or one lies
+    more than SLACK beyond the (rows, columns) of `grid`. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -238,8 +236,7 @@ def _pooled_ap(ranked: F8, n_annotated: F8, weights: Weights) -> F8:
     n_annotated (N,): annotated items of each image, or NaN if they are unknown.
     weights (S, N): how often each image occurs in each data set.
 
-    Returns float64 (S, 3), NaN if nothing is annotated. Equal scores are ranked in the order of
-    images and files.
+    Returns float64 (S, 3), NaN if nothing is annotated. Equal scores keep the order of the images.
     """
     from bsdsbench.kernels.pooled_ap import sum_interpolated_precision
 
