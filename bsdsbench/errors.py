@@ -145,11 +145,11 @@ def refuse_unless_forced(
     """Raise one DataError that lists `faults`, unless there are none or they are `allowed`.
 
     A `consequence`, such as "such scores are not comparable", is appended to each fault. The error
-    suggests the option `force`, which has an `effect` such as "shows them".
+    suggests the option `force`, whose `effect` is such as "shows them"; "" if there is no option.
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
-        raise DataError(problems=problems, fix=Setting("force", True, effect))
+        raise DataError(problems=problems, fix=Setting("force", True, effect) if effect else ())
 
 
 class ShapeError(DataError):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bsdsbench.comparison.bootstrap import WeightedRun
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, Setting, refuse_unless_forced
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
@@ -69,10 +69,8 @@ def comparable(
         is_excused = severities_of_images == {Severity.SAID}
         may_drop = common is True or (common is False and is_excused and not strict)
         restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
-    if problems and not force:
-        fix = () if force is None else Setting("force", True, "compares them all the same")
-        faults = [f"{problem}; such scores are not comparable" for problem in problems]
-        raise DataError(problems=faults, fix=fix)
+    effect = "" if force is None else "compares them all the same"
+    refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     for run in runs:
         if run.provenance.official is not None:
             line = (

@@ -59,9 +59,8 @@ def compare(
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
     A single run gets intervals only. An interval needs a defined score in at least `level` of the
-    bootstrap samples, a p-value in all samples. A score that is undefined on all images (NaN, such
-    as the AP of label maps) has no interval, no p-value and no letter, and is not counted in Holm's
-    correction.
+    bootstrap samples, a p-value in all. A score that is undefined on all images (NaN, such as the
+    AP of label maps) has neither, and no letter, and is not counted in Holm's correction.
 
     Parameters
     ----------
@@ -146,9 +145,7 @@ def _compare_runs(
             a.run, b.run, metrics, sampling, report_samples
         )
     solver_moves = _max_score_changes_by_solver(sampled, metrics)
-    differences: list[ScoreDifference] = []
-    for family in _families(scores):
-        differences += _compare_pairs(family, pairs, permutation_p, solver_moves, sampling)
+    differences = _compare_scores(scores, pairs, permutation_p, solver_moves, sampling)
     intervals = []
     for run, score in product(sampled, scores):
         in_samples = run.in_samples[score]
@@ -184,20 +181,6 @@ def _compare_runs(
     )
 
 
-def _families(scores: Sequence[str]) -> list[list[str]]:
-    """Divide scores into families, whose p-values are corrected together.
-
-    The family of an overall score is the score alone. The same score of all parts of a metric, such
-    as the Dice of all classes, is a family.
-    """
-    families = dict[tuple[str, str, bool], list[str]]()
-    for score in scores:
-        if named := score_name(score):
-            is_of_part = named.part != ""
-            families.setdefault((named.metric, named.column.key, is_of_part), []).append(score)
-    return list(families.values())
-
-
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
@@ -214,10 +197,9 @@ def _late_starts(
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if no difference of `n_pairs` pairs of runs can be significant, else [].
+    """Return a note if even the smallest possible p-value is not significant, else [].
 
-    With few images or samples, or many pairs of runs, even the smallest p-value that is possible
-    after Holm's correction is not below 1 - level.
+    This is so with few images or samples, or many pairs of runs.
     """
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if n_pairs == 0 or least_p < 1 - sampling.level:
@@ -234,8 +216,8 @@ def _max_score_changes_by_solver(
 ) -> dict[str, dict[str, float]]:
     """Return how much each score would change if the official solver had missed no pairs.
 
-    The official solver misses up to PAIRS_LOST pairs of pixels in a map. Returns run name ->
-    METRIC.SCORE -> absolute change. Runs that another solver matched are left out.
+    It misses up to PAIRS_LOST pairs of pixels in a map. Returns run name -> METRIC.SCORE ->
+    absolute change, without runs that another solver matched.
     """
     changes = {}
     for sampled in runs:
@@ -247,21 +229,23 @@ def _max_score_changes_by_solver(
     return changes
 
 
-def _compare_pairs(
+def _compare_scores(
     scores: Sequence[str],
     pairs: Sequence[tuple[SampledRun, SampledRun]],
     permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
     solver_moves: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
-    """Return the differences of a family of scores between the runs of all pairs.
+    """Return the differences of scores between the runs of all pairs.
 
     permutation_p : names of a pair -> score -> p-value; {} for p-values from the bootstrap
     solver_moves : run matched by the official solver -> score -> its largest change by the solver
 
-    The p-values of all scores and pairs are corrected together. An undefined difference has p NaN.
+    The p-values of a family of scores are corrected together, over all pairs. An overall score is a
+    family of its own; the same score of all parts of a metric, such as the Dice of all classes, is
+    one. An undefined difference has p NaN.
     """
-    family = []
+    families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for score, (a, b) in product(scores, pairs):
         value = a.values[score] - b.values[score]
         in_samples = a.in_samples[score] - b.in_samples[score]
@@ -288,8 +272,10 @@ def _compare_pairs(
             solver=abs(value) < reach,
             solver_moves=reach,
         )
-        family.append(difference)
-    return correct_p(family)
+        if named := score_name(score):
+            family = named.metric, named.column.key, named.part != ""
+            families.setdefault(family, []).append(difference)
+    return [difference for family in families.values() for difference in correct_p(family)]
 
 
 def _assign_letters(

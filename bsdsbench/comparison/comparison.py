@@ -60,31 +60,23 @@ def correct_p(differences: Sequence[ScoreDifference]) -> list[ScoreDifference]:
 
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
-    """The values of one image in two runs, such as its best F.
-
-    difference : a - b
-    influence : how much the difference on all images would fall without the image, or without its
-        cluster
-    """
+    """The values of one image in two runs, such as its best F."""
 
     image_id: str
     a: float
     b: float
-    difference: float
-    influence: float
+    difference: float  # a - b
+    influence: float  # how much the difference on all images would fall without it or its cluster
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePairs:
-    """Two runs compared image by image under one metric.
-
-    `effects` are sorted by id. Images without a value in both runs are left out.
-    """
+    """Two runs compared image by image under one metric."""
 
     a: str
     b: str
     metric: str
-    effects: tuple[ImageEffect, ...]
+    effects: tuple[ImageEffect, ...]  # of the images with a value in both runs, sorted by id
 
     @property
     def record(self) -> tuple[int, int, int]:
@@ -168,10 +160,9 @@ class ComparedScores(TabularResult):
         return f"{100 * self.level:g} %"
 
     def interval_of(self, name: str, score: str) -> Interval:
-        """Return the interval of a score of a run or method, with the score itself.
+        """Return a score of a run or method, such as "boundary.ods" or "ods", with its interval.
 
-        `score` is a full or short name, such as "boundary.ods" or "ods". Raises KeyError if the
-        name or the score is unknown.
+        Raises KeyError if the name or the score is unknown.
         """
         score = full_name(score, self.scores)
         for interval in self.intervals:

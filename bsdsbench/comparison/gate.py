@@ -41,16 +41,9 @@ from bsdsbench.io import (
     write_atomic,
 )
 from bsdsbench.metrics import registry
+from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import (
-    flat_scores,
-    full_name,
-    lower_is_better,
-    score_name,
-    unknown_score,
-    usual_scores,
-)
 from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import arrays_of_records, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
@@ -89,7 +82,7 @@ class Baseline:
         ones are given, and unless the run lacks the score. Raises DataError if a tolerance is bad,
         or a score is unknown.
         """
-        scores = flat_scores(run)
+        scores = score_names.flat_scores(run)
         limits = _by_full_name(tolerances or {}, scores)
         gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
         for score, tolerance in limits.items():
@@ -295,12 +288,15 @@ def check(
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     baseline_run, baseline_scores = stored.run, stored.scores
     gated = list(_by_full_name(dict.fromkeys(scores), stored.scores) or stored.gated)
-    gated = gated or _gated_by_default(baseline_run, stored.scores)
+    if not gated:  # the overall scores, and the scores of parts that tables show
+        usual = score_names.usual_scores(baseline_run, list(stored.scores), parts=True)
+        named = {score: score_names.score_name(score) for score in stored.scores}
+        gated = [s for s, name in named.items() if s in usual or not (name and name.part)]
     compared_runs, notes = comparable([run, baseline_run], common, strict=True)
     notes += [note.text for note in left_out_notes(compared_runs)]
     if compared_runs[1] is not baseline_run:  # restricted to shared images
         run, baseline_run = compared_runs
-        baseline_scores = flat_scores(baseline_run)
+        baseline_scores = score_names.flat_scores(baseline_run)
         if undefined := [score for score in gated if score not in baseline_scores]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
         gated = [score for score in gated if score in baseline_scores]
@@ -328,7 +324,7 @@ def check(
             f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
         )
         tests = {}
-    scores_now = flat_scores(run)
+    scores_now = score_names.flat_scores(run)
     checks = []
     for score in gated:
         before = baseline_scores.get(score, math.nan)
@@ -361,7 +357,7 @@ def _check_score(
     """
     drop = 0.0
     if value is not None:
-        drop = value - before if lower_is_better(score) else before - value
+        drop = value - before if score_names.lower_is_better(score) else before - value
     is_significant = test is None or test.p_holm < 1 - level
     return Check(
         score=score,
@@ -373,13 +369,6 @@ def _check_score(
         p_holm=test.p_holm if test else None,
         failed=value is None or (drop > limit and is_significant),
     )
-
-
-def _gated_by_default(baseline_run: Evaluation, scores: Mapping[str, float]) -> list[str]:
-    """Return the overall scores of a baseline, and the scores of parts that tables show."""
-    usual = usual_scores(baseline_run, list(scores), parts=True)
-    of_parts = {score for score in scores if (parsed := score_name(score)) and parsed.part}
-    return [score for score in scores if score in usual or score not in of_parts]
 
 
 def _checks_by_slice(
@@ -401,7 +390,7 @@ def _checks_by_slice(
     slice_level = 1 - (1 - level) / len(slices)
     verdicts = {}
     for name, (run_in_slice, baseline_in_slice) in slices.items():
-        scores = flat_scores(baseline_in_slice)
+        scores = score_names.flat_scores(baseline_in_slice)
         limits = {score: tolerances[score] for score in gated if score in scores}
         if limits:
             baseline = Baseline(baseline_in_slice, scores, {})
@@ -459,8 +448,8 @@ def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict
 
     `scores` has the known scores as its keys. Raises DataError if a name means none of them.
     """
-    by_full_name = {full_name(name, scores): value for name, value in values.items()}
+    by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:
         if name not in scores:
-            raise unknown_score(name, scores)
+            raise score_names.unknown_score(name, scores)
     return by_full_name

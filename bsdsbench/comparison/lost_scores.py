@@ -158,12 +158,12 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
             for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
                 rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
-    notes = [
+    footer = table_footer(runs)
+    footer["notes"] = [
         "share: the fraction of all missed, or of all false, pixels at the ODS threshold. For "
         "agreement: the matched fraction of the pixels that one, some or all annotators drew.",
         "dODS: how much ODS would rise if only this class were repaired.",
+        *footer["notes"],
     ]
-    footer = table_footer(runs)
-    footer["notes"] = [*notes, *footer["notes"]]
     fields = [METHOD, *_CLASS_FIELDS]
     return Table("errors", "Where ODS is lost", fields, rows, n_labels=3, **footer)

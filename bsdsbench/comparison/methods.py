@@ -47,6 +47,8 @@ from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
+# Fields of a MethodComparison that are written to JSON as they are
+_PLAIN_FIELDS = ("n_images", "cluster", "n_clusters", "n_boot", "seed", "level")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
@@ -126,12 +128,7 @@ class MethodComparison(ComparedScores):
             "scores": scores,
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
-            "n_images": self.n_images,
-            "cluster": self.cluster,
-            "n_clusters": self.n_clusters,
-            "n_boot": self.n_boot,
-            "seed": self.seed,
-            "level": self.level,
+            **{key: getattr(self, key) for key in _PLAIN_FIELDS},
             "protocol": self.protocol,
             "reading": self.reading,
             "notes": list(self.notes),

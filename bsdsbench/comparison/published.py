@@ -244,7 +244,7 @@ def published_beside(
     force : show results that are not comparable with a run, instead of raising DataError
     labels : key -> the name to show
 
-    A published AP by another rule than that of the runs is marked with its rule. If a result is not
+    An AP is marked with its rule, if it has one and the runs have others. If a result is not
     comparable with a run, because its task is another, its label names its data set, all of its
     scores are marked, and a note gives the reason. A marked score is never the best of its column.
     """
@@ -256,28 +256,18 @@ def published_beside(
         for run_name, reason in reasons.items():
             if reason:
                 run_names_by_reason.setdefault(reason, []).append(run_name)
-        rows.append(_row_of(published, ap_rules, comparable=not any(reasons.values())))
+        label = published.label
+        marks: dict[str, str] = {}
+        if any(reasons.values()):
+            label += f" [{published.tasks[0].partition('/')[0]}]"
+            for metric in published.scores():  # marks that print nothing
+                marks |= {c.key: "" for c in registry.get(metric).columns if c.score}
+        if published.ap_rule is not None and ap_rules != {published.ap_rule}:
+            marks["ap"] = published.ap_rule
+        rows.append((label, published.scores(), marks))
     problems = [
         f"{', '.join(dict.fromkeys(names))}: {reason}"
         for reason, names in run_names_by_reason.items()
     ]
     refuse_unless_forced(problems, force, "such rows are not comparable", "shows them")
     return PublishedRows(rows, [f"{problem}; they are not comparable." for problem in problems])
-
-
-def _row_of(published: PublishedResult, ap_rules: set[str], comparable: bool) -> Row:
-    """Build the table row of a published result: label, scores, and key of a score -> mark.
-
-    If the result is not `comparable` with a run, the label names the data set, and all scores have
-    the mark "", which prints nothing. The AP is marked with its rule, if it has one and the rules
-    of the runs (`ap_rules`) are not this one alone.
-    """
-    marks: dict[str, str] = {}
-    label = published.label
-    if not comparable:
-        label += f" [{published.tasks[0].partition('/')[0]}]"
-        for metric in published.scores():
-            marks |= {column.key: "" for column in registry.get(metric).columns if column.score}
-    if published.ap_rule is not None and ap_rules != {published.ap_rule}:
-        marks["ap"] = published.ap_rule
-    return label, published.scores(), marks

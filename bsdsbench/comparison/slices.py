@@ -24,15 +24,9 @@ from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, score
 from bsdsbench.comparison.comparison_tables import group_by_part
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
+from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import Partition, image_clusters, partition
-from bsdsbench.results.score_names import (
-    lower_is_better,
-    names_meant,
-    score_name,
-    unknown_score,
-    usual_scores,
-)
 from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
@@ -199,7 +193,7 @@ def _jackknife_interval(
         is_error_share = score.endswith(tuple(f".{column.key}" for column in ERROR_COLUMNS))
         if replicates.min() >= 0:
             low = max(low, 0.0)
-        if replicates.max() <= 1 and (is_error_share or not lower_is_better(score)):
+        if replicates.max() <= 1 and (is_error_share or not score_names.lower_is_better(score)):
             high = min(high, 1.0)
     return ValueInterval(value, low, high)
 
@@ -272,12 +266,12 @@ def _slice_table(
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     if wanted is None:
-        chosen = usual_scores(runs[0], known, parts=True)
+        chosen = score_names.usual_scores(runs[0], known, parts=True)
     else:
-        chosen = known if "all" in wanted else names_meant(wanted, known)
+        chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
     shown = []
     for score in known:
-        parsed = score_name(score)
+        parsed = score_names.score_name(score)
         if score not in chosen or parsed is None or bool(parsed.part) != of_parts:
             continue
         if wanted is not None or parsed.column.shown in ("always", "several"):
@@ -292,13 +286,18 @@ def _slice_table(
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [table_column(column, 3), difference]
     rows = [row for s in slices for row in _slice_rows(s, columns, scores_by_part, of_parts)]
+    unit = slices[0].unit
+    notes = [
+        f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
+        f"none for a single {unit}. The macro mean weights every {group_column} equally."
+    ]
+    if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
+        notes.append(f"No image has {group_column} in {listed(empty)}.")
     footer = table_footer(runs)
-    footer["notes"] = [*_notes(slices), *footer["notes"]]
+    footer["notes"] = [*notes, *footer["notes"]]
     key = f"{metric.name}-parts-by-" if of_parts else f"{metric.name}-by-"
     key += "".join(c if c.isalnum() else "_" for c in group_column)
-    title = f"{metric.title} by {group_column}"
-    if of_parts:
-        title += ", part by part"
+    title = f"{metric.title} by {group_column}{', part by part' if of_parts else ''}"
     return Table(key, title, fields, rows, n_labels=len(labels), **footer)
 
 
@@ -337,24 +336,6 @@ def _slice_rows(
                 row += [slice_score.score.cell(), slice_score.difference.cell()]
             rows.append(row)
     return rows
-
-
-def _notes(slices: Sequence[Slices]) -> list[str]:
-    """Explain intervals and the macro mean, and name the ranges without images.
-
-    `slices` are those of all runs in the table, by one column.
-    """
-    unit, column = slices[0].unit, slices[0].parts.column
-    notes = [
-        f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
-        f"none for a single {unit}. The macro mean weights every {column} equally."
-    ]
-    if empty := list(dict.fromkeys(name for s in slices for name in s.parts.empty)):
-        notes.append(f"No image has {column} in {listed(empty)}.")
-    return notes
-
-
-# ---- a row a group -------------------------------------------------------------------------------
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
@@ -416,7 +397,7 @@ def score_drawn(
     there is no such score.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
-    for name in usual_scores(runs[0], shared):
+    for name in score_names.usual_scores(runs[0], shared):
         if metric in (None, name.partition(".")[0]):
             return name
-    raise unknown_score(metric, shared)
+    raise score_names.unknown_score(metric, shared)

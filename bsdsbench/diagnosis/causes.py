@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from attrs import evolve
@@ -226,9 +226,8 @@ class CountingChange:
     who: str  # the programs that do so
     # Changed fields of the protocol, name -> value, applied one mapping after the other
     changes: tuple[Mapping[str, Any], ...] = ()
-    # Changes that no field of the protocol expresses: "first" (only the first annotator of an
-    # image), "union" (all annotators drawn into one map), "1toN" (many-to-one matching)
-    how: tuple[str, ...] = ()
+    annotators: Literal["all", "first", "union"] = "all"  # "union": all drawn into one map
+    many_to_one: bool = False  # pixels are matched any number of times
     n_causes: int = 1  # 2 for a pair of changes
 
     @property
@@ -237,24 +236,24 @@ class CountingChange:
         return {name for change in self.changes for name in change}
 
     def on(self, protocol: Protocol) -> Protocol:
-        """Return the protocol with the changes applied. Raises ProtocolError if they contradict
-        other options.
-        """
+        """Return the changed protocol. Raises ProtocolError if other options contradict it."""
         for change in self.changes:
             protocol = protocol.replace(**change)
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """Return True if the change makes a difference to a run of a metric under this protocol.
+        """Return True if the change matters to a run of a metric under this protocol.
 
-        Returns False also if the change contradicts other options.
+        Returns False if other options contradict the change.
         """
         try:
             after = self.on(protocol)
             options_after = metric.options_of(after)
         except ProtocolError:
             return False
-        if self.how or options_after != metric.options_of(protocol):
+        if self.annotators != "all" or self.many_to_one:
+            return True
+        if options_after != metric.options_of(protocol):
             return True
         # The options were compared, and names do not matter
         plain, plain_after = (evolve(p, name="any", options={}) for p in (protocol, after))
@@ -263,10 +262,10 @@ class CountingChange:
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """Return the ground truth with the annotators that count under this change."""
-        if "first" in self.how:
+        if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
-        if "union" in self.how:
+        if self.annotators == "union":
             union = np.logical_or.reduce(gt.boundaries)
             return gt.replace(boundaries=(union,), segmentations=None)
         return gt
@@ -283,7 +282,8 @@ class CountingChange:
             label=f"{self.label} + {other.label}",
             who=f"{self.who}; {other.who}",
             changes=other.changes + self.changes,
-            how=self.how + other.how,
+            annotators=other.annotators if self.annotators == "all" else self.annotators,
+            many_to_one=self.many_to_one or other.many_to_one,
             n_causes=2,
         )
 
@@ -301,9 +301,9 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
         yield CountingChange(key, f"{key} {text}", who, (chosen,))
     if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
-        yield CountingChange("matching", "many-to-one matching", who, how=("1toN",))
+        yield CountingChange("matching", "many-to-one matching", who, many_to_one=True)
         label = "many-to-one matching of unthinned maps"
-        yield CountingChange("matching", label, who, ({"thin": False},), ("1toN",))
+        yield CountingChange("matching", label, who, ({"thin": False},), many_to_one=True)
     for name, value, who in in_use(Protocol, "protocol"):
         if name in metric.uses:
             changes = {name: value}
@@ -311,23 +311,21 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
                 changes["max_dist_px"] = None
             yield CountingChange(name, f"{name} {value}", who, (changes,))
     if "nms" in metric.uses:
-        yield from _nms_changes()
+        who = "maps that had it already, or never"
+        yield CountingChange("nms", "no NMS", who, ({"nms": False},))
+        names_of_recipe: dict[NMSParams, list[str]] = {}
+        for name, recipe in RECIPES.items():
+            names_of_recipe.setdefault(recipe, []).append(name)
+        for recipe, names in names_of_recipe.items():
+            label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
+            changes = {"nms": True, "nms_params": names[0]}
+            yield CountingChange("nms", label, ", ".join(names), (changes,))
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
-        yield CountingChange("annotators", "the first annotator alone", who, how=("first",))
-        yield CountingChange("annotators", "all annotators drawn into one map", who, how=("union",))
-
-
-def _nms_changes() -> Iterator[CountingChange]:
-    """Yield the change to no NMS, and to each recipe of NMS under its first name."""
-    yield CountingChange("nms", "no NMS", "maps that had it already, or never", ({"nms": False},))
-    names_of_recipe: dict[NMSParams, list[str]] = {}
-    for name, recipe in RECIPES.items():
-        names_of_recipe.setdefault(recipe, []).append(name)
-    for recipe, names in names_of_recipe.items():
-        label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
-        changes = {"nms": True, "nms_params": names[0]}
-        yield CountingChange("nms", label, ", ".join(names), (changes,))
+        label = "the first annotator alone"
+        yield CountingChange("annotators", label, who, annotators="first")
+        label = "all annotators drawn into one map"
+        yield CountingChange("annotators", label, who, annotators="union")
 
 
 def many_to_one_counts(

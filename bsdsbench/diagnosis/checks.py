@@ -72,10 +72,9 @@ class Finding:
         return Problem(fix=self.fix).fixes(write)
 
     def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the finding as one line: "LEVEL: CODE: MESSAGE [FILES] -> REMEDY".
+        """Return one line, "LEVEL: CODE: MESSAGE [FILES] -> REMEDY", with at most `limit` files.
 
-        At most `limit` files are named. `write` formats the options of the remedy, by default as in
-        Python.
+        `write` formats the options of the remedy, by default as in Python.
         """
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fixes(write)}" if self.fix else ""
@@ -83,24 +82,12 @@ class Finding:
 
 
 class Findings(list[Finding]):
-    """The findings of `doctor`, errors first.
+    """The findings of `doctor`, errors first."""
 
-    Attributes
-    ----------
-    n_images : int
-        The number of images that were read.
-    n_measured : int
-        The number of images that took the slower measurements too.
-    reading : str
-        How the files of both sides are read, in one line.
-    note : str
-        The recall at which the curve starts, if AP is 0 below it; this is no problem. Else "".
-    """
-
-    n_images: int = 0
-    n_measured: int = 0
-    reading: str = ""
-    note: str = ""
+    n_images: int = 0  # that were read
+    n_measured: int = 0  # that took the slower measurements too
+    reading: str = ""  # how the files of both sides are read, in one line
+    note: str = ""  # the recall at which the curve starts, if AP is 0 below it; no problem
 
     def summary(self) -> str:
         """Return one line: the numbers of errors and warnings, and of images read and measured."""

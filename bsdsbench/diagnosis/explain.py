@@ -24,15 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.diagnosis.causes import (
-    CountingChange,
-    add_whole_image,
-    counting_changes,
-    find_named_subsets,
-    iterate_other_columns,
-    iterate_readings,
-    many_to_one_counts,
-)
+from bsdsbench.diagnosis import causes
+from bsdsbench.diagnosis.causes import CountingChange
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -61,8 +54,8 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     An item may hold several targets, separated by commas. Keys of the boundary metric lose its
     name, and keys other than class names become lower case. Values keep their digits.
 
-    Raises DataError for an item that is no target: a name, "=" and a number, which may exceed 1
-    only for another metric. Raises DataError for a repeated name, too.
+    Raises DataError for a repeated name, and for an item that is no target: a name, "=" and a
+    number, which may exceed 1 only for another metric.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -193,8 +186,13 @@ def explain(
     search = Search(run, name, values, files, seconds, workers or available_cores(), progress)
     search.record_trial("as it is", "as it is", search.run_scores, n_causes=0)
     search.record_readings(NO_CHANGE, search.run_counts, search.run_scores)
-    search.try_subsets()
-    changes = [c for c in counting_changes(search.metric) if c.differs(run.protocol, search.metric)]
+    for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
+        scores = search.compute_scores([search.run_counts[k] for k in indices], run.protocol)
+        who = f"a run of {len(indices)} images"
+        search.record_trial(label, "images", scores, n_images=len(indices), who=who)
+    changes = [
+        c for c in causes.counting_changes(search.metric) if c.differs(run.protocol, search.metric)
+    ]
     if files is None:
         search.not_tried = changes
     else:
@@ -321,14 +319,6 @@ class Search:
             self.trials[label] = trial
         return trial.gap
 
-    def try_subsets(self) -> None:
-        """Record the scores of the named subsets of the images, from the run's own counts."""
-        for label, indices in find_named_subsets(self.ids, self.run.place("gt")).items():
-            counts = [self.run_counts[k] for k in indices]
-            scores = self.compute_scores(counts, self.run.protocol)
-            who = f"a run of {len(indices)} images"
-            self.record_trial(label, "images", scores, n_images=len(indices), who=who)
-
     def record_readings(
         self,
         setting: CountingChange,
@@ -343,7 +333,7 @@ class Search:
 
         `counts` are those of each image under the setting, and `scores` the scores from them.
         """
-        other_columns = iterate_other_columns(self.metric, self.targets, scores)
+        other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         readings = [_OtherScores(label, "", changed) for label, changed in other_columns]
         readings += self._read_curve(setting, counts, scores)
         for label, who, changed in readings:
@@ -382,10 +372,10 @@ class Search:
         lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # of threshold 0
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_row:
             matches = stack["matches"].sum(axis=0)
-            whole = add_whole_image(self.sources, protocol, curve.thresholds, matches)
+            whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
         return [
             _OtherScores(label, who, {**scores, measure: float(value)})
-            for measure, label, who, value in iterate_readings(curve, image_curves, whole)
+            for measure, label, who, value in causes.iterate_readings(curve, image_curves, whole)
         ]
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
@@ -464,8 +454,8 @@ class Search:
             assert self.sources is not None  # without files there are no settings
             pred, gt = self.sources.load(self.ids[k], protocol)
             gt = setting.truth(gt)
-            if "1toN" in setting.how:
-                counts[k] = many_to_one_counts(pred, gt, protocol)
+            if setting.many_to_one:
+                counts[k] = causes.many_to_one_counts(pred, gt, protocol)
             else:
                 counts[k] = self.metric.count(pred, gt, protocol, opt)
 

@@ -158,9 +158,12 @@ class Explanation:
         if not trial.n_causes:
             return f"{rows}The run already has the target ({asked}): {present}."
         if len(self.fitting) > 1:
+            labels = [
+                repr(t.label) + ("" if t.in_use else " (no known program)") for t in self.fitting
+            ]
             return (
                 f"{rows}{len(self.fitting)} readings fit the target ({asked}), so the right one is "
-                f"not identified: {', '.join(map(_quote_label, self.fitting))}. This run has "
+                f"not identified: {', '.join(labels)}. This run has "
                 f"{present}. More measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
@@ -174,8 +177,3 @@ class Explanation:
             )
         by = f"; used by {trial.who}" if trial.who else ""
         return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
-
-
-def _quote_label(trial: Trial) -> str:
-    """Name a trial in a list of trials that meet the targets."""
-    return repr(trial.label) + ("" if trial.in_use else " (no known program)")

@@ -85,16 +85,13 @@ class BenchmarkMetric(Metric):
         image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add one image or a batch.
+        """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
 
-        The arguments are those of `StreamingEvaluator.update`. An image that is added again with
-        the same id counts once; without ids every image counts.
-
-        The state `counts` gets a uint8 tensor per image: the number of bytes of the record, in 8
-        bytes, and the packed record. The record of an image without an id has the id "".
-
+        An image that is added again with the same id counts once; without ids every image counts.
         Raises DataError if an id was used for a different image; nothing is added then.
         """
+        # The state `counts` gets a uint8 tensor per image: the number of bytes of the packed
+        # record, in 8 bytes, and the record, whose id is "" for an image without an id
         items = image_items(pred, gts, image_id, 0)
         counted = add_groups([image_record(*item, self.plan) for item in items], groups)
         records = [record for record in counted if record is not None]
