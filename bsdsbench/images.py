@@ -69,9 +69,6 @@ class ImageParts:
         A part in `several` becomes a tuple of arrays, `lines` is kept unchecked, any other part
         becomes one array. The shape (H, W) of the image is that of the first array, or half of it
         for a ucm2. All others must agree, except the photo. Without arrays the shape is (0, 0).
-
-        Raises DataError for an id that is not text, an unknown part, or values that do not suit the
-        part, and ShapeError if two arrays differ in size.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):

@@ -214,9 +214,6 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
     return {key: entry(table, key, kind) for key in table}
 
 
-# ---- writing -------------------------------------------------------------------------------------
-
-
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the whole new content.
 

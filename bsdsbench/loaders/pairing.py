@@ -230,9 +230,6 @@ def group_files(
       `classes` may have a folder of its name, or class_001, class_002 ..)
     - gt_kind: "annotators" (several files may belong to one image), or a kind with one file
     - sequences: folders are sequences even if no file name repeats
-
-    Raises PairingError if a folder has no files, a split file lists no image, or sequences cannot
-    be told from several files of an image.
     """
     pred_roots = _find_prediction_folders(pred_dir, pred_kind, classes)
     sides = [list(chain(*map(_list_files, pred_roots))), _list_files(Path(gt_dir))]

@@ -205,8 +205,7 @@ def read_prediction(
       single map is binarised if the kind of `options` is MASK.
 
     `shape` (H, W) is that of the ground truth. `n_maps` is the number of classes or label maps of
-    an empty prediction. `read` returns the bytes of a file. Raises FileFormatError for a file that
-    holds no such prediction.
+    an empty prediction. `read` returns the bytes of a file.
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -377,8 +376,7 @@ def binarise_mask_parts(
     """Binarise a ground-truth mask (H, W), which may have further axes of length 1.
 
     Returns "mask", "valid" (None if no pixel is void) and "evidence" as arguments of GroundTruth.
-    `file` is the mask's file, and `what` names it in errors. Raises DataError if the values have no
-    single meaning.
+    `file` is the mask's file, and `what` names it in errors.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 

@@ -100,9 +100,6 @@ class ReadOptions:
         The valid pixels are None for predictions, and if the map cannot have void pixels. `what`
         names the map in errors. `file` is the name of its file: in lossy formats such as JPEG a
         third value has no meaning.
-
-        Raises ShapeError unless the map has two axes, and DataError, which suggests options, if the
-        values are out of range or their scale is not known.
         """
         values = one_map(values, what)
         valid = None
@@ -165,8 +162,7 @@ class ReadOptions:
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
         """Binarise an annotator's boundary map (H, W) as `mask` does, but never guess a threshold.
 
-        Without a `cut` all values that are not void must be 0 and one of 1, 255 and 65535. Raises
-        DataError for other values, with the options that give them a meaning.
+        Without a `cut` all values that are not void must be 0 and one of 1, 255 and 65535.
         """
         values = one_map(values, what)
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
@@ -474,7 +470,7 @@ def _faint_problem(form: str, top: float) -> Problem:
 
 
 def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
-    """Convert a mask (H, W) of any numbers, which may be gray, to bool.
+    """Convert a mask (H, W) of any numbers, which may be gray, to bool. `what` names it in errors.
 
     - bool: unchanged
     - two values, 0 and one of 1, 255, 65535: True where not 0, whatever the cut. With `inclusive` a
@@ -484,10 +480,6 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 
     `cut` is a fraction of white, or three values for uint8, uint16 and floats. None is 128 of 255
     (masks are often resized or saved as JPEG), the same in 16 bits, or half of 1 for floats.
-
-    Raises DataError, in which `what` names the mask, for values below 0 or beyond white, a type
-    without white and, without `inclusive`, an integer map with no value above the cut: its scale is
-    not known.
     """
     if values.dtype == bool:
         return values
@@ -501,6 +493,7 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
         return np.asarray(values != 0)
     level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
     in_range = values.min(initial=0) >= 0 and top <= white
+    # Without any value above the cut the scale of integers is not known
     if not in_range or (not inclusive and white > 1 and top <= level):
         raise DataError(
             f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
@@ -515,7 +508,8 @@ def _white_of(values: Map) -> int:
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a mask with a third meaning beside object and background.
+    """Return the distinct values of a mask with a third meaning beside object and background, or
+    ().
 
     Resizing and JPEG make many middle values, but only in seams. So the rule is, by the number of
     distinct values:
@@ -526,8 +520,8 @@ def _third_values(values: Map) -> tuple[float, ...]:
       than LEVELS values, and some lie between one half and white, the mask is gray, as an average
       of several people's masks is
 
-    Returns the values in ascending order, or () without a third meaning. Of more than LEVELS values
-    the smallest ones and the largest one are returned, LEVELS in all.
+    The values are in ascending order. Of more than LEVELS the smallest ones and the largest one are
+    returned, LEVELS in all.
     """
     levels = distinct_values(values)
     if len(levels) == 2:

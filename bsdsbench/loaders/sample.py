@@ -52,6 +52,3 @@ def sample_results(method: str) -> Path:
             f"`bsdsbench run {method} {sample_images()} -o OUT`"
         )
     return folder
-
-
-__all__ = ["DETECTORS", "sample_ground_truth", "sample_images", "sample_results", "sample_root"]

@@ -71,23 +71,15 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read the annotations of a file and return them by image id.
 
-        From the ground truth, which is read first, `self.images` (name without suffix and size, by
-        id) and `self.categories` are filled too. A file without any annotation shows nothing; it is
-        panoptic if the other file is (`is_panoptic`), unless it is a list of results.
+        From the ground truth, which is read first, `self.images` and `self.categories` are filled
+        too. A file without any annotation shows nothing; it is panoptic if the other file is
+        (`is_panoptic`), unless it is a list of results.
         """
         by_image: dict[int, list[Entry]] = {}
         with reading(path, "a COCO file"):
             content = parse_json(read_bytes(path))
             if is_truth:
-                for image in _get_field(content, "images"):
-                    rows, cols = image["height"], image["width"]
-                    if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
-                        expected = f"expected 1 to {MAX_PIXELS} pixels"
-                        raise FaultError(f"an image of {rows}x{cols}, {expected}")
-                    name = Path(image.get("file_name", str(image["id"]))).stem
-                    if image["id"] in self.images:
-                        raise FaultError(f"image {image['id']} is listed twice, expected once")
-                    self.images[image["id"]] = name, (rows, cols)
+                self.images = _read_images(_get_field(content, "images"))
                 kinds = sorted(_get_field(content, "categories"), key=itemgetter("id"))
                 self.categories = {kind["id"]: str(kind.get("name", kind["id"])) for kind in kinds}
             is_list = isinstance(content, list)
@@ -245,6 +237,20 @@ class _Segment(NamedTuple):
     def content(self) -> tuple[int, bytes]:
         """Return the category and the packed pixels, by which equal segments are recognised."""
         return self.category, np.packbits(self.mask).tobytes()
+
+
+def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
+    """Return the listed images: id -> name without suffix, and size. Without a name it is the id."""
+    by_id: dict[int, tuple[str, _Size]] = {}
+    for image in images:
+        rows, cols = image["height"], image["width"]
+        if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
+            raise FaultError(f"an image of {rows}x{cols}, expected 1 to {MAX_PIXELS} pixels")
+        name = Path(image.get("file_name", str(image["id"]))).stem
+        if image["id"] in by_id:
+            raise FaultError(f"image {image['id']} is listed twice, expected once")
+        by_id[image["id"]] = name, (rows, cols)
+    return by_id
 
 
 def _are_panoptic(entries: Iterable[Entry]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,20 +54,15 @@ def read_hdf5(data: bytes) -> dict[str, object]:
         return {name: converter.convert(_follow_hard_link(file, name), 0) for name in names}
 
 
+@dataclass
 class _Converter:
-    """Converts the items of an HDF5 file to arrays, lists and dicts.
+    """Converts the items of an HDF5 file to arrays, lists and dicts."""
 
-    - file: the open file, in which references are looked up
-    - has_reversed_axes: True for a file with MATLAB's header. MATLAB writes column by column, so
-      the axes of its arrays are reversed in the file. In other files the arrays with the attribute
-      MATLAB_class are so, too.
-    - budget: the decoded bytes of the file
-    """
-
-    def __init__(self, file: h5py.File, has_reversed_axes: bool, budget: Budget) -> None:
-        self.file = file
-        self.has_reversed_axes = has_reversed_axes
-        self.budget = budget
+    file: h5py.File  # open; references are looked up in it
+    # MATLAB writes column by column, so that the axes of arrays are reversed in a file with its
+    # header (True), and in other files those of arrays with the attribute MATLAB_class
+    has_reversed_axes: bool
+    budget: Budget
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a struct to a dict, a struct array to a list of dicts, an object to None.

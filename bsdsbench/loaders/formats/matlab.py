@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,20 +83,14 @@ class _Variable(NamedTuple):
     value: object
 
 
+@dataclass(slots=True)
 class _Reader:
-    """A cursor over the bytes of a file or of an element, which cannot pass their end.
+    """A cursor over the bytes of a file or of an element, which cannot pass their end."""
 
-    - data: the bytes
-    - order: the byte order for struct and numpy, "<" or ">"
-    - budget: the decoded bytes, counted for the whole file
-    - position: the index of the next element in `data`
-    """
-
-    def __init__(self, data: memoryview, order: str, budget: Budget, position: int = 0) -> None:
-        self.data = data
-        self.order = order
-        self.budget = budget
-        self.position = position
+    data: memoryview
+    order: str  # the byte order for struct and numpy, "<" or ">"
+    budget: Budget  # the decoded bytes of the whole file
+    position: int = 0  # the index of the next element in `data`
 
     def read_element(self) -> _Element:
         """Return the next element and advance to the one after it.

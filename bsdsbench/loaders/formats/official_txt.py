@@ -114,8 +114,6 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 
     "ev1" -> {image id: MatchCounts}, from the files ID_ev1.txt in the folder, in its per_image/, or
     in its nms-eval/ (edges toolbox); of equal ids the last counts.
-
-    Raises FileFormatError if there is no such file, or one cannot be read.
     """
     root = Path(folder)
     tables = {}

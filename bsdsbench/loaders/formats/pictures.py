@@ -43,15 +43,23 @@ FORMATS = {
 }
 
 
+# Formats of images that are tried, whatever the suffix is
+PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
+NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
+MAX_DEPTH = 8  # levels of nested cells and structs
+MAX_MEMBERS = 10_000
+MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
+DEFLATE_RATIO = 1032  # the largest number of bytes to which a byte of deflate can expand
+# Without any handler Python would print Pillow's log of damaged files; other handlers still get it
+logging.getLogger("PIL").addHandler(logging.NullHandler())
+
+
 def id_of(path: PathLike) -> str:
     """Return the image id of a file: its name without a known suffix, as one printable line."""
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
     is_known = dot and stem and f".{suffix}".lower() in FORMATS
     return show(stem if is_known else name)
-
-
-MAX_DEPTH = 8
 
 
 def read_arrays(
@@ -64,8 +72,6 @@ def read_arrays(
 
     - indices: read the indices of a palette image instead of its colours, as label maps need
     - what: the expected content, for errors
-
-    Raises FileFormatError for an unknown suffix and for a file that is not sound.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -78,12 +84,6 @@ def read_arrays(
     else:
         content = decode(path, read=read)
     return content if isinstance(content, dict) else {"": content}
-
-
-NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
-MAX_MEMBERS = 10_000
-MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
-DEFLATE_RATIO = 1032  # the largest number of bytes to which a byte of deflate can expand
 
 
 def _read_npy(path: PathLike, read: ReadBytes) -> Map:
@@ -188,14 +188,6 @@ def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> Map:
         return labels
 
 
-# ---- images, as one gray or label array; photos.py reads colours
-
-# Only these formats are tried, whatever the suffix is
-PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
-# Without any handler Python would print Pillow's log of damaged files; other handlers still get it
-logging.getLogger("PIL").addHandler(logging.NullHandler())
-
-
 def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     """Read an image file as gray (H, W).
 
@@ -209,7 +201,7 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     with reading(path, "a whole picture"):
         header = open_image(data)
         _check_mode(header)
-        mode, kind = header.mode, header.format
+        mode = header.mode
         target = mode if mode in ("P", "I") else None
         if mode == "P" and not indices:
             target = "RGBA" if "transparency" in header.info else "RGB"
@@ -217,7 +209,7 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
         if array.dtype == np.bool_:
             return array.astype(np.uint8) * np.uint8(1 if indices else 255)
         # Pillow's way to 16-bit gray differs between formats and versions
-        if "16" in mode or (mode == "I" and kind in ("PNG", "PPM")):
+        if "16" in mode or (mode == "I" and header.format in ("PNG", "PPM")):
             return array.astype(np.uint16)
         if array.ndim == 2:
             return array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -284,9 +276,6 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
     return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
 
 
-# ---- the arrays of a file as maps of an image
-
-
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
     """Return those variables of a file that may be maps, by name. The first rule that fits applies:
 
@@ -296,13 +285,10 @@ def select_maps(variables: dict[str, object]) -> dict[str, object]:
     """
     if len(variables) == 1:
         return variables
-    instances = variables.get("inst_map")
-    if is_numeric(instances):
-        return {"inst_map": instances}
     arrays = {name: value for name, value in variables.items() if is_numeric(value)}
-    return {
-        name: a for name, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)
-    }
+    if "inst_map" in arrays:
+        return {"inst_map": arrays["inst_map"]}
+    return {k: a for k, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)}
 
 
 def is_numeric(value: object) -> TypeGuard[Map]:

@@ -46,8 +46,8 @@ def read_scores(
     columns, the label first. The words true and false are the labels 1 and 0. `count` and `cluster`
     name the columns with numbers of instances and with the group of each sample.
 
-    Raises FileFormatError if the file cannot be read, a column is missing, or a row has another
-    number of cells, a cell that is no number, or NaN.
+    Raises FileFormatError for a missing column, a row of another length, a cell that is no number,
+    and NaN.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)

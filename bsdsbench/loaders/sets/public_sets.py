@@ -187,8 +187,7 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
 
 
 def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Yield the members of a .zip or .tar archive, as a stream: open one before asking for the
-    next.
+    """Yield the members of a .zip or .tar archive. Open one before asking for the next.
 
     A member is its path, whether it is a plain file (not a folder, link or device), and a function
     that opens it. The sizes of zip members are checked when they are read.
