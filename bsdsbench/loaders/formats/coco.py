@@ -240,7 +240,7 @@ class _Segment(NamedTuple):
 
 
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
-    """Return the listed images: id -> name without suffix, and size. Without a name it is the id."""
+    """Return the listed images: id -> (file name without suffix, or the id; size)."""
     by_id: dict[int, tuple[str, _Size]] = {}
     for image in images:
         rows, cols = image["height"], image["width"]
