@@ -132,10 +132,8 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
             _assert_same(first_tree[key], second_tree[key])
     elif hasattr(first_tree, "equals"):
         assert first_tree.equals(second_tree)
-    elif isinstance(first_tree, np.ndarray | float):
-        np.testing.assert_array_equal(first_tree, second_tree)
     else:
-        assert first_tree == second_tree
+        np.testing.assert_array_equal(first_tree, second_tree)
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:

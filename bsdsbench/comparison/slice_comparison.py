@@ -10,7 +10,7 @@ import attrs
 
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference, correct_p
-from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.comparison.comparison_tables import difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
 from bsdsbench.results.evaluation import Evaluation
@@ -145,13 +145,8 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
         f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
         "slices of each score."
     )
-    fields = [
-        *(Field("a", "A"), Field("b", "B"), Field("score", "Score")),
-        *slice_fields,
-        Field("difference", f"A - B [{first.percent} interval]", "", "+.4f"),
-        Field("p", "p", "", "p"),
-        Field("p_holm", "p (Holm)", "", "p"),
-    ]
+    a, b, score, difference, p, p_holm, _ = difference_fields(first.percent)
+    fields = [a, b, score, *slice_fields, replace(difference, short=""), p, p_holm]
     rows = _difference_rows(comparisons)
     title = f"Differences by {group_column}"
     return Table("slices", title, fields, rows, notes=[star, *notes], n_labels=3)

@@ -9,7 +9,7 @@ raises F by 0.003 to 0.011.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -163,21 +163,17 @@ CHECKS = {
 # fmt: on
 
 
-class Examination:
-    """The state of the checks: what was read, and the findings so far.
+@dataclass(slots=True)
+class Examination(ExaminedInputs):
+    """What was read and measured, and what the checks have found so far."""
 
-    Images with an error are `faulty` (their ids), and later checks leave them out.
-    """
-
-    def __init__(self, inputs: ExaminedInputs) -> None:
-        self.inputs = inputs
-        self.findings = Findings()
-        self.faulty = set[str]()
+    findings: Findings = field(default_factory=Findings)
+    faulty: set[str] = field(default_factory=set)  # ids with an error, which later checks leave out
 
     @property
     def sound(self) -> list[ExaminedImage]:
         """The images without an error so far."""
-        return [image for image in self.inputs.images if image.image_id not in self.faulty]
+        return [image for image in self.images if image.image_id not in self.faulty]
 
     @property
     def measured(self) -> list[tuple[ExaminedImage, MeasuredMaps]]:
@@ -209,7 +205,7 @@ class Examination:
         further). The detail `fix`, a tuple, replaces the remedy.
         """
         level, text, fix = CHECKS[code]
-        numbers = {"of": len(self.inputs.images), "n": len(files), "measured": len(self.measured)}
+        numbers = {"of": len(self.images), "n": len(files), "measured": len(self.measured)}
         message = text.format(**{**numbers, **details})
         self.findings.append(Finding(code, level, message, (*files,), details.get("fix", fix)))
 
@@ -220,7 +216,7 @@ class Examination:
         change: Callable[[Any], Any] | None = None,
     ) -> float:
         """Return the ODS F of images at few thresholds, with a `change` of each soft map (H, W)."""
-        metric, few = self.inputs.metric, protocol.replace(thresholds=TRIAL)
+        metric, few = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for maps in measured:
             pred = maps.pred
@@ -245,8 +241,8 @@ class Examination:
         measured = [image.maps for image in images if image.maps]
         if not measured:
             return
-        before = self.best_f(measured, self.inputs.protocol)
-        after = self.best_f(measured, protocol or self.inputs.protocol, change)
+        before = self.best_f(measured, self.protocol)
+        after = self.best_f(measured, protocol or self.protocol, change)
         if after >= before + GAIN:
             tried = f"F rises from {before:.3f} to {after:.3f}"
             self.report_images(code, images, tried=tried, **details)
@@ -261,8 +257,7 @@ def check_image_names(examination: Examination) -> None:
     - "doubled", for each side: files that cannot be told to be one image, or whose ids differ in
       upper and lower case only
     """
-    inputs = examination.inputs
-    preds, gts = inputs.preds, inputs.gts
+    preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
     extra = [image_id for image_id in preds if image_id not in gts]
     n_common = len(gts) - len(missing)
@@ -275,7 +270,7 @@ def check_image_names(examination: Examination) -> None:
             examination.report("missing", missing, **numbers)
         if extra:
             examination.report("extra", extra, **numbers)
-    doubled_preds, doubled_gts = inputs.doubled
+    doubled_preds, doubled_gts = examination.doubled
     for what, files_of, doubled in (
         ("prediction", preds, doubled_preds),
         ("ground truth", gts, doubled_gts),
@@ -307,16 +302,15 @@ def check_files(examination: Examination) -> None:
     Problems of files that differ in numbers only are one finding. A symptom is reported if at least
     half of the measured images have it.
     """
-    inputs = examination.inputs
-    for similar in group_similar_problems(inputs.unread):
+    for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
         words = f"{counted(len(files), 'file')}: {attrs.evolve(similar[0], file='', fix=())}"
         fix = similar[0].fix or (AS_EXPECTED,)
         examination.report("unreadable", files, words=words, fix=fix)
-    for reason in dict.fromkeys(inputs.refused):
+    for reason in dict.fromkeys(examination.refused):
         examination.report("refused", words=reason)
-    for (code, text, remedy), having in inputs.symptoms.items():
-        if 2 * len(having) >= inputs.n_measured:
+    for (code, text, remedy), having in examination.symptoms.items():
+        if 2 * len(having) >= examination.n_measured:
             message = f"{text} in {counted(len(having), 'image')}"
             examination.findings.append(Finding(code, WARNING, message, tuple(having), (remedy,)))
 
@@ -330,16 +324,15 @@ def check_values(examination: Examination) -> None:
     - "values": values that have no single meaning in the whole set
     - "zero", "saturated", "few-values": maps of single images
     """
-    inputs = examination.inputs
     for code in ("annotators", "transposed", "resized"):
         examination.report_images(code, examination.with_code(code))
-    name = inputs.protocol.name
-    has_one_each = bool(inputs.images) and all(image.annotators == 1 for image in inputs.images)
-    if name.rstrip("*") in MANY_ANNOTATORS and has_one_each:
+    name = examination.protocol.name
+    numbers_of_annotators = {image.annotators for image in examination.images}
+    if name.rstrip("*") in MANY_ANNOTATORS and numbers_of_annotators == {1}:
         examination.report("one-annotator", name=name)
     examination.report_images("gt-polarity", examination.with_code("gt-polarity"))
     try:
-        inputs.readings.verdict(inputs.records)
+        examination.readings.verdict(examination.records)
     except DataError as error:
         for problem in error.problems:
             fix = problem.fix or (AS_EXPECTED,)
@@ -357,7 +350,7 @@ def check_fit(examination: Examination) -> None:
       orientation
     - "exchanged": maps that fit the ground truth of another image, and the other way round
     """
-    protocol = examination.inputs.protocol
+    protocol = examination.protocol
     measured = examination.measured
     dark = [
         image for image, maps in measured if symptoms.is_darker_near_truth(maps.soft, maps.truth)
@@ -387,7 +380,7 @@ def check_lines(examination: Examination) -> None:
     - "scaled": the maps are displaced, and by more than SCALED pixels differently in their quarters
     - "shift": the maps are displaced by whole pixels, and shifting them back raises F
     """
-    raw_protocol = examination.inputs.protocol.replace(nms=True)
+    raw_protocol = examination.protocol.replace(nms=True)
     examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)
     for code in ("thinned", "grid-values", "jpeg"):
         examination.report_images(code, examination.with_code(code))

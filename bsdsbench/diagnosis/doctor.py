@@ -21,7 +21,6 @@ import numpy as np
 from bsdsbench.arguments import given_number, given_path
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import ERROR, Findings
-from bsdsbench.diagnosis.examined_images import ExaminedInputs
 from bsdsbench.loaders.pairing import group_files
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_counts
@@ -130,7 +129,7 @@ def _examine_metric(
         classes=files.classes,
         sequences=files.sequences,
     )
-    inputs = ExaminedInputs(
+    examination = checks.Examination(
         metric,
         options.protocol,
         options.pred_kind,
@@ -138,15 +137,14 @@ def _examine_metric(
         gts=dict(sorted(grouping.gt.files.items())),
         doubled=(grouping.pred.doubled, grouping.gt.doubled),
     )
-    ids = [image_id for image_id in inputs.gts if image_id in inputs.preds]
+    ids = [image_id for image_id in examination.gts if image_id in examination.preds]
     step = max(1, -(-len(ids) // looked_at))  # one image of so many is measured, rounded up
     for k, image_id in enumerate(ids):
         if progress:
             progress(k + 1, len(ids) + 1, image_id)
-        inputs.look_at(image_id, closely=inputs.n_measured * step <= k)
+        examination.look_at(image_id, closely=examination.n_measured * step <= k)
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
-    examination = checks.Examination(inputs)
     checks.check_image_names(examination)
     checks.check_files(examination)
     checks.check_values(examination)
@@ -154,31 +152,31 @@ def _examine_metric(
     checks.check_lines(examination)
     findings = examination.findings
     findings.n_images = len(ids)
-    findings.n_measured = inputs.n_measured
-    readings = inputs.readings.with_layouts(grouping.pred.layout, grouping.gt.layout)
-    findings.reading = readings.describe(inputs.records)
+    findings.n_measured = examination.n_measured
+    readings = examination.readings.with_layouts(grouping.pred.layout, grouping.gt.layout)
+    findings.reading = readings.describe(examination.records)
     if not any(finding.level == ERROR for finding in findings):
-        findings.note = _late_start_note(inputs)
+        findings.note = _late_start_note(examination)
     return findings
 
 
-def _late_start_note(inputs: ExaminedInputs) -> str:
+def _late_start_note(examination: checks.Examination) -> str:
     """Return a note if AP counts 0 below the recall at which the measured images' curve starts.
 
     The note says this recall. Returns "" if the metric has no AP, or if the recall is below
     LATE_START.
     """
-    if not inputs.counted:  # the boundary metric
-        return _late_boundary_start_note(inputs)
-    if not any(is_area(column.key) for column in inputs.metric.columns):
+    if not examination.counted:  # the boundary metric
+        return _late_boundary_start_note(examination)
+    if not any(is_area(column.key) for column in examination.metric.columns):
         return ""
-    run = Evaluation(inputs.protocol, "maps", inputs.counted)
-    line = late_starts_note([run], inputs.metric.name)
-    measured = counted(len(inputs.counted), "image")
+    run = Evaluation(examination.protocol, "maps", examination.counted)
+    line = late_starts_note([run], examination.metric.name)
+    measured = counted(len(examination.counted), "image")
     return f"note: of the {measured} measured, {line}" if line else ""
 
 
-def _late_boundary_start_note(inputs: ExaminedInputs) -> str:
+def _late_boundary_start_note(examination: checks.Examination) -> str:
     """Return the note of `_late_start_note` for soft boundary maps.
 
     To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
@@ -189,8 +187,8 @@ def _late_boundary_start_note(inputs: ExaminedInputs) -> str:
     - there is no curve: the recall is the same at both thresholds, or, under the rule "seism", no
       pixel is left at the highest.
     """
-    protocol = inputs.protocol
-    measured = [image.maps for image in inputs.images if image.maps]
+    protocol = examination.protocol
+    measured = [image.maps for image in examination.images if image.maps]
     soft = [maps for maps in measured if maps.pred.kind != "segs"]
     levels = [t for t in protocol.thresholds if t > 0]
     if not soft or len(levels) < 2 or protocol.ap_rule not in NOTHING_BELOW:
