@@ -162,7 +162,12 @@ def evaluate_command(args: _EvaluateArguments = opt.add_group(_EvaluateArguments
                 f"{args.out} were kept (--fresh counts them again)"
             )
         if args.per_image:
-            write_tables(_per_image_tables(run, args.per), args.per_image, per_image_format)
+            tables = [run.per_image(metric) for metric in run.metrics]
+            if args.per:
+                from bsdsbench.comparison.slices import group_table  # takes long to import
+
+                tables = [group_table(run, metric, args.per) for metric in run.metrics]
+            write_tables(tables, args.per_image, per_image_format)
         _print_evaluation(run, threshold_run, args)
     return report_left_out(run.failed, run)
 
@@ -206,15 +211,6 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     changes |= {"protocol": protocol, "metrics": metrics}
     with progress("evaluate") as report:
         return evaluate(*sources, progress=report, **keywords_of(args, keywords) | changes)
-
-
-def _per_image_tables(run: Evaluation, per: str | None) -> list[Table]:
-    """Return a table per metric, with a row per image, or per group of the column `per`."""
-    if per is None:
-        return [run.per_image(metric) for metric in run.metrics]
-    from bsdsbench.comparison.slices import group_table
-
-    return [group_table(run, metric, per) for metric in run.metrics]
 
 
 def _print_evaluation(

@@ -226,57 +226,39 @@ def errors_command(
 
     A run made with `evaluate --errors` has the counts. The maps of other runs are matched again.
     """
-    from bsdsbench.comparison.lost_scores import error_slices_table, error_table, lost_scores
+    from bsdsbench.comparison import lost_scores
+    from bsdsbench.errors import DataError
     from bsdsbench.io import as_json, write_atomic
+    from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_names import select
 
-    counted_runs = _count_error_classes(runs, names, grouping, workers)
-    losses = [lost_scores(run, **keywords_of(bootstrap)) for run in counted_runs]
-    slice_table = error_slices_table(counted_runs, by) if by else None
-    out, form, columns = tables.out, tables.form, tables.columns
-    if form == "json":
-        plain: Any = losses[0] if len(losses) == 1 else losses
-        if slice_table:
-            plain = {"runs": losses, "slices": slice_table.plain()}
-        if out:
-            write_atomic(Path(out), as_json(plain))
-        else:
-            print_json(plain)
-        return
-    shown = [error_table(counted_runs, losses)]
-    if slice_table:
-        shown.append(slice_table)
-    show_tables(select(shown, columns) if columns else shown, out, form)
-
-
-def _count_error_classes(
-    runs: Sequence[str],
-    names: Sequence[str] | None,
-    grouping: opt.GroupOptions,
-    workers: int | None,
-) -> list[Evaluation]:
-    """Load the runs, and count the error classes of those that lack them.
-
-    Runs whose files cannot be read again are reported and left out. Raises DataError with all
-    their errors if no run is left.
-    """
-    from bsdsbench.comparison.lost_scores import with_errors
-    from bsdsbench.errors import DataError
-    from bsdsbench.results.given_runs import as_runs
-
     counted_runs = []
-    failures = []
+    failures = []  # of runs whose files cannot be read again
     for run in as_runs(runs, names, **keywords_of(grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
-                counted_runs.append(with_errors(run, workers, report))
+                counted_runs.append(lost_scores.with_errors(run, workers, report))
         except DataError as error:
             failures.append(error)
     if not counted_runs:
         raise DataError.collect(failures)
     for failure in failures:
         say(str(failure))
-    return counted_runs
+    losses = [lost_scores.lost_scores(run, **keywords_of(bootstrap)) for run in counted_runs]
+    shown = [lost_scores.error_table(counted_runs, losses)]
+    if by:
+        shown.append(lost_scores.error_slices_table(counted_runs, by))
+    out, form, columns = tables.out, tables.form, tables.columns
+    if form != "json":
+        show_tables(select(shown, columns) if columns else shown, out, form)
+        return
+    plain: Any = losses[0] if len(losses) == 1 else losses
+    if by:
+        plain = {"runs": losses, "slices": shown[1].plain()}
+    if out:
+        write_atomic(Path(out), as_json(plain))
+    else:
+        print_json(plain)
 
 
 @command

@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.arguments import F8
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
@@ -405,34 +404,27 @@ def _plot_boxes(
         )
 
     def draw(ax: Axes) -> None:
-        _draw_boxes(ax, [run.name for run in runs], values_of_runs)
+        """Draw a box with a dot per image for each run, with the names of the runs below."""
+        lines = curve_lines(len(runs))
+        for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
+            # Offsets by the golden ratio spread the dots evenly, and the same each time
+            offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
+            dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
+            ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
+            box: Any = {"color": line.color, "linewidth": 1.4}
+            look_of: Any = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), box)
+            look_of["medianprops"] = {**box, "linewidth": 2.4}
+            diamond = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color}
+            look_of |= {"showmeans": True, "meanprops": diamond, "showfliers": False}
+            ax.boxplot([values], positions=[position], widths=0.62, **look_of)
+        points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
+        letters = max(int(points_per_run / (LETTER_WIDTH * font_size())), 6)
+        names = [textwrap.fill(run.name, letters) for run in runs]
+        ax.set_xticks(range(1, len(names) + 1), names, parse_math=False)
+        ax.grid(axis="x", visible=False)
         ax.set_ylabel(f"{scorer.title}: {heading} of an image", parse_math=False)
 
     return draw_figure(draw, path, look, note=_signatures(runs))
-
-
-def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
-    """Draw a box with a dot per value for each run, from left to right, with the names below.
-
-    values_of_runs : the finite values of each run, (images,) each
-    """
-    lines = curve_lines(len(names))
-    for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-        # Offsets by the golden ratio spread the dots evenly, and the same each time
-        offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
-        dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
-        ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
-        box: Any = {"color": line.color, "linewidth": 1.4}
-        ax.boxplot(
-            [values], positions=[position], widths=0.62, showfliers=False, showmeans=True,
-            boxprops=box, whiskerprops=box, capprops=box, medianprops={**box, "linewidth": 2.4},
-            meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color},
-        )  # fmt: skip
-    points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(names))
-    letters = max(int(points_per_run / (LETTER_WIDTH * font_size())), 6)
-    wrapped_names = [textwrap.fill(name, letters) for name in names]
-    ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
-    ax.grid(axis="x", visible=False)
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:

@@ -129,11 +129,15 @@ def method_curve(
 def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
     """Average the y of two or more curves at the x of all their points, as far as all curves reach.
 
-    The band ends at the smallest and the largest y (RANGE), or one standard deviation (SD) or
+    Between the points of a curve y is linear; of points with equal x the first in the curve is
+    used. The band ends at the smallest and the largest y (RANGE), or one standard deviation (SD) or
     standard error (SE) from the mean.
     """
     x = np.unique(np.concatenate([curve.x for curve in curves]))
-    values = np.array([_values_at(x, curve) for curve in curves])  # (runs, K)
+    values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
+    for row, curve in zip(values, curves, strict=True):
+        unique_x, first = np.unique(curve.x, return_index=True)
+        row[:] = np.interp(x, unique_x, curve.y[first], left=np.nan, right=np.nan)
     is_defined = ~np.isnan(values).any(axis=0)
     x, values = x[is_defined], values[:, is_defined]
     # Relative to the first run, so that the mean of equal runs is exact
@@ -185,12 +189,3 @@ def _points(display: CurveDisplay) -> _Points:
     x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
     matched = (x > 0) | (y > 0)
     return _Points(x[matched], y[matched])
-
-
-def _values_at(x: F8, curve: _Points) -> F8:
-    """Interpolate the y of a curve linearly at x (M,), with NaN beyond the ends of the curve.
-
-    Of points with equal x the first in the curve is used.
-    """
-    unique_x, indices = np.unique(curve.x, return_index=True)
-    return np.interp(x, unique_x, curve.y[indices], left=np.nan, right=np.nan)
