@@ -98,10 +98,7 @@ def main() -> None:
 
 
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
-    """Make Python print each InputWarning as one line of ours. Other warnings look as before.
-
-    `write_setting` writes an option that the warning proposes.
-    """
+    """Make Python print each InputWarning as one line of ours. Other warnings look as before."""
     default_show = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **target: Any) -> None:

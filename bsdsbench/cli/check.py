@@ -115,8 +115,8 @@ def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[s
 
     texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for one score.
 
-    A number becomes a float. Any other text is kept, and the gate refuses it unless it is a
-    percentage. If no text is for all scores, the scores that no text names are left out.
+    A number becomes a float. Any other text is kept, for the gate to check. If no text is for all
+    scores, the scores that no text names are left out.
     """
     from bsdsbench.results.score_names import full_name
 
@@ -276,10 +276,7 @@ def protocols_command(
 
 
 def _print_presets_and_tasks() -> None:
-    """Print three lists: the presets, the fields of a protocol, and the tasks.
-
-    A preset is summarised by the start of its first comment, and the fields that it changes.
-    """
+    """Print three lists: the presets, the fields of a protocol, and the tasks."""
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.tasks import tasks

@@ -155,10 +155,7 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
-    """Return the table of all points of the curves: threshold, counts and rates.
-
-    The column of thresholds is left out if all curves were given as points.
-    """
+    """Return the table of all points of the curves: threshold, if known, counts and rates."""
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
@@ -186,11 +183,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 
 
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
-    """Return a table with a row per pair of curves, and per axes of the kind.
-
-    The row says which curve dominates the other, or at which points they cross. DET curves are
-    compared in ROC space.
-    """
+    """Return a table that says for each pair of curves which dominates, or where they cross."""
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
 
@@ -203,6 +196,7 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
             "neither": "they cross",
         }
         for axes in SPACES_OF_KIND[kind]:
+            # DET curves are compared in ROC space
             dominant, crossings = meeting(a.points, b.points, axes)
             space, template, points = (
                 "ROC",

@@ -64,10 +64,7 @@ class _Total(click.ParamType):
 
 
 class _Tuples(click.ParamType):
-    """Points such as "0,0.5;0.75,1". Commas separate numbers, semicolons separate points.
-
-    The numbers of a point are named by the metavar, such as "FPR,TPR".
-    """
+    """Points such as "0,0.5;0.75,1", whose numbers are named by the metavar, such as "FPR,TPR"."""
 
     def __init__(self, metavar: str) -> None:
         self.name = metavar
@@ -275,11 +272,7 @@ def _convention_flags(args: _CurvesArguments) -> list[str]:
 
 
 def _check_options(args: _CurvesArguments) -> None:
-    """Raise UsageError if there is no curve, or for options that the curves cannot use.
-
-    These are options that exclude each other, that belong to another kind of curve, or that need a
-    file of labels and scores while all curves are given as points.
-    """
+    """Raise UsageError if there is no curve, or for options that the curves cannot use."""
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
         raise click.UsageError("give SCORES.csv, --points or --counts")
@@ -300,10 +293,9 @@ def _check_options(args: _CurvesArguments) -> None:
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
-    """Return the curves with the names of --names, by default with their own names.
+    """Return the curves with the names of --names, by default their own. Repeated ones get numbers.
 
-    A name that an earlier curve has gets a number. Raises UsageError if there are not as many names
-    as curves.
+    Raises UsageError if there are not as many names as curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -396,10 +388,7 @@ def _curve_of(sample: LabelsAndScores, axes: str, args: _CurvesArguments) -> Any
 
 
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
-    """Make a curve of each --points and each --counts. Points come first.
-
-    --num-positives and --num-negatives are the totals of --points. The curve is the same on all
-    axes of the --kind.
+    """Make a curve of each --points and each --counts, the same on all axes. Points come first.
 
     Raises UsageError if the points of a --counts have different totals, and DataError if the axes
     need totals that are not given.

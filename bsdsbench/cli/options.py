@@ -88,14 +88,9 @@ word_list = partial(add_option, multiple=True, callback=_split_words)
 def run_option(name: str, **changes: object) -> Any:
     """Return the option of a keyword of `RunKeywords`, with the keyword's help.
 
-    The keyword's metadata "flag" hold settings of `click.Option`, and four settings of our own:
-
-    - names: the flags, if they are not those of `add_option`
-    - path: True for an option that takes a path
-    - number: True for an option that takes a number of at least 1
-    - choices: the words that the option takes
-
-    `changes` override these settings.
+    The keyword's metadata "flag" hold settings of `click.Option`, and settings of our own: the
+    `names` of the flags, True for a `path` or a `number` of at least 1, and `choices`, the accepted
+    words. `changes` override them.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}

@@ -114,13 +114,12 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     - classes of errors, for runs that counted them, unless --columns is given
     - slices, for each column of --by
     - summaries of the images' own scores, with --summary
-    - images left out, in CSV, which has no notes on them
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.comparison.slices import slice_tables
     from bsdsbench.results.image_tables import Summary, summary_tables
-    from bsdsbench.results.score_tables import score_tables, with_left_out
+    from bsdsbench.results.score_tables import score_tables
 
     slicing, columns = args.slicing, args.tables.columns
     if slicing.cluster and not slicing.by:
@@ -136,9 +135,8 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     tables += slice_tables(runs, slicing.by, columns, slicing.cluster)
     if args.summary:
         tables += summary_tables(runs, Summary(args.summary), columns)
-    if args.tables.form == "csv":
-        tables = with_left_out(tables, {run.name: run.left_out for run in runs})
-    show_tables(tables, args.tables.out, args.tables.form)
+    left_out = {run.name: run.left_out for run in runs}
+    show_tables(tables, args.tables.out, args.tables.form, left_out)
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
@@ -159,16 +157,12 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Show the means of --method with published results, then a table for each column of --by.
-
-    In CSV, which has no notes, images left out become a table.
-    """
+    """Show the means of --method with published results, then a table for each column of --by."""
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slice_comparison import means_by_slice
     from bsdsbench.results.given_runs import as_runs
-    from bsdsbench.results.score_tables import with_left_out
 
     refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
     methods = methods_of(args.methods.method)
@@ -179,16 +173,12 @@ def _show_methods(args: _ReportArguments) -> None:
     spread = Spread(args.methods.spread)
     tables = [means_table(methods, spread, columns, extra, notes)]
     tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]
-    if args.tables.form == "csv":
-        tables = with_left_out(tables, {method.name: method.left_out for method in methods})
-    show_tables(tables, args.tables.out, args.tables.form)
+    left_out = {method.name: method.left_out for method in methods}
+    show_tables(tables, args.tables.out, args.tables.form, left_out)
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show the scores of --history: as a page or a figure in the file of -o, else as tables.
-
-    Raises UsageError for options that a history does not take.
-    """
+    """Show the scores of --history: as a page or a figure in the file of -o, else as tables."""
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 

@@ -216,10 +216,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
-
-    `threshold_run` is the run of --threshold-from, or None.
-    """
+    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by."""
     from bsdsbench.results.score_tables import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []

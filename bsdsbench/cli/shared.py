@@ -309,8 +309,7 @@ def compile_first(
 ) -> None:
     """Compile the kernels, and say so, if no kernel was ever compiled and a metric matches pixels.
 
-    Nothing is compiled if one of `folders`, the inputs, does not exist, so that the error about the
-    folder comes at once.
+    If one of `folders`, the inputs, does not exist, the error about it must come first.
     """
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     if matches_pixels and never_compiled() and all(map(os.path.exists, folders)):
@@ -386,10 +385,7 @@ def print_json(value: object) -> None:
 
 
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """Print the tables of a run, its data set and tasks, and the folder `out` of its results.
-
-    `columns` are the scores to show, all main scores by default.
-    """
+    """Print the tables of a run (by default its main scores), its data set, tasks, and folder."""
     from bsdsbench.results.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
@@ -402,11 +398,7 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print the images that failed or that the protocol left out, and return the exit status.
-
-    `failed` maps image ids to reasons. `run` is None if nothing was scored. The status is 2 if an
-    image failed, else 0.
-    """
+    """Print images that failed (id -> reason) or were left out. Return 2 if any failed, else 0."""
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
         say(f"{counted(len(empty), 'image')} {reason}: {listed(empty, 3)}")
@@ -415,14 +407,23 @@ def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
     return 2 if failed else 0
 
 
-def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "table") -> None:
+def show_tables(
+    tables: Sequence[Table],
+    out: str | None = None,
+    form: str = "table",
+    left_out: Mapping[str, Any] | None = None,
+) -> None:
     """Print tables in the format `form`, or write them to the file `out`.
 
-    In the format "table" (plain text) tables marked `aside` are not printed, only their titles.
+    In the format "table" (plain text) tables marked `aside` are not printed, only their titles. In
+    CSV, which has no notes, `left_out` (name of a run -> images left out) becomes a table.
     """
+    from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
     from bsdsbench.tables.table import print_tables
 
+    if form == "csv" and left_out is not None:
+        tables = with_left_out(tables, left_out)
     if out is not None:
         say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
     elif form != "table":

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
-    from bsdsbench.tables.table import Table
 
 # The number of settings that explain prints, beside those that reach the target and the run itself
 _MAX_TRIALS = 9
@@ -115,7 +114,9 @@ def compare_command(args: _CompareArguments = opt.add_group(_CompareArguments)) 
     spread, and intervals over images and runs.
     """
     from bsdsbench.comparison.comparison_tables import left_out_of
-    from bsdsbench.results.score_tables import with_left_out
+    from bsdsbench.comparison.methods import MethodComparison
+    from bsdsbench.comparison.ranks import rank_tables
+    from bsdsbench.comparison.slice_comparison import compared_table
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
     comparison, slices = _compare(args, options, test=args.test)
@@ -130,35 +131,21 @@ def compare_command(args: _CompareArguments = opt.add_group(_CompareArguments)) 
             plain |= {"by": args.by, "slices": plain_slices}
         print_json(plain)
     else:
-        tables = _comparison_tables(_Compared(comparison, slices), args)
-        if form == "csv":  # CSV has no notes: the images left out become a table
-            tables = with_left_out(tables, comparison.left_out)
-        show_tables(tables, out, form)
+        if isinstance(comparison, MethodComparison):
+            tables = comparison.tables(args.methods.spread)
+        else:
+            tables = comparison.tables()
+        if args.by:
+            tables.append(replace(compared_table(slices, args.by), reading=comparison.reading))
+        if args.ranks:
+            tables += rank_tables({"": comparison})
+            tables += rank_tables(slices, args.by) if args.by else []
+        show_tables(tables, out, form, comparison.left_out)
     if form != "table" or out:
         for note in left_out_of(comparison):
             say(note.text)
         for line in comparison.notes:
             say(line)
-
-
-def _comparison_tables(compared: _Compared, args: _CompareArguments) -> list[Table]:
-    """Return the tables of a comparison, then of its slices (--by), then of ranks (--ranks)."""
-    from bsdsbench.comparison.methods import MethodComparison
-    from bsdsbench.comparison.ranks import rank_tables
-    from bsdsbench.comparison.slice_comparison import compared_table
-
-    comparison, slices = compared
-    if isinstance(comparison, MethodComparison):
-        tables = comparison.tables(args.methods.spread)
-    else:
-        tables = comparison.tables()
-    if args.by:
-        tables.append(replace(compared_table(slices, args.by), reading=comparison.reading))
-    if args.ranks:
-        tables += rank_tables({"": comparison})
-        if args.by:
-            tables += rank_tables(slices, args.by)
-    return tables
 
 
 class _Compared(NamedTuple):

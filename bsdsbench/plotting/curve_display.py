@@ -151,10 +151,7 @@ class CurveDisplay:
         return cls.of_run(run, name, metric)._draw_now(ax, **line)
 
     def _draw_now(self: _D, ax: Axes | None, **line: Any) -> _D:
-        """Plot the display and return it. `plot` closes a figure that this makes, and draws anew.
-
-        So `from_predictions(...).plot()` shows one figure.
-        """
+        """Plot the display, and let the next `plot` close the figure, if this makes one."""
         self.plot(ax, **line)
         self._first_figure = self.figure_ if ax is None else None
         return self
@@ -232,10 +229,7 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the chance line, the curve, its dots and the marked point, in this order.
-
-        `chance` and `line` are those of `plot`. Sets `chance_`, `line_` and `point_`.
-        """
+        """Draw chance line, curve, dots and marked point, and set the attributes of the artists."""
         line_style = {**next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

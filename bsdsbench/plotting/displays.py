@@ -382,12 +382,10 @@ class DETCurveDisplay(CurveDisplay):
 
 
 def _deviate(rate: ArrayLike) -> F8:
-    """Return the normal deviate of rates, the inverse of the standard normal distribution.
-
-    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also asks for limits outside (0, 1).
-    """
+    """Return the normal deviate of rates, the inverse of the standard normal distribution."""
     from scipy.special import ndtri  # takes a tenth of a second, and PR curves do not need it
 
+    # Matplotlib also asks for limits outside (0, 1)
     return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 

@@ -141,11 +141,7 @@ figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return a colour and dashes for each of `n_curves` curves.
-
-    The first `n_colors` curves are solid and differ in colour. The next ones have the same colours
-    and the next kind of dashes.
-    """
+    """Return a colour and dashes for each curve. The first `n_colors` curves are solid."""
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)
@@ -277,10 +273,7 @@ def draw_figure(
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of a curve to the title of `ax`: TITLE, or lines "NAME: TITLE" of several.
-
-    A title that the user has set is kept.
-    """
+    """Add TITLE, or "NAME: TITLE" if there are several, unless the user has set a title."""
     titles = _titles.setdefault(ax, [])
     current = ax.get_title()
     if current and (not titles or current != titles[-1][1]):

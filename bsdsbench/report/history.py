@@ -135,10 +135,7 @@ def plot_history(
 
 
 def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
-    """Return an HTML page with the plot of `plot_history` above the table of `history_table`.
-
-    Raises DataError if no run has a score.
-    """
+    """Return an HTML page with the plot of `plot_history` above the table of `history_table`."""
     from bsdsbench.plotting.style import drawn_bytes
     from bsdsbench.tables.forms import html_page
 
@@ -147,7 +144,7 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 
 
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return the scores of any run to show, as METRIC.SCORE; by default those that tables show.
+    """Return the scores that `columns` names, by default those that tables show, as METRIC.SCORE.
 
     Raises DataError if `columns` names an unknown score, or if no run has a score.
     """

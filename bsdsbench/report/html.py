@@ -213,10 +213,7 @@ class Page:
         return named
 
     def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
-        """Add the pictures of an image, as `ImagePictures` makes them, to the page.
-
-        "thumb" and "paper" are moved from `pictures`, in place, to the row of the table of images.
-        """
+        """Add the pictures of an image, and "thumb" and "paper" to its row of the table."""
         for name in ("thumb", "paper"):
             if name in pictures:
                 self.images[image_id][name] = pictures.pop(name)
@@ -292,7 +289,7 @@ class Page:
         runs, published : a curve per run and published result, see `_curve_data`. A run whose
             pixels are drawn at a threshold has this threshold as "level"
         human   : [recall, precision] of human agreement, or None if the runs are of other images
-        columns, images : the table of images, see `ImageColumns` and `Page`
+        columns, images : the table of images, see `_ImageColumns` and `Page`
         groups  : the groups by which the table can be filtered, see `_groups`
         csv     : table key -> the table as CSV
         colors  : "#rrggbb" of each class of pixels; class 0 has None
@@ -431,11 +428,8 @@ def _add_wrong_pixels(
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
-    """Return three lines: the data sets, the date of the page, and the protocols.
-
-    The date is that of SOURCE_DATE_EPOCH if this environment variable is set, else today, in UTC.
-    """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    """Return three lines: the data sets, the date of the page (UTC), and the protocols."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")  # for pages that are built reproducibly
     seconds = int(epoch) if epoch.isdigit() else None
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
     data_sets = [
@@ -446,9 +440,7 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Compute a bar of error classes for each run: (run name, [(error class, width)]).
-
-    losses : the results of `lost_scores`, one per run
+    """Compute a bar per result of `lost_scores`: (name of the run, [(error class, width)]).
 
     The width of a class is how much ODS would rise without its errors, in percent of the longest
     bar. An undefined rise counts 0.

@@ -105,10 +105,10 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return a bool map (H, W) of diagonal stripes over the pixels that are not counted.
+    """Return a bool map (H, W) of stripes over the pixels that are not counted, or None if all are.
 
-    These are the pixels outside the ground truth's valid map or, without one, the pixels of its
-    label map with a void value. Returns None if all pixels are counted.
+    These are the pixels outside the ground truth's valid map or, without one, those with a void
+    value in its label map.
     """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
@@ -160,12 +160,7 @@ def _paint(
 
 
 class Painted(NamedTuple):
-    """An overlay.
-
-    kind    : the end of its file name, such as "best" in ID_best.png
-    pixels  : uint8 (H, W, 3)
-    caption : the measure and its value, such as "F 0.71"
-    """
+    """An overlay uint8 (H, W, 3), with the end of its file name and a caption, such as "F 0.71"."""
 
     kind: str
     pixels: NDArray[np.uint8]

@@ -218,10 +218,7 @@ class ImagePictures:
                 self.runs.append((str(number), run, records))
 
     def __call__(self, image_id: str) -> MadePictures:
-        """Make the pictures of an image, and return the DataError of runs instead of raising it.
-
-        The ground truth is that of the first run with usable files.
-        """
+        """Make the pictures of an image, with the ground truth of the first run that has it."""
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
         for number, run, records in self.runs:
