@@ -9,9 +9,10 @@ from scipy.io import savemat
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders.formats.depth_files import binarise_matte, read_dpt
+from bsdsbench.loaders.formats.depth_files import binarise_matte
 from bsdsbench.loaders.formats.line_files import _draw_annotated_lines, _draw_predicted_lines
 from bsdsbench.loaders.formats.line_files import _sample_line as samples
+from bsdsbench.loaders.formats.pictures import read_arrays
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_prediction, read_truth
 from bsdsbench.protocol.protocol import Protocol
@@ -190,14 +191,14 @@ def dpt(cols=3, rows=2, body=BODY):
 def test_dpt_by_hand(tmp_path, monkeypatch):
     path = tmp_path / "a.dpt"
     path.write_bytes(dpt())
-    found = read_dpt(path)
+    found = read_arrays(path)[""]
     assert (found.dtype, found.tolist(), found.flags.writeable) == (np.float32, DEPTH.tolist(), 1)
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 23)
-    refused(r"a\.dpt: claims 2 x 3", read_dpt, path)
+    refused(r"a\.dpt: claims 2 x 3", read_arrays, path)
     monkeypatch.undo()
     for data in (dpt()[:11], dpt()[:-1], dpt() + b"x", dpt(-3, -2), dpt(0, 5, b""), b"x" * 36):
         path.write_bytes(data)
-        refused(r"a\.dpt: ", read_dpt, path, error=FileFormatError)
+        refused(r"a\.dpt: ", read_arrays, path, error=FileFormatError)
 
 
 # --- what is refused, and which variable the line names

@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench import io as bounded
 from bsdsbench.io import FaultError
-from bsdsbench.loaders.formats.matlab import _read_v5, read_mat
+from bsdsbench.loaders.formats.matlab import decode_mat
 from tests.helpers.runs import refused
 
 ORDERS = pytest.mark.parametrize("order", ["<", ">"])
@@ -74,7 +74,7 @@ def packed(whole, order="<"):
 
 def read(*elements, order="<", head=b"MATLAB 5.0"):
     mark = b"IM" if order == "<" else b"MI"
-    return _read_v5(head.ljust(126) + mark + b"".join(elements))
+    return decode_mat(head.ljust(126) + mark + b"".join(elements))
 
 
 def plain(value):
@@ -226,4 +226,4 @@ def test_version_7_3_is_by_columns_where_matlab_wrote_it(tmp_path, block, head, 
     data = (tmp_path / "a.mat").read_bytes()
     (tmp_path / "a.mat").write_bytes(head + data[len(head) :])
     expected = square.T if turned else square
-    assert read_mat(tmp_path / "a.mat")["x"].tolist() == expected.tolist()
+    assert decode_mat((tmp_path / "a.mat").read_bytes())["x"].tolist() == expected.tolist()

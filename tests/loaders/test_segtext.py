@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders.formats.pictures import read_seg
+from bsdsbench.loaders.formats.pictures import read_arrays
 from tests.helpers.runs import refused
 
 TOP = 2**31 - 2  # its label, one more, is the largest of 32 bits
@@ -25,10 +25,11 @@ def seg(tmp_path):
 def test_labels_are_one_more_than_segments(seg, label):
     runs = [(label, 0, 0, 1), (7, 0, 2, 2), (3, 1, 0, 2)]
     for given in (runs, runs[::-1]):
-        found = read_seg(seg(given))
+        found = read_arrays(seg(given))[""]
         assert (found.dtype, found.tolist()) == (np.int32, [[label + 1, label + 1, 8], [4, 4, 4]])
     for size in ((1, 1), (1, 3), (3, 1)):
-        assert read_seg(seg([(r, r, 0, size[1] - 1) for r in range(size[0])], size)).shape == size
+        path = seg([(r, r, 0, size[1] - 1) for r in range(size[0])], size)
+        assert read_arrays(path)[""].shape == size
 
 
 @pytest.mark.parametrize(
@@ -48,4 +49,4 @@ def test_labels_are_one_more_than_segments(seg, label):
     ],
 )  # fmt: skip
 def test_runs_and_heads_that_are_none(seg, runs, more, words):
-    refused(rf"a\.seg: .*{words}", read_seg, seg(runs[::-1], **more), error=FileFormatError)
+    refused(rf"a\.seg: .*{words}", read_arrays, seg(runs[::-1], **more), error=FileFormatError)

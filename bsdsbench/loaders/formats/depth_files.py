@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
+from bsdsbench.io import FaultError, check_size
 from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.text import listed
@@ -86,20 +86,18 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
     return None
 
 
-def read_dpt(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.float32]:
-    """Read a .dpt file (MPI Sintel) as float32 (rows, columns).
+def decode_dpt(data: bytes) -> NDArray[np.float32]:
+    """Return the depth map in a .dpt file of MPI Sintel, float32 (rows, columns).
 
     The file holds, little-endian: the float32 202021.25, columns and rows as int32, then the values
-    as float32, row by row. Raises FileFormatError for any other file.
+    as float32, row by row.
     """
-    data = read(path)
-    with reading(path, "a depth map .dpt"):
-        head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
-        if head["mark"] != np.float32(_DPT_MARK):
-            raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
-        cols, rows = head["size"].tolist()
-        check_size((rows, cols), 4)
-        if min(rows, cols) < 1 or len(data) != 12 + 4 * rows * cols:
-            fault = f"{len(data)} bytes for {rows} x {cols} pixels"
-            raise FaultError(f"{fault}, expected 12 and 4 each")
-        return np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)
+    head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
+    if head["mark"] != np.float32(_DPT_MARK):
+        raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
+    cols, rows = head["size"].tolist()
+    check_size((rows, cols), 4)
+    if min(rows, cols) < 1 or len(data) != 12 + 4 * rows * cols:
+        fault = f"{len(data)} bytes for {rows} x {cols} pixels"
+        raise FaultError(f"{fault}, expected 12 and 4 each")
+    return np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)

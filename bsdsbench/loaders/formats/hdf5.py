@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bsdsbench import io as bounded
-from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
+from bsdsbench.io import Budget, FaultError, check_size
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
 
@@ -36,8 +36,8 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file by name.
 
-    MATLAB's files give the values of `read_mat`; names that begin with "#" are MATLAB's own and are
-    left out. Other arrays are returned as they are stored. Links, and data in other files, are
+    MATLAB's files give the values of `decode_mat`; names that begin with "#" are MATLAB's own and
+    are left out. Other arrays are returned as they are stored. Links, and data in other files, are
     never followed.
     """
     try:
@@ -153,8 +153,6 @@ def _check_chunks(item: h5py.Dataset) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
-    """Return the arrays of a .h5 file by name. Variables that are not arrays are left out."""
-    data = read(path)
-    with reading(path, "an HDF5 file"):
-        return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}
+def decode_h5(data: bytes) -> dict[str, object]:
+    """Return the arrays in the bytes of a .h5 file by name, without other variables."""
+    return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
+from bsdsbench.io import Budget, FaultError, check_size
 from bsdsbench.loaders.formats.hdf5 import read_hdf5
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
@@ -35,26 +35,18 @@ TOO_SHORT = "ends too early (truncated?), expected a whole MATLAB file"
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
-def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
-    """Return the variables of a .mat file by name; {} if it has none.
+def decode_mat(data: bytes) -> dict[str, object]:
+    """Return the variables in the bytes of a .mat file by name; {} if it has none.
 
     Numeric arrays become ndarrays of at least two axes in MATLAB's class (logical as bool, sparse
     as dense), cells lists in column order, a struct a dict, a struct array a list of dicts. Text,
-    objects and function handles become None. Raises FileFormatError unless the file is a sound file
-    of MATLAB 5, 7 or 7.3.
+    objects and function handles become None.
+
+    A file of MATLAB 5 or 7 is a header of 128 bytes, whose last two give the byte order, and
+    elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
     """
-    data = read(path)
-    is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
-    with reading(path, "a MATLAB file, version 5 to 7.3"):
-        return read_hdf5(data) if is_hdf5 else _read_v5(data)
-
-
-def _read_v5(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of a MATLAB 5 or 7 file by name.
-
-    The file is a header of 128 bytes, whose last two give the byte order, and elements. Elements
-    other than arrays, and an incomplete tag at the end, are ignored.
-    """
+    if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
+        return read_hdf5(data)
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     file = _Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)

@@ -1,7 +1,7 @@
 """Reading any file to its arrays, by the table of formats, and choosing the maps among them.
 
-A reader is MODULE:FUNCTION of `bsdsbench.loaders.formats`. It is called with the path (a reader of
-images also with `indices`) and returns name -> array, or one array.
+A function in FORMATS converts the bytes of a file to name -> array, or to one array. That of images
+also takes `indices`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 
 _PNM = (".pgm", ".ppm", ".pbm", ".pnm", ".pfm")
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".gif", ".webp", *_PNM)
+# suffix -> MODULE:FUNCTION of bsdsbench.loaders.formats, and the expected content, for errors
 FORMATS = {
-    **dict.fromkeys(IMAGE_SUFFIXES, "pictures:_read_image"),
-    ".npy": "pictures:_read_npy",
-    ".npz": "pictures:_read_npz",
-    ".mat": "matlab:read_mat",
-    ".h5": "hdf5:read_h5",
-    ".hdf5": "hdf5:read_h5",
-    ".dpt": "depth_files:read_dpt",
-    ".seg": "pictures:read_seg",
+    **dict.fromkeys(IMAGE_SUFFIXES, ("pictures:_decode_image", "a whole picture")),
+    ".npy": ("pictures:_decode_npy", "a numpy .npy file"),
+    ".npz": ("pictures:unpack_npz", "a numpy .npz file"),
+    ".mat": ("matlab:decode_mat", "a MATLAB file, version 5 to 7.3"),
+    ".h5": ("hdf5:decode_h5", "an HDF5 file"),
+    ".hdf5": ("hdf5:decode_h5", "an HDF5 file"),
+    ".dpt": ("depth_files:decode_dpt", "a depth map .dpt"),
+    ".seg": ("pictures:decode_seg", "a BSDS300 .seg file"),
 }
 
 
@@ -77,27 +78,18 @@ def read_arrays(
     if suffix not in FORMATS:
         expected = f"expected {what} in one of {', '.join(FORMATS)}"
         raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
-    module, function = FORMATS[suffix].split(":")
+    decoder, form = FORMATS[suffix]
+    module, function = decoder.split(":")
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
-    if suffix in IMAGE_SUFFIXES:
-        content = decode(path, read=read, indices=indices)
-    else:
-        content = decode(path, read=read)
+    data = read(path)
+    with reading(path, form):
+        content = decode(data, indices) if suffix in IMAGE_SUFFIXES else decode(data)
     return content if isinstance(content, dict) else {"": content}
 
 
-def _read_npy(path: PathLike, read: ReadBytes) -> Map:
-    """Return the array of a .npy file."""
-    data = read(path)
-    with reading(path, "a numpy .npy file"):
-        return _read_npy_array(io.BytesIO(data), len(data), NUMBERS)
-
-
-def _read_npz(path: PathLike, read: ReadBytes) -> dict[str, Map]:
-    """Return the arrays of a .npz file by name."""
-    data = read(path)
-    with reading(path, "a numpy .npz file"):
-        return unpack_npz(data)
+def _decode_npy(data: bytes) -> Map:
+    """Return the array in the bytes of a .npy file."""
+    return _read_npy_array(io.BytesIO(data), len(data), NUMBERS)
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
@@ -155,41 +147,42 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> Map:
-    """Read the label map of an annotator, int32 (H, W). Labels are the segment numbers plus one.
+def decode_seg(data: bytes) -> Map:
+    """Return the label map in a BSDS300 .seg file, int32 (H, W). Labels are the segment numbers
+    plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, and then lines of
     four integers, all counted from 0: segment, row, first column, last column. Every pixel must lie
     in exactly one of these runs.
     """
-    data = read(path, MAX_SEG_BYTES)
-    with reading(path, "a BSDS300 .seg file"):
-        head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
-        if not mark:
-            raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
-        size = [re.search(rb"^%s (\d{1,9})$" % key, head, re.M) for key in (b"height", b"width")]
-        rows, columns = (int(match[1]) if match else 0 for match in size)
-        if min(rows, columns) < 1:
-            raise FaultError("has no width and height, expected a BSDS300 .seg file")
-        check_size((rows, columns), 4)
-        numbers = np.array([int(n) for n in body.split()], np.int64)
-        if numbers.size % 4 or not numbers.size:
-            raise FaultError("a run is not four numbers (truncated?), expected them")
-        runs = numbers.reshape(-1, 4)  # segment, row, first column, last column
-        is_outside = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
-        if is_outside.any() or (runs[:, 2] > runs[:, 3]).any():
-            raise FaultError(f"a run lies outside the {rows} x {columns} picture")
-        labels = np.zeros((rows, columns), np.int32)
-        for segment, row, first, last in runs.tolist():
-            labels[row, first : last + 1] = segment + 1
-        # Runs of as many pixels as the image, which leave none at 0, do not overlap
-        if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
-            raise FaultError("the runs do not cover the picture exactly once (truncated?)")
-        return labels
+    if len(data) > MAX_SEG_BYTES:
+        raise FaultError(f"{len(data)} bytes, expected at most {MAX_SEG_BYTES}")
+    head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
+    if not mark:
+        raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
+    size = [re.search(rb"^%s (\d{1,9})$" % key, head, re.M) for key in (b"height", b"width")]
+    rows, columns = (int(match[1]) if match else 0 for match in size)
+    if min(rows, columns) < 1:
+        raise FaultError("has no width and height, expected a BSDS300 .seg file")
+    check_size((rows, columns), 4)
+    numbers = np.array([int(n) for n in body.split()], np.int64)
+    if numbers.size % 4 or not numbers.size:
+        raise FaultError("a run is not four numbers (truncated?), expected them")
+    runs = numbers.reshape(-1, 4)  # segment, row, first column, last column
+    is_outside = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
+    if is_outside.any() or (runs[:, 2] > runs[:, 3]).any():
+        raise FaultError(f"a run lies outside the {rows} x {columns} picture")
+    labels = np.zeros((rows, columns), np.int32)
+    for segment, row, first, last in runs.tolist():
+        labels[row, first : last + 1] = segment + 1
+    # Runs of as many pixels as the image, which leave none at 0, do not overlap
+    if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
+        raise FaultError("the runs do not cover the picture exactly once (truncated?)")
+    return labels
 
 
-def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
-    """Read an image file as gray (H, W).
+def _decode_image(data: bytes, indices: bool) -> Map:
+    """Return the image in the bytes of a file as gray (H, W).
 
     - 1 bit: uint8, 0 and 255; with `indices` 0 and 1
     - 8 and 16 bits: uint8 and uint16
@@ -197,28 +190,26 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     - palette: its colours, uint8, which must be gray; with `indices` its indices, as in label maps
     - RGB, with or without alpha: one channel, uint8, if all three are equal and all is opaque
     """
-    data = read(path)
-    with reading(path, "a whole picture"):
-        header = open_image(data)
-        _check_mode(header)
-        mode = header.mode
-        target = mode if mode in ("P", "I") else None
-        if mode == "P" and not indices:
-            target = "RGBA" if "transparency" in header.info else "RGB"
-        array = decode_pixels(data, header, target)
-        if array.dtype == np.bool_:
-            return array.astype(np.uint8) * np.uint8(1 if indices else 255)
-        # Pillow's way to 16-bit gray differs between formats and versions
-        if "16" in mode or (mode == "I" and header.format in ("PNG", "PPM")):
-            return array.astype(np.uint16)
-        if array.ndim == 2:
-            return array.astype(array.dtype.newbyteorder("="), copy=False)
-        n_channels = array.shape[2]
-        if n_channels in (2, 4) and (array[:, :, -1] != 255).any():
-            raise FaultError("has transparent pixels, expected an opaque gray picture")
-        if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
-            raise FaultError("is a colour picture (its RGB channels differ), expected gray")
-        return np.ascontiguousarray(array[:, :, 0])
+    header = open_image(data)
+    _check_mode(header)
+    mode = header.mode
+    target = mode if mode in ("P", "I") else None
+    if mode == "P" and not indices:
+        target = "RGBA" if "transparency" in header.info else "RGB"
+    array = decode_pixels(data, header, target)
+    if array.dtype == np.bool_:
+        return array.astype(np.uint8) * np.uint8(1 if indices else 255)
+    # Pillow's way to 16-bit gray differs between formats and versions
+    if "16" in mode or (mode == "I" and header.format in ("PNG", "PPM")):
+        return array.astype(np.uint16)
+    if array.ndim == 2:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    n_channels = array.shape[2]
+    if n_channels in (2, 4) and (array[:, :, -1] != 255).any():
+        raise FaultError("has transparent pixels, expected an opaque gray picture")
+    if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
+        raise FaultError("is a colour picture (its RGB channels differ), expected gray")
+    return np.ascontiguousarray(array[:, :, 0])
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
