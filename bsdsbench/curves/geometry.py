@@ -242,7 +242,7 @@ class _Polyline(NamedTuple):
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
     """Return the upper convex hull of points (K,) and of (0, 0) and (right, top)."""
-    from bsdsbench.kernels.hull import upper_hull
+    from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
     order = np.lexsort((all_y, all_x))

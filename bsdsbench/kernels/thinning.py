@@ -134,12 +134,10 @@ def _sort_by_level(level, bits, cols, flat, first, order):
     """Sort the pixels that are on by level, the highest first (a stable counting sort).
 
     level int16 (H * W,): number of thresholds that each pixel reaches, 0 to n.
-    bits uint64 (H, words) of `bits.pack`: the pixels with a level above 0.
-    cols: number of columns W.
-    flat int32 (pixels,): receives the flat indices of these pixels, ascending.
+    bits uint64 (H, words) of `bits.pack`: the pixels with a level above 0. cols: columns W.
+    flat, order int32 (pixels,): receive the flat indices of these pixels, ascending and sorted.
     first int64 (n + 2,): 0 on entry. The pixels of step k, which have level n - k, are then
         order[first[k] : first[k + 1]]; the last element is work space.
-    order int32 (pixels,): receives the flat indices of the pixels, sorted.
     """
     k, n = np.int64(0), first.size - 2
     for r in range(bits.shape[0]):
@@ -197,8 +195,6 @@ def _new_workspace(on: Bool, near: U8) -> _Workspace:
 def _find_changes(order, first, work, batch, size, entering, pixel):
     """Switch pixels on step by step, thin the map, and write the changes of the thinned map.
 
-    Returns False if `pixel` is too short for the changes.
-
     order int32 (pixels,), first int64 (n + 1,): step k switches order[first[k] : first[k + 1]] on,
         flat indices in the image.
     work: a new _Workspace. entering int32 (pixels,): work space.
@@ -206,6 +202,8 @@ def _find_changes(order, first, work, batch, size, entering, pixel):
         pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map, and those from there to
         batch[2 k + 2] - 1 enter it. batch[0] is 0 on entry.
     size int64 (n,): receives the number of pixels in the thinned map after each step.
+
+    Returns False if `pixel` is too short for the changes.
     """
     now, before = work.now, work.before
     n_occupied, n_on, end = np.int64(0), np.int64(0), np.int64(0)
@@ -308,8 +306,8 @@ def mark_deletable(now, deleted, first, stride, second):
 def _thin_tiles(work, n_occupied, now):
     """Thin the map `work.full`, which has `n_occupied` tiles with a pixel, until it is stable.
 
-    `now` uint64 (words,) receives the thinned map. A tile is tested in subiteration 0, 1, .. up to
-    the one in `work.due`; tiles without a pixel are never due.
+    `now` uint64 (words,) receives the thinned map. A tile is tested up to the subiteration, 0, 1,
+    .., in `work.due`; tiles without a pixel are never due.
     """
     full, marked, due, occupied = work.full, work.marked, work.due, work.occupied
     active, changed, tiles_per_column = work.active, work.changed, work.row_changed.size + 2

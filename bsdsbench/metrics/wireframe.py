@@ -238,7 +238,7 @@ def _pooled_ap(ranked: F8, n_annotated: F8, weights: Weights) -> F8:
 
     Returns float64 (S, 3), NaN if nothing is annotated. Equal scores keep the order of the images.
     """
-    from bsdsbench.kernels.pooled_ap import sum_interpolated_precision
+    from bsdsbench.kernels.curves import sum_interpolated_precision
 
     image, row = np.nonzero(~np.isnan(ranked[..., 0]))
     predictions = ranked[image, row]

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bsdsbench.kernels.pooled_ap import sum_interpolated_precision
+from bsdsbench.kernels.curves import sum_interpolated_precision
 
 
 @pytest.mark.parametrize(

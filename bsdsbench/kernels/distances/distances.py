@@ -51,9 +51,9 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
 
     a, b: Outlines of n labels. row_step, col_step: spacing of rows and columns.
     row_start int64 (largest row of b + 2,): work space. The first site of each row of a label in b.
-    distance float64 (sites of a,): receives the squared distances; infinite on entry.
-    searched int64 (n,): receives the first site of each label without a distance, or the end of the
-        label. On entry the end of each label; not changed for labels that a or b lacks.
+    distance float64 (sites of a,): infinite on entry.
+    searched int64 (n,): the end of each label on entry; receives the first site of each label
+        without a distance. Not changed for labels that a or b lacks.
     """
     a_start, a_rows, a_cols, _ = a
     b_start, b_rows, b_cols, _ = b
@@ -149,7 +149,7 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
     """Write the squared distances to the nearest other label into `distance`, float64 (H, W).
 
-    labels int32 (H, W). row_step, col_step: spacing of rows and columns.
+    row_step, col_step: spacing of rows and columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`.
     """
     height, width = labels.shape

@@ -19,9 +19,7 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     """Count the pixels of the inner boundaries of two masks (H, W).
 
     The inner boundary is what `width` erosions with a 3 x 3 square remove. Pixels outside the image
-    are off.
-
-    Returns (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
+    are off. Returns (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
     """
     width = min(width, max(gt.shape))
     bits = pack(np.concatenate((pred, gt)))
@@ -31,12 +29,10 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
 
 
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
-    """Count the pixels of the inner boundary of each label in two label maps (H, W).
+    """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
-    The labels are below n; labels below 0 are ignored. The boundary of a label is what `width`
-    erosions with a 3 x 3 square remove.
-
-    Returns (n, 3): pixels of the label in both boundaries, in that of pred, and in that of gt.
+    The boundary of a label is what `width` erosions with a 3 x 3 square remove. Labels below 0 are
+    ignored. Returns (n, 3): pixels of the label in both boundaries, in that of pred, in that of gt.
 
     The pixels of one label in a square of side 2 width + 1 are found by erosion as well: pixels
     that begin a 2 x 2 window of one label are eroded with a square of side 2 width.
@@ -68,10 +64,8 @@ def _erode_maps(bits: U8, side: int, back: int) -> U8:
 def _find_uniform(labels, uniform):
     """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
-    labels int32 (H, W). uniform bool (H, W): receives the marks. The last row and column, False on
-        entry, are unchanged.
-
-    A square has one label if all its pixels but those of its last row and column are marked.
+    labels int32, uniform bool (H, W): the last row and column of `uniform` are not written. A
+    square has one label if all its pixels but those of its last row and column are marked.
     """
     for r in range(labels.shape[0] - 1):
         for c in range(labels.shape[1] - 1):
@@ -125,8 +119,8 @@ def _write_eroded(bits, side, back, row, eroded):
 def _count_masks(bits, inside, counts):
     """Add the pixels that erosion removed from both maps, from the first and from the second.
 
-    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion.
-    counts int64 (1, 3): changed in place.
+    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion. The
+    numbers are added to counts[0], int64 (1, 3).
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
@@ -139,12 +133,11 @@ def _count_masks(bits, inside, counts):
 
 @kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Add the boundary pixels of each label in both maps, in pred and in gt, to `counts`.
+    """Add the boundary pixels of each label in both maps, in pred and in gt, to `counts` (n, 3).
 
     pred, gt int32 (H, W): labels; those below 0 are ignored.
     inside uint64 (2 H, words): the pixels of pred, and below them those of gt, that are not at the
         boundary of their label.
-    counts int64 (n, 3): changed in place.
     """
     rows = gt.shape[0]
     for r in range(rows):

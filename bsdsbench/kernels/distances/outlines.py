@@ -36,8 +36,7 @@ def _find_rims(padded, label, rows, cols):
     """Write label, row and column of each pixel at the rim of its label, and return their number.
 
     padded int32 (H + 2, W + 2): the label map in a frame of -1.
-    label, rows, cols int32: long enough for all pixels. Written in raster order, with rows and
-        columns of the map without the frame.
+    label, rows, cols int32: receive the pixels in raster order, without the frame.
     """
     count = 0
     for r in range(1, padded.shape[0] - 1):
@@ -76,9 +75,9 @@ def _find_corners(padded, window, label, rows, cols, code):
     padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places.
     window int32 (4,): work space. The labels of a window: upper left, upper right, lower left,
         lower right.
-    label, rows, cols, code int32: long enough for all entries. Receive an entry for each label in
-        each window, in raster order: the label, row and column of the upper left pixel, and the sum
-        of 8, 4, 2, 1 for the pixels with the label, in the order of `window`.
+    label, rows, cols, code int32: receive an entry for each label in each window, in raster order:
+        the label, row and column of the upper left pixel, and the sum of 8, 4, 2, 1 for the pixels
+        with the label, in the order of `window`.
     """
     count = 0
     for r in range(padded.shape[0] - 1):
@@ -107,9 +106,8 @@ def _find_corners(padded, window, label, rows, cols, code):
 def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
     """Sort sites by label, keeping the order of sites with the same label.
 
-    sites (k, number of sites): row 0 has the labels, 0 to n - 1, other rows what belongs to them.
-
-    Returns the start of each label after sorting, (n + 1,), and the other rows in the new order.
+    Row 0 of `sites` has the labels, 0 to n - 1, other rows what belongs to them. Returns the start
+    of each label after sorting, (n + 1,), and the other rows in the new order.
     """
     label = sites[0]
     if n == 1:
@@ -125,9 +123,8 @@ def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
 def _sort(label, fill, order):
     """Write the indices that sort `label` into `order`. Sites of one label keep their order.
 
-    label int32 (sites,): 0 to n - 1. order int64 (sites,): receives the indices.
-    fill int64 (n,): the place of each label's next site in `order`, changed in place. On entry the
-        label's start.
+    label int32, order int64 (sites,). fill int64 (n,): the place of each label's next site in
+        `order`, changed in place. On entry the label's start.
     """
     for i in range(label.size):
         order[fill[label[i]]] = i

@@ -143,8 +143,8 @@ def outlier_cost(max_dist_px: float) -> int:
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     """Build the disk of the pixels within `max_dist_px` pixels, and the costs of pairs.
 
-    The disk is no larger than the diagonal of an image of `shape`. Raises DataError if the table of
-    costs would take more than about 100 MB.
+    It is no larger than the diagonal of an image of `shape`. Raises DataError if the table of costs
+    would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
     return Disk(
@@ -159,8 +159,7 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
     """Return half the width h of each row of a disk, (2 R + 1,): a row has 2 h + 1 pixels.
 
-    The disk has the pixels within `max_dist_px` pixels, but is no larger than the diagonal of an
-    image of `shape`. Raises DataError if it is too large for memory.
+    The disk is that of `disk`, with the same errors, but no costs are computed.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
@@ -169,8 +168,8 @@ def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
     """Return the distance of each pixel of a square to its middle, (2 R + 1, 2 R + 1).
 
-    R is `max_dist_px`, or the diagonal of an image of `shape` if that is shorter, rounded down.
-    Raises DataError if R is above _MAX_REACH.
+    R is `max_dist_px` or, if shorter, the diagonal of an image of `shape`, rounded down. Raises
+    DataError if R is above _MAX_REACH.
     """
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
@@ -214,8 +213,7 @@ def check_exact(lost: int, n_gt: int) -> None:
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
     """Return the constants by which edges are found and weighted in an image of `shape`.
 
-    The more ground-truth pixels, `n_gt`, the fewer bits a tie has. The hash of ties depends on the
-    number `annotator`.
+    The more ground-truth pixels, `n_gt`, the fewer bits a tie has. Ties depend on `annotator`.
     """
     count_bits = n_gt.bit_length()
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
@@ -235,9 +233,8 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
     """Allocate the arena of `n_vertices` vertices, EDGE_DTYPE.
 
-    A vertex has an edge to each of `n_opposite` vertices of the other side at most, and no more
-    than the disk has pixels, `n_offsets`. The arena has at most _ARENA_EDGES elements, but room for
-    the edges of one vertex.
+    A vertex has no more edges than the other side has vertices or the disk has pixels, `n_offsets`.
+    The arena has at most _ARENA_EDGES elements, but room for the edges of one vertex.
     """
     list_size = min(n_offsets, n_opposite) + 1  # with its header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
@@ -253,8 +250,7 @@ def new_side(
 ) -> Side:
     """Allocate a side of a matching, with `words` words for the steps of each vertex.
 
-    The other parameters are fields of `Side`. The fields of vertices are not initialised;
-    `clear_matching` does that.
+    The fields of vertices are not initialised; `clear_matching` does that.
     """
     n = pixel.size
     return Side(
@@ -281,8 +277,7 @@ def new_work(n_vertices: int) -> Work:
 def clear_matching(side, dual):
     """Make all vertices of a side free, set their duals, and empty the arena.
 
-    `dual` is 0, or UNREACHED for vertices that are not in the map yet, so that no path leads to
-    them.
+    `dual` is UNREACHED for vertices that are not in the map yet, so that no path leads to them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -315,7 +310,7 @@ def write_vertices(bits, cols, tiles, ends, pixel):
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
     bits uint64 (A, H, words): the maps, from `bits.pack`. cols: number of columns.
-    tiles TILE_DTYPE (A, tiles + 1): from `empty_tiles`; receive the maps and the numbers.
+    tiles TILE_DTYPE (A, tiles + 1): 0 on entry; receive the maps and the numbers.
     ends int64 (A + 1,): the vertices of map k are ends[k] : ends[k + 1].
     pixel int32 (ends[-1],): receives the flat index of each vertex.
     """
@@ -436,9 +431,9 @@ def _add_values(edges, begin, end, value, opposite_values):
 def find_edges(start, stop, side, opposite, geometry):
     """Write the edges of the vertices start .. stop - 1 of `side` into its arena.
 
-    Edges lead to the `live` vertices of `opposite` in the disk around a vertex. Of each vertex,
-    `first_edge` and `nearest` are set, the cost of its cheapest edge or -1. If the arena has no
-    room for the edges of a vertex, all edges in it are forgotten before.
+    Edges lead to the `live` vertices of `opposite` in the disk around a vertex. `first_edge` and
+    `nearest`, the cost of the cheapest edge or -1, are set. If the arena has no room for the edges
+    of a vertex, all edges in it are forgotten before.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     # Unsigned, because every access by a signed index would test whether it counts from the end

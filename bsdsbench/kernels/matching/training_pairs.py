@@ -23,19 +23,8 @@ import numpy as np
 from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.bits import pack
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.matching.graph import (
-    GT,
-    PRED,
-    Geometry,
-    clear_matching,
-    empty_tiles,
-    find_edges,
-    new_arena,
-    new_side,
-    new_work,
-    tile_mask,
-    write_vertices,
-)
+from bsdsbench.kernels.matching import graph
+from bsdsbench.kernels.matching.graph import clear_matching, find_edges
 from bsdsbench.kernels.matching.matching import BAND_BITS, matched_pairs
 from bsdsbench.kernels.matching.search import enter_vertices
 
@@ -83,9 +72,9 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
         pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
         return pairs[:, np.argsort(pairs[0])]
     ends = np.array([0, n, n + np.count_nonzero(second)])
-    tile = empty_tiles(first.shape, 2)
+    tile = graph.empty_tiles(first.shape, 2)
     pixel = np.empty(ends[-1], np.int32)
-    write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
+    graph.write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
     paid = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)] or [np.zeros(0)] * 2
@@ -95,26 +84,26 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = top_gain - offset_cost
     rows, cols = first.shape
-    geometry = Geometry(
+    geometry = graph.Geometry(
         rows=rows,
         cols=cols,
         reach=len(cost) // 2,
-        mask=tile_mask(allowed),
+        mask=graph.tile_mask(allowed),
         gain=gain.ravel(),
         top_gain=top_gain,
         shift=max(0, whole.span.bit_length() - _RANK_BITS),
         salt=np.uint64(0),  # ties do not depend on an annotator
         drop=np.uint64(64 - _TIE_BITS),
     )
-    arena = new_arena(n, pixels[1].size, gain.size)
-    side = new_side(pixels[0], tile[0], PRED, arena, 0, -first_cost)
-    opposite = new_side(pixels[1], tile[1], GT, arena[:0], 0, -second_cost)
+    arena = graph.new_arena(n, pixels[1].size, gain.size)
+    side = graph.new_side(pixels[0], tile[0], graph.PRED, arena, 0, -first_cost)
+    opposite = graph.new_side(pixels[1], tile[1], graph.GT, arena[:0], 0, -second_cost)
     _find_all_edges(side, opposite, geometry)
     # Band by band, the vertices with the best edges first, as in `matching.order_batches`
     with_edge = np.flatnonzero(side.nearest >= 0)
     rank = np.lexsort((side.nearest[with_edge], side.pixel[with_edge] >> BAND_BITS))
     order = with_edge[rank].astype(np.int32)
-    _enter_all(order, side, opposite, geometry, new_work(pixels[1].size))
+    _enter_all(order, side, opposite, geometry, graph.new_work(pixels[1].size))
     return matched_pairs(side, opposite.pixel)
 
 

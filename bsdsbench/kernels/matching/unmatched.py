@@ -15,14 +15,9 @@ import numpy as np
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
 from bsdsbench.kernels.bits import count_set_bits
 from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.matching import matching
 from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
-from bsdsbench.kernels.matching.matching import (
-    Truth,
-    count_partners,
-    match_all,
-    should_start_at_lowest_threshold,
-    steps_within_reach,
-)
+from bsdsbench.kernels.matching.matching import Truth
 
 NO_CLASS, ALONE, SOME, ALL = range(-1, 3)
 
@@ -74,7 +69,7 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     n_others = len(truth.tiles) - 1
     agreement = np.full(truth.pixel.size, NO_CLASS)
     if n_others:
-        n_partners = count_partners(truth)
+        n_partners = matching.count_partners(truth)
         agreement = np.where(n_partners == 0, ALONE, np.where(n_partners == n_others, ALL, SOME))
     return Surroundings(half, bits_within_reach(truth.drawn, half), agreement)
 
@@ -85,11 +80,11 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
     `events` are the changes of the predicted map; those of pixels beyond 2 r may be missing.
     """
     n_steps = events.start.size - 1
-    backwards = should_start_at_lowest_threshold(events.added, truth)
-    steps = steps_within_reach(events, truth, gt_enters=backwards)
+    backwards = matching.should_start_at_lowest_threshold(events.added, truth)
+    steps = matching.steps_within_reach(events, truth, gt_enters=backwards)
     gt_bits = np.zeros((truth.pixel.size, (n_steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
-    pred = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt, gt_bits)
+    pred = matching.match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt, gt_bits)
 
     row_of = np.full(truth.shape, -1, np.int32)
     false_bits = np.zeros((np.count_nonzero(events.added), gt_bits.shape[1]), np.uint64)

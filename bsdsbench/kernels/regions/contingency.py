@@ -60,8 +60,8 @@ def renumber(labels, low, number_of_label, numbered, area):
 def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
     """Count the pixels of each pair of values that two flat maps (N,) have at a pixel.
 
-    Returns the n pairs, (3, n), and the index of each pixel's pair, (N,). The rows are the value in
-    pred, the value in gt and the number of pixels. Pairs are in the order of their first pixels.
+    Returns the n pairs, (3, n), in the order of their first pixels, and the index of each pixel's
+    pair, (N,). The rows are the value in pred, the value in gt and the number of pixels.
 
     The pairs are found in a hash table with open addressing, which is at most half full, and is
     searched once per run of pixels with the same pair. If there is no room for another pair, the
@@ -225,7 +225,7 @@ def overlap_sums(
     """Return the sums over the cells of a table that region measures need.
 
     row_area (n_rows,), col_area (n_cols,): pixels of each region.
-    ann_of_col (n_cols,): index of each column's annotator, ascending. There are n_ann.
+    ann_of_col (n_cols,): index of each column's annotator, ascending; below `n_ann`.
     """
     largest = np.zeros(col_area.size, np.int64)
     sums = OverlapSums(
@@ -389,9 +389,7 @@ class _Columns(NamedTuple):
 def largest_total(table: Cells, col_start: I8) -> int:
     """Return the largest total intersection, in pixels, of one-to-one pairs of regions.
 
-    The regions of the segmentation, rows of the table, are paired with those of each annotator in
-    turn, and the totals are summed over annotators. The columns of annotator k are
-    col_start[k] : col_start[k + 1].
+    The rows are paired with the columns of each annotator in turn, and the totals are summed.
     """
     n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))

@@ -143,9 +143,7 @@ def _label_regions(levels, parent, labels):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[np.intp]]:
     """List the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
 
-    levels (2, H, W) of `join_levels`: the threshold at which a pixel joins its right and its lower
-        neighbour.
-    labels (H * W,): from `finest_regions`.
+    levels (2, H, W): from `join_levels`. labels (H * W,): from `finest_regions`.
 
     Returns both labels of each pair, in order of the thresholds, and the index of the first pair of
     each threshold, (n_levels + 1,). A pair may occur several times.
