@@ -21,6 +21,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.text import did_you_mean
 
 Image = NDArray[np.uint8]
+_N_SEGMENTS = (25, 50, 100, 200, 400, 800)
 
 
 def canny(image: Image) -> F8:
@@ -99,18 +100,14 @@ def felzenszwalb(image: Image) -> list[NDArray[Any]]:
 def slic(image: Image) -> list[NDArray[Any]]:
     """Segment an image into about 25, 50, .. 800 SLIC superpixels."""
     return [
-        segmentation.slic(image, n_segments=n, compactness=10, start_label=1)
-        for n in (25, 50, 100, 200, 400, 800)
+        segmentation.slic(image, n_segments=n, compactness=10, start_label=1) for n in _N_SEGMENTS
     ]
 
 
 def watershed(image: Image) -> list[NDArray[Any]]:
     """Segment an image by the compact watershed of its Sobel gradient, from 25 to 800 seeds."""
     gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
-    return [
-        segmentation.watershed(gradient, markers=n, compactness=1e-4)
-        for n in (25, 50, 100, 200, 400, 800)
-    ]
+    return [segmentation.watershed(gradient, markers=n, compactness=1e-4) for n in _N_SEGMENTS]
 
 
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:

@@ -8,26 +8,24 @@ holds maps, the user must choose to keep them (`resume`) or to make them again (
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import platform
 import re
+import sys
+import sysconfig
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module, invalidate_caches
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Unpack
 
 import attrs
 import numpy as np
 
 from bsdsbench import __version__
-from bsdsbench.detectors.imported_functions import (
-    Detector,
-    file_of,
-    fresh_modules,
-    load_function,
-    reason_of,
-    undisturbed,
-)
 from bsdsbench.detectors.map_files import MapsRecord, encode_map, maps_in, open_maps
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import locked, write_atomic
@@ -44,6 +42,7 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 from bsdsbench.text import counted, listed, show, visible
+from bsdsbench.transforms.multi_scale import Detector
 
 _SAVE_INTERVAL = 1.0  # seconds between two writings of run.json
 
@@ -196,7 +195,6 @@ def _run(
     """Run the detector on the images of a folder, and evaluate its maps if there is ground truth.
 
     function: the user's argument of `run`, from which the names in run.json are made.
-    images, gt: folders of images and of ground truth, or None.
     plan: the checked options of `run`. With a shard K/N only every N-th image is processed, from
         the K-th on, in the order of ids. Images whose maps are kept from an earlier call are not
         repeated.
@@ -300,7 +298,7 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
         function=path,
         name=plan.name or (callee.__name__ if ":" in path else path),
         tag=plan.tag,
-        file=file_of(detector) if is_imported else None,
+        file=_file_of(detector) if is_imported else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
         scales=str(plan.multi_scale) if plan.multi_scale else None,
     )
@@ -328,7 +326,7 @@ def _detect(
         for done, (image_id, path) in enumerate(photos.items(), 1):
             try:
                 image = read_photo(path)
-                with undisturbed():
+                with _undisturbed():
                     if not is_warm:  # importing and compiling must not count as detection time
                         detector(image.copy())
                     is_warm = True
@@ -338,7 +336,7 @@ def _detect(
                     seconds = time.perf_counter() - started
                 file = encode_map(answer, image.shape[:2])
             except (Exception, SystemExit) as error:  # the user's function may raise anything
-                failed[image_id] = reason_of(error)
+                failed[image_id] = _reason_of(error)
             else:
                 record.kind = record.kind or file.kind
                 if file.kind != record.kind:
@@ -370,3 +368,119 @@ def machine() -> str:
             name = visible(model[1])
     cores = counted(available_cores(), "core")
     return f"{name}, {cores}, {platform.system()}, Python {platform.python_version()}"
+
+
+# Functions that a user names ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Run the `with` block with standard output redirected to standard error.
+
+    The working folder is restored at the end of the block.
+    """
+    working_folder = os.getcwd()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.chdir(working_folder)
+
+
+@contextlib.contextmanager
+def fresh_modules(name: str) -> Iterator[None]:
+    """Make imports in the `with` block load the module `name` from its file, even after an edit.
+
+    The module, and all modules of its package if that lies in the current folder, are imported
+    anew, unless they are installed or of bsdsbench. The current folder is searched first. No
+    bytecode is written. At the end, modules imported from the current folder are removed, and
+    `sys.path` and the earlier modules are restored, so that a later call may import a module of the
+    same name from another folder.
+    """
+    folder = Path.cwd()
+    package = name.partition(".")[0]
+    old_path = list(sys.path)
+    old_dont_write_bytecode = sys.dont_write_bytecode
+    old_modules = dict(sys.modules)
+    is_local = (folder / f"{package}.py").is_file() or (folder / package).is_dir()
+    for module_name, module in old_modules.items():
+        is_wanted = module_name == name or (is_local and module_name.split(".")[0] == package)
+        if is_wanted and package != "bsdsbench" and not _is_installed(module):
+            del sys.modules[module_name]
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True  # bytecode misses edits within the same second
+    invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = old_path
+        sys.dont_write_bytecode = old_dont_write_bytecode
+        for module_name, module in list(sys.modules.items()):
+            if module_name not in old_modules and _is_from(module, folder):
+                del sys.modules[module_name]
+        sys.modules.update(old_modules)
+
+
+def _is_installed(module: ModuleType) -> bool:
+    """Return True if a module lies in the standard library or in site-packages."""
+    file = getattr(module, "__file__", None) or ""
+    paths = sysconfig.get_paths()
+    return any(Path(file).is_relative_to(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
+
+
+def _is_from(module: ModuleType, folder: Path) -> bool:
+    """Return True if a module, or its top-level package, lies in a folder or its resolved path.
+
+    A module without a file, such as one that is built in, lies in no folder.
+    """
+    package = getattr(module, "__name__", "").partition(".")[0]
+    file = getattr(module, "__file__", None)
+    # A namespace package has no file, only folders
+    files = [file] if file else list(getattr(module, "__path__", ()))
+    return any(
+        Path(file) == parent / f"{package}.py" or Path(file).is_relative_to(parent / package)
+        for parent in (folder, folder.resolve())
+        for file in files
+    )
+
+
+def _file_of(detector: Detector) -> dict[str, str] | None:
+    """Return the "name" and "blake2b" hash of the file that defines a function, or None.
+
+    The name is without the folder, the hash is hexadecimal.
+    """
+    file = getattr(sys.modules.get(detector.__module__), "__file__", None)
+    if file is None:
+        return None
+    data = Path(file).read_bytes()
+    return {"name": Path(file).name, "blake2b": hashlib.blake2b(data, digest_size=16).hexdigest()}
+
+
+def load_function(spec: str) -> Detector:
+    """Import the function MODULE:FUNCTION, or return the baseline of a name without ":".
+
+    FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, or if
+    the module has no function, or bsdsbench no baseline, of this name.
+    """
+    if ":" not in spec:
+        from bsdsbench.detectors.baselines import baseline  # imports scikit-image
+
+        return baseline(spec)
+    module_name, _, attribute = spec.partition(":")
+    try:
+        with _undisturbed():
+            function: Any = import_module(module_name)
+    except (Exception, SystemExit) as error:  # the user's module may raise anything
+        raise DataError(f"{spec!r}: cannot be imported ({_reason_of(error)})") from None
+    for part in attribute.split("."):
+        function = getattr(function, part, None)
+    if not callable(function):
+        raise DataError(f"{spec!r}: {module_name} has no function {attribute!r}")
+    return function
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return the reason of a failure in a line of at most 300 characters, or a DataError's text."""
+    if isinstance(error, DataError):
+        return str(error)
+    return visible(f"{type(error).__name__}: {error}")[:300]

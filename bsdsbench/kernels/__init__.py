@@ -15,10 +15,7 @@ _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """Return the SHA-256 of the sources of all kernels in hexadecimal, or "" if there are none.
-
-    There are no source files if the package is in a zip archive.
-    """
+    """Return the SHA-256 of the sources of all kernels, "" without sources, as in a zip archive."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
@@ -28,13 +25,10 @@ def source_hash() -> str:
 def compiled_folder() -> Path | None:
     """Create and return the folder for compiled kernels, or None if no folder can be written.
 
-    Its name has a hash of the sources, so that changed sources never load earlier code. These
-    places are tried in order:
-    - only NUMBA_CACHE_DIR, if that environment variable is set
-    - __pycache__ beside the sources, where the folders of earlier sources are then removed
-    - bsdsbench in the user's cache folder: XDG_CACHE_HOME, or ~/.cache
-
-    Returns None too if the package has no source files.
+    Its name has a hash of the sources, so that changed sources never load earlier code. It lies in
+    NUMBA_CACHE_DIR, if that environment variable is set. Otherwise __pycache__ beside the sources
+    is tried, where the folders of earlier sources are then removed, and then bsdsbench in the
+    user's cache folder: XDG_CACHE_HOME, or ~/.cache. None is also returned without source files.
     """
     sources = Path(__file__).parent
     digest = source_hash()

@@ -81,14 +81,11 @@ def _ridge_normal(image: _Image) -> list[_Image]:
     second differences of the map. Its direction, of two opposite ones, is arbitrary.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
-    for source, dy, dx, difference in (
-        (image, 0, 1, gx),
-        (image, 1, 0, gy),
-        (gx, 0, 1, gxx),
-        (gy, 0, 1, gxy),
-        (gy, 1, 0, gyy),
-    ):
-        _write_gradient(source, dy, dx, difference)
+    _write_gradient(image, 0, 1, gx)
+    _write_gradient(image, 1, 0, gy)
+    _write_gradient(gx, 0, 1, gxx)
+    _write_gradient(gy, 0, 1, gxy)
+    _write_gradient(gy, 1, 0, gyy)
     _write_normal(gxx, gxy, gyy, *normal)
     return normal
 

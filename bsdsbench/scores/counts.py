@@ -256,14 +256,7 @@ class Values(Flag):
 
 @frozen
 class Evidence:
-    """The properties of the maps of one side of an image; `|` joins several maps.
-
-    Examples
-    --------
-    >>> both = Evidence(Values.UNIT, maps=1) | Evidence(Values.FEW, (0.0, 1.0, 255.0), maps=1)
-    >>> both.values == Values.UNIT | Values.FEW, both.levels, both.maps
-    (True, (0.0, 1.0, 255.0), 2)
-    """
+    """The properties of an image's predicted or ground-truth maps; `|` joins several maps."""
 
     values: Values = Values.NOTHING  # the properties that any of the maps has
     # The distinct values of a map with FEW values, for the error message; or the number of the

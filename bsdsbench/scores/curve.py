@@ -292,17 +292,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
 
 
-class _CurvePoints(NamedTuple):
-    """The points of S curves that a rule uses, by ascending recall, float64 (S, points) each."""
+def _points_by_recall(curve: PRCurve, rule: str) -> F8:
+    """Return recall and precision of the points of S curves that a rule uses, (2, S, points).
 
-    recall: F8
-    precision: F8
-
-
-def _points_by_recall(curve: PRCurve, rule: str) -> _CurvePoints:
-    """Return the points of each curve that a rule of AP_RULES uses, by ascending recall.
-
-    All rules use the points of the thresholds, the lowest threshold first at equal recalls, except:
+    Points are by ascending recall, at equal recalls the lowest threshold first, except:
     - edter and step use a row of threshold 0, other rules leave it out
     - sbd and step have the highest threshold first at equal recalls
     - endpoints adds the points (R 0, P 1) and (R 1, P 0)
@@ -321,17 +314,15 @@ def _points_by_recall(curve: PRCurve, rule: str) -> _CurvePoints:
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
     # As Area_PR in collect_eval_bdry.m: of equal recalls the first is used
     order = recall.argsort(axis=1, kind="stable")
-    return _CurvePoints(*np.take_along_axis(np.stack([recall, precision]), order[None], axis=2))
+    return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     """Return a note on curves that do not reach down to recall 0, or "" if there are none.
 
-    The rules NOTHING_BELOW count precision below the smallest recall of a curve as 0. The note
-    names this recall of each curve where it is above LATE_START, and its AP by the rule
-    `endpoints`. Curves without AP are left out.
-
-    `curves` maps names to curves; the name "" is left out of the note.
+    `curves` maps names to curves; the name "" is left out of the note. The rules NOTHING_BELOW
+    count precision below the smallest recall of a curve as 0. The note names this recall of each
+    curve with an AP where it is above LATE_START, and its AP by the rule `endpoints`.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -384,9 +375,8 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
     """Interpolate the recall of S curves at a precision between two points of each, (S,).
 
-    p, r (S, T): precision and recall at T thresholds.
+    p, r (S, T): precision and recall at T thresholds. level (S,): the precision that is wanted.
     low, high (S,): indices of the points with the lower and the higher precision.
-    level (S,): the precision at which recall is wanted.
     undefined: the recall if even the point `high` does not reach the level.
     """
     curves = np.arange(len(p))

@@ -76,11 +76,8 @@ def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protoc
     """
     matches = table["matches"]
     unmatched = table[COUNTED] - table["agreement_matched"]
-    repairs = [
-        (MATCHED_GT, table["missed"]),
-        (TOTAL_PRED, -table["false"]),
-        (MATCHED_GT, unmatched),
-    ]
+    missed, false = table["missed"], table["false"]
+    repairs = [(MATCHED_GT, missed), (TOTAL_PRED, -false), (MATCHED_GT, unmatched)]
     rises = []
     for column, change in repairs:
         for pixels in np.moveaxis(change, -1, 0):  # (S, T), of one class

@@ -119,48 +119,37 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         sums = np.zeros((len(weights), 1)) + flat.sum(axis=0)
         np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
-    elif are_integers:
-        sums = _sum_integers(weights, flat)
     else:
-        sums = _sum_floats(weights, flat)
+        sums = _multiply_in_blocks(weights, flat, are_integers)
     return sums.reshape(len(weights), *values.shape[1:])
 
 
-def _sum_integers(weights: Weights, flat: NDArray[Any]) -> F8:
-    """Return the weighted sums of integers (N, K) by matrix products, float64 (S, K).
+def _multiply_in_blocks(weights: Weights, flat: NDArray[Any], are_integers: bool) -> F8:
+    """Return the matrix product of weights (S, N) and values (N, K), (S, K).
 
-    Products of float32 take half the time of float64. They are exact over so many images at once
-    that no sum exceeds 2^24; float64 is used if these are fewer than 64, when float32 is no faster.
+    Integers are multiplied as float32, in half the time of float64. That is exact over so many
+    images at once that no sum exceeds 2^24; float64 is used if these are fewer than 64, when
+    float32 is no faster. The weights of floats are a sparse matrix, whose product adds the images
+    in order, and skips weights of 0, even of NaN.
     """
     n = len(flat)
-    span = float(flat.max(initial=0)) - float(flat.min(initial=0))
-    n_exact = (1 << 24) // max(1, span * float(weights.max(initial=1)))
-    block = int(min(n, n_exact))
-    dtype: type[np.floating[Any]] = np.float32
-    if block < 64:
-        dtype, block = np.float64, n
+    dtype: type[np.floating[Any]] = np.float64
+    block = n
+    if are_integers:
+        span = float(flat.max(initial=0)) - float(flat.min(initial=0))
+        n_exact = int((1 << 24) // max(1, span * float(weights.max(initial=1))))
+        if min(n, n_exact) >= 64:
+            dtype, block = np.float32, min(n, n_exact)
     n_rows = max(1, _MAX_WEIGHTS // block)
     sums = np.zeros((len(weights), flat.shape[1]))
     for image, row in product(range(0, n, block), range(0, len(weights), n_rows)):
         images, rows = slice(image, image + block), slice(row, row + n_rows)
-        factors = np.ascontiguousarray(weights[rows, images], dtype)
+        factors: Any = np.ascontiguousarray(weights[rows, images], dtype)
+        if not are_integers:
+            from scipy.sparse import csr_array  # takes longer than most sums
+
+            factors = csr_array(factors)
         sums[rows] += factors @ np.ascontiguousarray(flat[images], dtype)
-    return sums
-
-
-def _sum_floats(weights: Weights, flat: NDArray[Any]) -> F8:
-    """Return the weighted sums of floats (N, K), added in the order of the images, float64 (S, K).
-
-    A sparse product adds in this order, and skips weights of 0, even of NaN.
-    """
-    from scipy.sparse import csr_array
-
-    n_rows = max(1, _MAX_WEIGHTS // len(flat))
-    sums = np.zeros((len(weights), flat.shape[1]))
-    for row in range(0, len(weights), n_rows):
-        rows = slice(row, row + n_rows)
-        factors = csr_array(np.ascontiguousarray(weights[rows], np.float64))
-        sums[rows] += factors @ np.ascontiguousarray(flat, np.float64)
     return sums
 
 

@@ -12,13 +12,10 @@ program. Its steps (E is the soft map (H, W), all maps are float32):
    normal, for any d in -radius .. radius but 0. Coordinates are clamped to the image.
 4. The k-th row and column from each border, k = 0 .. border-1, is multiplied by k / border.
 
-Two consequences of the formulas are kept. A ridge that is exactly horizontal, straight and of equal
-height has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both stay if they
-differ by less than the multiplier requires.
-
-Rounding: maps are rounded to float32 after each step (each pass of a filter, each difference,
-cosine and sine of the angle); within a step a pixel is computed in float64. Other implementations
-round at other places, so a pixel whose comparison is a tie within about 1e-6 may differ.
+Two consequences are kept. A ridge that is exactly horizontal, straight and of equal height has
+Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both stay if they differ by
+less than the multiplier requires. Maps are rounded to float32 after each step, so a pixel whose
+comparison is a tie within about 1e-6 may differ from other implementations.
 """
 
 from __future__ import annotations
@@ -154,19 +151,13 @@ def thin(bmap: Map) -> Bool:
     >>> int(bb.thin(thick).sum())
     5
     """
-    from bsdsbench.kernels import thinning
+    from bsdsbench.kernels.thinning import thin_map
 
-    return thinning.thin_map(binary_map(bmap, "boundary map"))
+    return thin_map(binary_map(bmap, "boundary map"))
 
 
 def clean(maps: Bool) -> Bool:
-    """Return copies of bool maps (T, H, W) without pixels whose eight neighbours are all off.
-
-    Examples
-    --------
-    >>> clean(np.array([[[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]]], bool)).astype(int).tolist()
-    [[[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]]
-    """
+    """Return copies of bool maps (T, H, W) without pixels whose eight neighbours are all off."""
     from scipy.ndimage import binary_dilation
 
     neighbours = np.ones((1, 3, 3), bool)

@@ -12,7 +12,7 @@ from skimage.color import rgb2gray
 
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import BASELINES, baseline
-from bsdsbench.detectors.imported_functions import fresh_modules, load_function
+from bsdsbench.detectors.detector_runs import fresh_modules, load_function
 from bsdsbench.detectors.map_files import encode_map
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import sample_images

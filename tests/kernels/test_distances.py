@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from bsdsbench.kernels.distances import distances
-from bsdsbench.kernels.distances.outlines import Outlines
+from bsdsbench.kernels.distances.distances import Outlines
 
 STEPS = ((1.0, 1.0), (0.5, 2.25))
 

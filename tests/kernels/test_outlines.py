@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bsdsbench.kernels.distances.outlines import corners, rims
+from bsdsbench.kernels.distances.distances import corners, rims
 from tests.reference.contours import rim
 
 

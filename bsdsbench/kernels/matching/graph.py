@@ -16,16 +16,15 @@ Words of this module, search.py, matching.py and unmatched.py:
 side      One of the two vertex sets: the prediction, or the ground truth of an annotator. Both
           directions of a search work the same way, so a function takes `side`, whose vertices it
           treats, and `opposite`, the other vertex set.
-vertex    A pixel of a side that is on, or that is on at any step.
-partner   A vertex of the other side within the radius, to which an edge leads.
-mate      The partner that a vertex is matched with. A free vertex has none.
+vertex    A pixel of a side that is on, or that is on at any step. Its partners are the vertices of
+          the other side within the radius; its mate is the partner that it is matched with. A free
+          vertex has no mate.
 tile      8 x 8 pixels in one uint64. The edges of a vertex are found by laying the disk of the
           radius over the tiles around it.
 arena     The edges of a side, in one array of bounded size. A full arena is cleared, and its edges
           are found again when needed.
 step      A change of the predicted map from one threshold to the next, the highest first unless a
           function says otherwise. Sets of steps are bits: step s is bit s & 63 of word s >> 6.
-band      A run of 2^18 pixels in raster order, whose vertices fit a cache of the processor.
 """
 
 from __future__ import annotations

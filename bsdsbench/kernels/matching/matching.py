@@ -207,7 +207,18 @@ def match_all(
     gt_arena = graph.new_arena(n_gt, n_pred, n_offsets)
     pred = graph.new_side(steps.pixel, steps.tile, graph.PRED, pred_arena, words)
     work = graph.new_work(max(n_pred, n_gt))
-    ordering = _new_order(steps.start, truth)
+    rows, cols = truth.shape
+    bands = (rows * cols >> BAND_BITS) + 1
+    largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
+    n_events = steps.start[-1]
+    ordering = Order(
+        bands=bands,
+        cost_start=np.empty(largest_cost + 2, np.int64),
+        group_start=np.zeros(2 * n_steps * bands + 2, np.int64),
+        group_of_event=np.empty(n_events, np.int64),
+        by_cost=np.empty(n_events, np.int32),
+        order=np.empty(n_events, np.int32),
+    )
     for k, annotator in enumerate(annotators):
         vertices = slice(truth.ends[k], truth.ends[k + 1])
         gt = graph.new_side(truth.pixel[vertices], truth.tiles[k], graph.GT, gt_arena, words)
@@ -253,22 +264,6 @@ def count_partners(truth: Truth) -> I8:
         n_partners[annotators[i]] += pred.bits[:, 0] != 0
         n_partners[annotators[j]] += gt_bits[:, 0] != 0
     return n_partners
-
-
-def _new_order(start: I8, truth: Truth) -> Order:
-    """Allocate the arrays for `order_batches`; `start` is that of the steps."""
-    n_events = start[-1]
-    rows, cols = truth.shape
-    bands = (rows * cols >> BAND_BITS) + 1
-    largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
-    return Order(
-        bands=bands,
-        cost_start=np.empty(largest_cost + 2, np.int64),
-        group_start=np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
-        group_of_event=np.empty(n_events, np.int64),
-        by_cost=np.empty(n_events, np.int32),
-        order=np.empty(n_events, np.int32),
-    )
 
 
 @kernel(_nrt=False)

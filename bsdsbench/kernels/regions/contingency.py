@@ -102,6 +102,7 @@ def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
         key, second = np.uint64(a), np.uint64(b)
+        # Only 32 bits are multiplied: without numba numpy would warn of an overflow
         key = ((key ^ key >> half) & low) * np.uint64(0x9E3779B9)
         key = (key ^ key >> half ^ second ^ second >> half) & low
         slot = key * np.uint64(0xD6E8FEB9) >> np.uint64(20) & last

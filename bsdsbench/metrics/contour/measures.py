@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8, given_number, given_word
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
-from bsdsbench.kernels.distances import distances, erosion, outlines
+from bsdsbench.kernels.distances import distances, erosion
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
 from bsdsbench.metrics.label_maps import Overlaps, find_overlaps
@@ -160,7 +160,7 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
             padded = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         else:
             padded = np.pad(labels, 1, constant_values=-1)
-        trace = outlines.rims if outline == "rim" else outlines.corners
+        trace = distances.rims if outline == "rim" else distances.corners
         outlines_of.append(trace(padded, pair.n))
     lengths = _contour_lengths(steps)
     sites = []
@@ -172,7 +172,7 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
 
 
 def _contour_lengths(steps: Spacing) -> F8:
-    """Return the length of contour within 2 x 2 pixels, float64 (16,), by `outlines.corners` code.
+    """Return the length of contour within 2 x 2 pixels, float64 (16,), by `distances.corners` code.
 
     The bits 8, 4, 2, 1 of a code are the upper left, upper right, lower left and lower right pixel.
     The contour joins the midpoints of the edges between unequal pixels: half a diagonal if one
@@ -196,7 +196,8 @@ def pixel_distances(a: Map, b: Map) -> F8:
     """
     a_sites, b_sites = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
     a_outline, b_outline = (  # one label
-        outlines.Outlines(np.array([0, rows.size]), rows, cols) for rows, cols in (a_sites, b_sites)
+        distances.Outlines(np.array([0, rows.size]), rows, cols)
+        for rows, cols in (a_sites, b_sites)
     )
     squared = distances.nearest(a_outline, b_outline, *PIXELS)
     return np.sqrt(squared)

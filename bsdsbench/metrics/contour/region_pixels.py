@@ -12,7 +12,8 @@ import numpy as np
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.kernels.distances import distances, outlines
+from bsdsbench.kernels.distances import distances
+from bsdsbench.kernels.distances.distances import Outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
 from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors, read_maps
 from bsdsbench.metrics.pixel_steps import (
@@ -78,7 +79,7 @@ class RegionPixels(NamedTuple):
             return {}
         n, largest = self.class_of.size, dict[int | None, LargestError]()
         rims = [
-            outlines.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), n)
+            distances.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), n)
             for labels in (self.pred, self.gt)
         ]
         for rim, other in (rims, rims[::-1]):
