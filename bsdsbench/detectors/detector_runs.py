@@ -264,8 +264,8 @@ def _evaluate(
     """Score the detector's maps of a shard against the ground truth in the folder `gt`.
 
     detected: the run; its failed images are left out of the scores.
-    ids: ids of all images, which the header of the evaluation describes.
-    shard_ids: ids of the images that are scored.
+    ids, shard_ids: ids of all images, which the header of the evaluation describes, and of those
+        that are scored.
     record: the detector, which is stored with the scores.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
@@ -288,8 +288,7 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
     """Return the record of a detector that has no maps yet.
 
     `function` is the user's argument of `run`: MODULE:FUNCTION, the name of a baseline, or the
-    detector itself, which is then recorded as MODULE:FUNCTION too. Only for a named MODULE:FUNCTION
-    the hash of its file is recorded.
+    detector itself, which is then recorded as MODULE:FUNCTION too, but without a hash of its file.
     """
     callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
@@ -392,10 +391,10 @@ def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
     The module, and all modules of its package if that lies in the current folder, are imported
-    anew, unless they are installed or of bsdsbench. The current folder is searched first. No
-    bytecode is written. At the end, modules imported from the current folder are removed, and
-    `sys.path` and the earlier modules are restored, so that a later call may import a module of the
-    same name from another folder.
+    anew, unless they are installed or of bsdsbench. The current folder is searched first, and no
+    bytecode is written. At the end, modules imported from the current folder are removed, and the
+    earlier ones and `sys.path` restored, so that a module of the same name can be imported from
+    another folder later.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]

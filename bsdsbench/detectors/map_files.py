@@ -98,8 +98,7 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 class MapFile(NamedTuple):
     """The content of a map's file.
 
-    Several label maps in one .mat file have the kind "soft", because a reader of such files sees
-    from their content that they hold labels.
+    Several label maps in one .mat file are "soft", because a reader sees that they hold labels.
     """
 
     kind: str  # "soft" or "labels"

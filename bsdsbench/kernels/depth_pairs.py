@@ -80,9 +80,7 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     A mask edge is a pair of neighbours, one inside the mask and one outside. A depth edge is a pair
     whose inverse depths differ by more than a ratio; of a run of adjacent depth edges in a row or
     column only the strongest is kept. It hits a mask edge at the same pair if the nearer pixel is
-    inside.
-
-    pred (H, W): inverse depths. ratios (R,): in ascending order.
+    inside. pred (H, W) has inverse depths.
 
     Returns (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right, bottom), and
     hit mask edges, all mask edges.

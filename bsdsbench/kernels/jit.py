@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,10 +49,7 @@ class _KernelCache(FunctionCache):
     keep = FunctionCache.save_overload
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Do nothing when numba asks to save a kernel. `_compile_once` saves it with `keep`.
-
-        That is done while other processes still wait for the kernel.
-        """
+        """Do nothing: `_compile_once` saves a kernel with `keep` before it releases the lock."""
 
     def load_overload(self, sig: object, target_context: object) -> object:
         """Return the compiled function for a signature, or None if it is not on disk."""
@@ -108,12 +106,14 @@ class _Part(_OptimisedOnce):
         """Do nothing: the environment is for errors, and parts raise none."""
 
 
-@contextmanager
-def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]:
-    """Let numba's code generator `codegen` make code of the class `library` in the `with` block."""
+def _compile_as(
+    library: type[JITCodeLibrary], dispatcher: Any, args: tuple[Any, ...], return_type: object
+) -> Any:
+    """Compile a numba function for the types `args`, as code of the class `library`."""
+    codegen, compiler = dispatcher.targetctx.codegen(), dispatcher._compiler
     usual, codegen._library_class = codegen._library_class, library
     try:
-        yield
+        return type(compiler).compile(compiler, args, return_type)
     finally:
         codegen._library_class = usual
 
@@ -171,7 +171,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     compiled kernels. A lock is held while the kernels that a kernel calls are compiled, under locks
     of their own. No kernel calls itself by way of another, so no two processes wait for each other.
     """
-    compile_it, function = dispatcher._compiler.compile, dispatcher.py_func
+    function = dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
 
     def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
@@ -180,8 +180,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:
                 import_compiler()
-                with _optimised_by(_OptimisedOnce, dispatcher.targetctx.codegen()):
-                    compiled = compile_it(args, return_type)
+                compiled = _compile_as(_OptimisedOnce, dispatcher, args, return_type)
                 dispatcher._cache.keep(args, compiled)
                 return compiled
             dispatcher.targetctx.insert_user_function(
@@ -190,18 +189,6 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
             return loaded
 
     dispatcher._compiler.compile = compile_or_load
-
-
-def _compile_part(dispatcher: Any) -> None:
-    """Change the `dispatcher` of a function that only kernels call: it becomes part of them."""
-    compile_it = dispatcher._compiler.compile
-
-    def compile_part(args: tuple[Any, ...], return_type: object) -> object:
-        """Compile the function for the types `args`, without optimising it."""
-        with _optimised_by(_Part, dispatcher.targetctx.codegen()):
-            return compile_it(args, return_type)
-
-    dispatcher._compiler.compile = compile_part
 
 
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
@@ -224,7 +211,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
         if config.DISABLE_JIT:
             return compiled
         if "no_cpython_wrapper" in options:  # a part, which Python never calls
-            _compile_part(compiled)
+            compiled._compiler.compile = partial(_compile_as, _Part, compiled)
         elif _folder is not None:
             compiled._cache = _KernelCache(function)
             compiled._cache.allocates = options.get("_nrt", True)
@@ -237,7 +224,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 def inner(function: Kernel, **options: object) -> Kernel:
     """Compile a function that only kernels call and that allocates nothing, as a part of them.
 
-    It cannot be called from Python. A function that is small, or is called in one place and is not
-    large, compiles faster still inside its caller: `@kernel(inline="always")`.
+    A function that is small, or is called in one place and is not large, compiles faster still
+    inside its caller: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

@@ -150,11 +150,9 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
     """Return an edge map, float32 (H, W) in [0, 1], thinned to its ridges.
 
-    radius: a pixel is compared with its neighbours up to this many pixels away, along the normal.
-    border: number of rows and columns at each side that are faded out, at most half of the shorter
-        side.
-    multiplier: the pixel is multiplied by it before the comparison.
-    smooth: smooth the map before the comparison.
+    A pixel, times `multiplier`, is compared with its neighbours up to `radius` pixels away along
+    the normal. With `smooth` the map is smoothed before. `border` rows and columns at each side are
+    faded out, at most half of the shorter side.
     """
     if image.size == 0:
         return image.copy()

@@ -12,8 +12,7 @@ import numpy as np
 def partition_scores(positive, negative, scores, parted):
     """Copy the scores of positives to the front of `parted`, those of negatives to its back.
 
-    positive, negative bool (n,): the class of each score; both are False if it is left out.
-    scores float64 (n,).
+    positive, negative bool, scores float64 (n,): scores of neither class are left out.
     parted float64 (n + 1,): receives the positives in their order, and the negatives in reverse
         order. The spare element takes writes that are not kept.
 

@@ -82,13 +82,12 @@ def thinning_events(
 ) -> SizedEvents:
     """Return the changes of a map from each of n thresholds to the next lower one, and its sizes.
 
+    Step k stands for threshold n - 1 - k, so the highest comes first.
+
     levels (H, W): number of thresholds that each pixel reaches, from `thresholding.levels`. A pixel
         is on at threshold i if its level exceeds i.
     do_thin: if False, the maps are not thinned, and pixels are only added.
-    near (H, words) of `bits.pack`: pixels whose changes are needed. Changes of other pixels may be
-        left out. EVERYWHERE means all pixels.
-
-    Step k stands for threshold n - 1 - k, so the highest comes first.
+    near (H, words) of `bits.pack`: the pixels whose changes are needed; others may be missing.
 
     Memory: 8 bytes per pixel that is ever on, 1 byte per pixel of their bounding box, 5 bytes per
     change.

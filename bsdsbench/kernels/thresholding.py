@@ -65,13 +65,11 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
 def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
-    values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool. A pixel is
-        positive at threshold t if value >= t.
-    gt: of the same shape.
-    thresholds (T,): in ascending order.
+    values, thresholds: as in `levels`. A pixel is positive at threshold t if its value >= t.
+    gt: of the shape of `values`.
 
-    Raises ValueError for other dtypes. The counts are sums of one histogram of the pixels by ground
-    truth and by a number that rises with the value:
+    The counts are sums of one histogram of the pixels by ground truth and by a number that rises
+    with the value:
     - integers: the level, the number of thresholds reached, which a table gives for each value
     - floats, if no two thresholds share a bucket: the bucket, and above or below its threshold
     - floats, otherwise: the level

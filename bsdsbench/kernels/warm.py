@@ -62,10 +62,7 @@ def _compile_matching() -> None:
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them.
-
-    The parent process compiles the others.
-    """
+    """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them."""
     from bsdsbench.kernels.bits import count_set_bits
     from bsdsbench.kernels.matching.matching import prepare_truth, steps_within_reach
     from bsdsbench.kernels.thinning import thinning_events

@@ -197,8 +197,7 @@ def stack_counts(
 ) -> dict[str, NDArray[Any]]:
     """Stack the counts of N >= 1 images into one array per name, with the images along axis 0.
 
-    shared: names of arrays that are equal in all images, such as "thresholds". They are returned
-        once, without the image axis.
+    shared: names of arrays that are equal in all images, such as "thresholds", returned once.
     ragged: names of arrays (length, ...) whose length differs between images. They become float64
         (N, longest length, ...), padded with NaN at the end.
 
@@ -490,9 +489,8 @@ class OperatingPoint(Score):
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
     """Return the scores of sample `k` from the scores of S samples.
 
-    tree: name -> array (S,) or (S, ...), stack of S curves, None, or a tree of the same form.
-
-    Returns the same names. An array (S,) gives a Python number, a stack its k-th curve, None None.
+    tree: name -> array (S,) or (S, ...), stack of S curves, None, or a tree of the same form. An
+    array (S,) gives a Python number, a stack its k-th curve, None None.
 
     The entry "over" tells how many values each mean includes, as score -> unit -> (S, 2): the
     number of images, or another unit, with a defined value, and the number of all. It is returned
@@ -528,10 +526,9 @@ def part_of(tree: object, path: Sequence[str]) -> Any:
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a column in nested scores, or None if there is no such value.
+    """Return the value of a column in nested scores, such as "ods.threshold", or None without one.
 
-    `key` is the path of the column, such as "ap" or "ods.threshold". The path of a point of a
-    curve, such as "ods", gives the F of the point.
+    The path of a point of a curve, such as "ods", gives the F of the point.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

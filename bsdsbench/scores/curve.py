@@ -217,11 +217,10 @@ def _best_in_segments(f: F8, p: F8, r: F8) -> _Positions:
     f, p, r (S, T): F, precision and recall of S curves at T >= 2 thresholds. A segment lies between
     two neighbouring thresholds. Of equal points the first is returned.
 
-    Two kinds of segments are skipped, which changes no result:
-    - F grows with precision and recall, so a segment cannot win if F of the better precision and
-      the better recall of its ends is below the largest F at a threshold. The margin is far above
-      rounding.
-    - A segment may have the same ends as the one before, as nearly all segments of a binary map.
+    Two kinds of segments are skipped, which changes no result: those whose F cannot be the largest,
+    because it is below even with the better precision and the better recall of both ends (the
+    margin is far above rounding), and those with the same ends as the segment before, as nearly all
+    of a binary map.
     """
     bound = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
     may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)  # (S, T - 1)
@@ -249,10 +248,10 @@ def _operating_point(point: F8) -> OperatingPoint:
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return the average precision by a rule of AP_RULES, float64 (), or (S,) for a stack.
+    """Return the `area` under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
-    It is the `area`, but NaN if all thresholds have the same recall above 0, because a single point
-    has no area. The rule "step" gives an area for such curves too.
+    It is NaN if all thresholds have the same recall above 0, because a single point has no area;
+    the rule "step" gives an area for such curves too.
     """
     recall = curve.recall
     if rule == "step":
@@ -353,8 +352,6 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     "edges_r50": the number of the edges toolbox, which sorts the points by precision and
         interpolates recall linearly at the precision max(0.5, lowest precision). 0, instead of the
         toolbox's NaN, if precision stays below 0.5.
-
-    The two are equal if precision falls steadily through 0.5.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]

@@ -31,10 +31,10 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "agreement": recall of the pixels that one, some or all annotators drew
     "delta_ods": rise of ODS if one class alone is repaired
 
-    stack: the counts of `boundary_errors`, (N, ...). Each may have an axis of curves after the
-    image axis, one per class of a label map. Then pixels are summed over the curves, each at its
-    own ODS threshold, and delta_ods is the mean over the curves with ground truth.
     weights int (S, N): number of copies of each image in each sample.
+    stack: the counts of `boundary_errors`, (N, ...). Each may have an axis of curves after the
+        image axis, one per class of a label map. Then pixels are summed over the curves, each at
+        its own ODS threshold, and delta_ods is the mean over the curves with ground truth.
     """
     thresholds = stack["thresholds"]
     tables = _sum_tables(stack, weights)
@@ -92,8 +92,8 @@ def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protoc
 def _sum_tables(stack: Stack, weights: Weights) -> dict[str, F8]:
     """Sum each count over the images, by weight: name -> (S, curves, T, columns).
 
-    `curves` is 1 for counts without an axis of curves. COUNTED does not depend on the threshold; it
-    is repeated at all T thresholds.
+    There is one curve if the counts have no axis of curves. COUNTED, which does not depend on the
+    threshold, is repeated at all T thresholds.
     """
     n_images, n_steps = len(stack["matches"]), len(stack["thresholds"])
     tables: dict[str, F8] = {}

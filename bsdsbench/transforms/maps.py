@@ -98,14 +98,12 @@ def invert(soft: Map) -> Map:
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     """Apply the protocol's steps to a soft map (H, W), before thresholds are applied.
 
-    The steps, in order; the first, second and fourth are optional:
+    The first, second and fourth are optional:
     1. normalise: divide by the largest value of the valid pixels; float32 or float64
     2. invert: 1 - value
-    3. set void pixels to 0
+    3. set void pixels, False in `valid`, to 0
     4. nms: thin the map to its ridges; float32, or uint8 or uint16 if nms_params.bits is 8 or 16,
        so that the scores equal those of a PNG that `bsdsbench nms` has written
-
-    soft: uint8, uint16, bool or float in [0, 1]. valid: bool (H, W), False at void pixels.
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)

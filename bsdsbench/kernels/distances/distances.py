@@ -66,9 +66,9 @@ def _find_rims(padded, label, rows, cols):
 def corners(padded: I4, n: int) -> Outlines:
     """List, for each of n labels, the windows of 2 x 2 pixels in which some but not all have it.
 
-    `padded` (H + 1, W + 1) is a label map, with windows at (H, W) places. The row and column of a
-    window are those of its upper left pixel. Its code is the sum of 8, 4, 2 and 1 for the upper
-    left, upper right, lower left and lower right pixel if it has the label.
+    `padded` (H + 1, W + 1) is a label map. Row and column are those of the upper left pixel of a
+    window. Its code is the sum of 8, 4, 2 and 1 for the upper left, upper right, lower left and
+    lower right pixel if it has the label.
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
@@ -142,8 +142,8 @@ def _sort(label, fill, order):
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    Returns (sites of a,), infinite if b has no site of the label. `row_step` and `col_step` are the
-    spacing of rows and columns.
+    It is infinite if b has no site of the label. `row_step` and `col_step` are the spacing of rows
+    and columns.
 
     The rows around a site are searched outwards, which is fast if outlines are near each other.
     Once the searches of a label have visited too many rows, its other sites read their distances
@@ -254,8 +254,7 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
     """Return the squared distance of each pixel of a map (H, W) to the nearest with another label.
 
-    The distance is infinite if there is only one label; the outside of the map does not count as
-    one. `row_step` and `col_step` are the spacing of rows and columns.
+    The distance is infinite if there is only one label; the outside of the map is no label.
 
     The distances along columns are computed first. Then, in each run of pixels of a row with the
     same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,

@@ -230,10 +230,10 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 
 
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
-    """Allocate the arena of `n_vertices` vertices, EDGE_DTYPE.
+    """Allocate the arena of `n_vertices` vertices, EDGE_DTYPE, of at most _ARENA_EDGES elements.
 
     A vertex has no more edges than the other side has vertices or the disk has pixels, `n_offsets`.
-    The arena has at most _ARENA_EDGES elements, but room for the edges of one vertex.
+    There is room for the edges of one vertex.
     """
     list_size = min(n_offsets, n_opposite) + 1  # with its header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)

@@ -128,8 +128,7 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
     It is, if the predicted map at the lowest threshold is thin, since few pixels ever left it, and
-    has 1.5 times as many pixels as an annotator's map on average. With a wide tolerance neither
-    direction is faster. `added` is that of the map's `Events`.
+    has 1.5 times as many pixels as an annotator's map on average. With a wide tolerance it is not.
     """
     entering = int(np.count_nonzero(added))
     leaving = added.size - entering
@@ -140,11 +139,9 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
     """Match a predicted map (H, W) with one annotator's map, and return the K pairs, (2, K).
 
-    max_dist_px: the largest distance of a pair, in pixels.
-    annotator: its number, by which ties are broken as in `match_steps`.
-
-    Row 0 has the flat indices of the matched predicted pixels, in ascending order, and row 1 those
-    of their mates.
+    The distance of a pair is at most `max_dist_px` pixels. `annotator` is the annotator's number,
+    by which ties are broken as in `match_steps`. Row 0 has the flat indices of the matched
+    predicted pixels, in ascending order, and row 1 those of their mates.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     events = Events(np.array([0, pixel.size]), pixel, np.ones(pixel.size, np.bool_))

@@ -61,7 +61,14 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     for place in range(n_waiting):
         root = waiting[place]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
-        _move_duals(root, cost, work.reached, n_reached, nodes, opposite.node)
+        # The duals change so that the edges of the path become tight
+        nodes[root].dual -= cost
+        for k in range(n_reached):
+            neighbour = opposite.node[work.reached[k]]
+            if neighbour.dist < cost:
+                neighbour.dual += cost - neighbour.dist
+                nodes[neighbour.mate].dual -= cost - neighbour.dist
+            neighbour.dist = UNREACHED
         if last != NO_VERTEX:
             nodes[root].since = step
             new_pairs += _flip(last, side, opposite, step)
@@ -179,25 +186,6 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
     front_place[front[place]] = place
     return n_front
-
-
-@inner
-def _move_duals(root, cost, reached, n_reached, nodes, opposite_nodes):
-    """Update the duals after the search of `root`, so that the edges of its path become tight.
-
-    The dual of the root falls by `cost`, the cost of the path. Of the opposite vertices
-    reached[:n_reached] that are nearer to the root than `cost`, the dual rises by the difference,
-    and that of the mate falls. All distances become UNREACHED again.
-
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides.
-    """
-    nodes[root].dual -= cost
-    for place in range(n_reached):
-        neighbour = opposite_nodes[reached[place]]
-        if neighbour.dist < cost:
-            neighbour.dual += cost - neighbour.dist
-            nodes[neighbour.mate].dual -= cost - neighbour.dist
-        neighbour.dist = UNREACHED
 
 
 @inner

@@ -323,10 +323,8 @@ def fop_sums(
 
     A region counts 1 as an object and BETA as a part. Otherwise it counts the share of its area
     that its fragments cover: the regions of the other side that lie almost entirely within it
-    (Pont-Tuset and Marques, PAMI 2016).
-
-    The rows of the table are predicted regions, its columns annotated ones. Only candidates count.
-    The covered share of a predicted region is averaged over the `n_ann` annotators.
+    (Pont-Tuset and Marques, PAMI 2016). The rows of the table are predicted regions, its columns
+    annotated ones. The covered share of a predicted one is averaged over the `n_ann` annotators.
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
