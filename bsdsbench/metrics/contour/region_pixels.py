@@ -13,7 +13,6 @@ import numpy as np
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances import distances
-from bsdsbench.kernels.distances.distances import Outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
 from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors, read_maps
 from bsdsbench.metrics.pixel_steps import (
