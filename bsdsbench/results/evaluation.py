@@ -14,20 +14,21 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
-from bsdsbench.io import Progress, write_atomic
+from bsdsbench.io import Progress
 from bsdsbench.loaders.reading import Readings, read_as, verdict
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
 from bsdsbench.metrics.optional import ChecksSet
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.signature import Signature
+from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task
+from bsdsbench.protocol.tasks import tasks as known_tasks
 from bsdsbench.results import sharing
 from bsdsbench.results.groups import group_rows, records_with_groups
-from bsdsbench.results.provenance import Provenance, completed_tasks, sign_run
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import PREFIX, Reference, official_run, reference_run, references
-from bsdsbench.results.storage import SCHEMA, arrays_of_records, is_run, read_result, save_run
+from bsdsbench.results.storage import SCHEMA, is_run, read_result, save_run
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
@@ -56,8 +57,8 @@ class Evaluation(TabularResult):
     failed : dict of str to str
         Image id -> reason, for images that could not be evaluated.
     places : dict of str to str
-        Side ("pred", "gt", "photos", "valid") -> the absolute path of its folder. In result.json
-        the paths are relative, so that they are valid after everything was moved together.
+        "pred", "gt", "photos" or "valid" -> the absolute path of this folder. In result.json paths
+        are relative, so that everything can be moved together.
     kept : int
         The number of records that an earlier call had made. It is not stored.
     reported : dict of str to Score
@@ -113,9 +114,8 @@ class Evaluation(TabularResult):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
         for image_id, next_id in pairwise(self.image_ids):
             if image_id == next_id:
-                raise MergeError(
-                    f"{self.name}: image {image_id!r} is a duplicate id, expected once"
-                )
+                fault = f"image {image_id!r} is a duplicate id"
+                raise MergeError(f"{self.name}: {fault}, expected once")
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class Evaluation(TabularResult):
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def may_lack(self, ids: Set[str]) -> bool:
-        """Return True if images failed or have an empty ground truth, or any may be missing."""
+        """Return True if the run was allowed to leave out all of these images."""
         excused = {*self.failed, *self.provenance.empty_gt}
         return self.provenance.missing == "skip" or ids <= excused
 
@@ -203,8 +203,31 @@ class Evaluation(TabularResult):
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """Return the tasks that the run completes: metric, protocol and the whole set of images."""
-        return completed_tasks(self)
+        """Return the tasks that the run completes: metric, protocol and the whole set of images.
+
+        The set is recognised by its fingerprint. A task without one, or of the user, must be that
+        for which the run says it was made; ids and number of images must be those of the task. A
+        reference run may have another protocol. Images that failed complete no task.
+        """
+        if not self.records or not self.protocol.stated or self.failed:
+            return ()
+        candidates = dict(known_tasks())
+        claimed = self.provenance.task
+        if claimed is not None:
+            known = candidates.get(claimed.name)
+            if known is None or known.fingerprint is None:
+                candidates[claimed.name] = claimed
+        completed = []
+        for task in candidates.values():
+            if task.fingerprint is not None:
+                is_set = self.identity is not None and self.identity.fingerprint == task.fingerprint
+            else:
+                has_ids = not task.ids or set(task.ids) == set(self.image_ids)
+                is_set = task == claimed and has_ids and task.images in (None, len(self.records))
+            has_protocol = task.protocol == self.protocol.name or self.reference is not None
+            if is_set and has_protocol and task.metric in self.metrics:
+                completed.append(task)
+        return tuple(completed)
 
     @property
     def readings(self) -> Readings | None:
@@ -226,11 +249,10 @@ class Evaluation(TabularResult):
         return read_as(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
-        """Check the set as a whole, and return warnings about what looks wrong.
+        """Check the set as a whole, unless it is a shard, and return warnings of what looks wrong.
 
-        Nothing is checked for a shard, because `merge` checks the complete set. Raises DataError if
-        the files of a side cannot be interpreted in one consistent way, or if a metric of sequences
-        finds none.
+        Raises DataError if the files cannot be interpreted in one consistent way, or if a metric of
+        sequences has none.
         """
         if self.provenance.shard or not self.records:
             return []
@@ -264,7 +286,34 @@ class Evaluation(TabularResult):
     @cached_property
     def signature(self) -> Signature:
         """Return the signature, a line with everything that the scores depend on."""
-        return sign_run(self)
+        n_images = len(self.records)
+        set_name = f"set:{n_images}"
+        if self.identity is not None and self.identity.name:
+            stored = self.identity.to_mapping()
+            set_name = f"{stored['set']}:{n_images}/{stored['of']}"
+        forms = sorted({record.form for record in self.records} - {"none"})
+        if not forms or not forms[0]:  # "" is the form of a record that does not tell it
+            forms[:1] = [UNKNOWN]
+        metrics = self.metrics if n_images else ()
+        unused = registry.unused(metrics, self.protocol)
+        if self.reference:  # whose stored counts do not tell these
+            unused |= {"nms", "nms_params", "operator"}
+        detector = self.provenance.detector or {}
+        n_taken_over = detector.get("taken_over")
+        has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
+        scales = detector.get("scales")
+        return Signature(
+            self.protocol,
+            set_name,
+            self.identity.fingerprint[:8] if self.identity else UNKNOWN,
+            pred="+".join(forms),
+            match="random" if self.reference else "1to1",
+            maps=f"{n_taken_over} taken over" if has_taken_over else "",
+            ms=scales if isinstance(scales, str) else "",
+            valid="masks" if self.provenance.valid else "",
+            unused=unused,
+            named=registry.signed_options(metrics, self.protocol),
+        )
 
     @property
     def signature_line(self) -> str:
@@ -311,9 +360,8 @@ class Evaluation(TabularResult):
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
         """Return image id -> {key of a score: value} under a metric, sorted by id.
 
-        The scores are the metric's columns of images, as far as they are measured. Undefined values
-        are NaN. Without records, the values that official tables list are returned, or {}. Raises
-        DataError if the records do not have the metric.
+        Undefined values are NaN. Without records, the values that official tables list are
+        returned, or {}. Raises DataError if the records do not have the metric.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -374,9 +422,8 @@ class Evaluation(TabularResult):
         if the run does not have the metric.
         """
         if not self.records or metric not in self.metrics:
-            known = ", ".join(self.metrics) if self.records else ""
-            expected = f"expected a metric it has: {known or 'none'}"
-            raise DataError(f"{self.name}: no {metric} counts, {expected}")
+            known = ", ".join(self.metrics if self.records else ()) or "none"
+            raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {known}")
         if metric not in self._stacks:
             counts = [record.counts[metric] for record in self.records]
             self._stacks[metric] = counts_of(registry.get(metric).stack(counts))
@@ -465,14 +512,7 @@ class Evaluation(TabularResult):
         >>> Evaluation.load(file).equals(run), Evaluation.load(file).provenance.licence
         (True, 'CC0-1.0')
         """
-        self.require_records()
-        target = given_path(path, "path")
-        if target.suffix != ".npz":
-            raise DataError(f"{show(target)}: expected a name that ends in .npz")
-        stacks = {metric: self.stack(metric) for metric in self.metrics}
-        arrays = arrays_of_records(self.records, stacks)
-        write_atomic(target, sharing.pack_shared_run(self.to_mapping(), arrays, licence, citation))
-        return target
+        return sharing.share_run(self, path, licence, citation)
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
         """Return the defined scores for experiment trackers, {PREFIX + METRIC/SCORE: float}.
@@ -536,8 +576,7 @@ class Evaluation(TabularResult):
             - the https URL of a file of `share`
             - a file of `share`
             - a folder of `save`
-            - a folder of official files by any program: ID_ev1.txt have the counts of each image;
-              eval_*.txt alone give a curve and scores (`reported`)
+            - a folder of official files: ID_ev1.txt, or eval_*.txt alone, which give `reported`
 
         Raises
         ------
@@ -557,7 +596,5 @@ class Evaluation(TabularResult):
             return cls(**read_result(path))
         if path.is_dir():
             return cls(**official_run(path))
-        raise FileFormatError(
-            f"{show(path)}: not there, expected the folder of a finished run, or a file of "
-            "`bsdsbench share`"
-        )
+        expected = "expected the folder of a finished run, or a file of `bsdsbench share`"
+        raise FileFormatError(f"{show(path)}: not there, {expected}")

@@ -104,7 +104,7 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that an id in a table, maybe a path, means, or else `name`."""
+    """Return the known image id that an id in a table, which may be a path, means, or `name`."""
     path = name.replace("\\", "/")
     file_id = id_of(path)
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
@@ -399,7 +399,7 @@ def _divide(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters by a column in which each must have a value, by occurrence."""
+    """Divide images into a cluster for each value of a column, which every image must have."""
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
         raise DataError(

@@ -1,29 +1,22 @@
-"""The identity of a run: its provenance (`provenance` in result.json), its signature, its tasks."""
+"""Provenance: where the inputs of a run came from, and how the run was made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Required, TypedDict
+from typing import Any, Required, TypedDict
 
 import attrs
 
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import Layout
-from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.signature import UNKNOWN, Signature
-from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import ImageRecord, Score
 from bsdsbench.tables.read_only import ReadOnlyDict
 
-if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation
-
 _LAYOUTS = ("pred_layout", "gt_layout")
-# Fields of the protocol that the stored counts of a reference run do not tell
-_NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 
 
 @attrs.frozen(kw_only=True)
@@ -105,67 +98,3 @@ class RunArguments(TypedDict, total=False):
     reported: dict[str, Score]
     failed: dict[str, str]
     places: dict[str, str]
-
-
-def sign_run(run: Evaluation) -> Signature:
-    """Return the signature of a run: everything that its scores depend on.
-
-    A set that the package knows is named with the number of its images, NAME:n/all. Any other set
-    is "set:n". Properties that are not known are UNKNOWN.
-    """
-    identity = run.identity
-    n_images = len(run.records)
-    set_name = f"set:{n_images}"
-    if identity is not None and identity.name:
-        stored = identity.to_mapping()
-        set_name = f"{stored['set']}:{n_images}/{stored['of']}"
-    forms = sorted({record.form for record in run.records} - {"none"})
-    if not forms or not forms[0]:  # "" is the form of a record that states none
-        forms[:1] = [UNKNOWN]
-    unused = registry.unused(tuple(run.records[0].counts) if n_images else (), run.protocol)
-    if run.reference:
-        unused |= _NOT_STATED
-    detector = run.provenance.detector or {}
-    n_taken_over = detector.get("taken_over")
-    has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
-    scales = detector.get("scales")
-    return Signature(
-        run.protocol,
-        set_name,
-        identity.fingerprint[:8] if identity else UNKNOWN,
-        pred="+".join(forms),
-        match="random" if run.reference else "1to1",
-        maps=f"{n_taken_over} taken over" if has_taken_over else "",
-        ms=scales if isinstance(scales, str) else "",
-        valid="masks" if run.provenance.valid else "",
-        unused=unused,
-        named=registry.signed_options(run.metrics if n_images else (), run.protocol),
-    )
-
-
-def completed_tasks(run: Evaluation) -> tuple[Task, ...]:
-    """Return the tasks whose metric a run has, by the protocol of the task and on its whole set.
-
-    The set is recognised by its fingerprint. A task without one, or of the user, must be that which
-    the run says it was made for; ids and number of images must be those of the task. A reference
-    run may have another protocol. There are none if images failed or the protocol is not known.
-    """
-    if not run.records or not run.protocol.stated or run.failed:
-        return ()
-    candidates = dict(tasks())
-    claimed = run.provenance.task
-    if claimed is not None:
-        known = candidates.get(claimed.name)
-        if known is None or known.fingerprint is None:
-            candidates[claimed.name] = claimed
-    completed = []
-    for task in candidates.values():
-        if task.fingerprint is not None:
-            is_set = run.identity is not None and run.identity.fingerprint == task.fingerprint
-        else:
-            has_ids = not task.ids or set(task.ids) == set(run.image_ids)
-            is_set = task == claimed and has_ids and task.images in (None, len(run.records))
-        has_protocol = task.protocol == run.protocol.name or run.reference is not None
-        if is_set and has_protocol and task.metric in run.metrics:
-            completed.append(task)
-    return tuple(completed)

@@ -177,7 +177,7 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _even_grid(printed: F8) -> F8:
-    """Return the exact grid if thresholds are even, but printed with six digits, maybe after 0."""
+    """Undo the rounding of even thresholds (T,), maybe after a 0, to six printed digits."""
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
     return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed

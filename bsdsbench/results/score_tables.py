@@ -309,7 +309,13 @@ def score_tables(
     n_rows = len(runs) + len(extra)
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
-        contents += f" on {_describe_images(runs)}"
+        sizes = sorted({len(run.records) for run in runs})
+        images = runs[0].set_line
+        if len(sizes) > 1:
+            images = f"{sizes[0]} to {sizes[-1]} images"
+        elif runs[0].signature.set.startswith("set:"):  # an unknown set
+            images = counted(sizes[0], "image")
+        contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)
     footer["notes"] = [*footer["notes"], *notes]
@@ -353,16 +359,6 @@ class _Rows(NamedTuple):
     names: Sequence[tuple[str, str]] = ()  # in a table of parts, the (part, run) of each row
 
 
-def _describe_images(runs: Sequence[Evaluation]) -> str:
-    """Return "5 to 9 images" if the runs differ, else the set in words, or the number of images."""
-    sizes = sorted({len(run.records) for run in runs})
-    if len(sizes) > 1:
-        return f"{sizes[0]} to {sizes[-1]} images"
-    if runs[0].signature.set.startswith("set:"):  # an unknown set
-        return counted(sizes[0], "image")
-    return runs[0].set_line
-
-
 def _score_table(
     content: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style
 ) -> Table:
@@ -381,17 +377,16 @@ def _score_table(
         is_usual = column.shown in kinds and (usual is None or column.key in usual)
         if column.key.partition(".")[0] in measured and (style.chosen or is_usual):
             columns[column.key.replace(".", "_")] = column
-    cells = [_cells_of(row, columns) for row in content.rows]
+    filled = [_fill_row(row, columns) for row in content.rows]
     names: list[Sequence[Cell]] = [[name] for name, _, _ in content.rows]
     labels = [METHOD]
     n_explained = len(runs)  # not published results
     if content.names:
         labels = [PART] if style.alone else [PART, METHOD]
         names = [name[: len(labels)] for name in content.names]
-        n_explained = len(cells)
-    row_notes = [_partial_mean_notes(row, columns) for row in content.rows]
-    for row, undefined in enumerate(undefined_notes(columns, cells[:n_explained])):
-        row_notes[row] = [*undefined, *row_notes[row]]
+        n_explained = len(filled)
+    explained = undefined_notes(columns, [row.cells for row in filled[:n_explained]])
+    explained += [[] for _ in filled[n_explained:]]
     fewer = 0 if style.alone else 1  # a decimal less to compare rows
     fields = [table_column(c, max(0, c.digits - fewer)) for c in columns.values()]
     notes = _score_notes(content, columns, metric, runs, style)
@@ -400,38 +395,40 @@ def _score_table(
         content.key,
         content.title,
         [*labels, *fields],
-        [[*label, *row.values()] for label, row in zip(names, cells, strict=True)],
+        [[*label, *row.cells.values()] for label, row in zip(names, filled, strict=True)],
         **footer,
-        row_notes=row_notes,
+        row_notes=[[*n, *row.partial_means] for n, row in zip(explained, filled, strict=True)],
         sentence=f"{content.title}: {style.contents}",
         n_labels=len(labels),
         ranked_within=PART.key if content.names else "",
     )
 
 
-def _cells_of(row: Row, columns: Mapping[str, Column]) -> dict[str, Cell]:
-    """Return key in the table -> cell of a row. A score with a mark is not ranked in its column."""
-    _, scores, marks = row
-    cells: dict[str, Cell] = {}
+class _FilledRow(NamedTuple):
+    """The cells of a row by key in the table, and notes on its means over only some images."""
+
+    cells: dict[str, Cell]
+    partial_means: list[Note]
+
+
+def _fill_row(row: Row, columns: Mapping[str, Column]) -> _FilledRow:
+    """Return the cells of a row. A score with a mark is not comparable with its column.
+
+    A score that is a mean over some images, classes or the like only gets a note. Its row has
+    "over": {key: {unit: (number in the mean, number of all)}}.
+    """
+    name, scores, marks = row
+    filled = _FilledRow({}, [])
     for key, column in columns.items():
-        score: Cell = value_at(scores, column.key)
+        cell: Cell = value_at(scores, column.key)
         mark = marks.get(column.key)
-        if mark is not None and isinstance(score, int | float):
-            score = Estimate(score, mark=f"[{mark}]" if mark else "", comparable=False)
-        cells[key] = score
-    return cells
-
-
-def _partial_mean_notes(row: Row, columns: Mapping[str, Column]) -> list[Note]:
-    """Return a note for each score of a row that is a mean over only some images or classes."""
-    name, scores, _ = row
-    over = scores.get("over", {})  # key -> unit, such as "images" -> (number in the mean, of all)
-    notes = []
-    for key, column in columns.items():
-        for unit, (n, n_all) in over.get(column.key, {}).items():
+        if mark is not None and isinstance(cell, int | float):
+            cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+        filled.cells[key] = cell
+        for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
             line = f"means over {n:,} of {n_all:,} {unit} of {name}."
-            notes.append(Note(line, (key,), names_columns=True))
-    return notes
+            filled.partial_means.append(Note(line, (key,), names_columns=True))
+    return filled
 
 
 def _score_notes(

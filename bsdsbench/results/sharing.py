@@ -14,13 +14,14 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.arguments import given_path
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import (
     FaultError,
@@ -36,8 +37,11 @@ from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
 from bsdsbench.results.provenance import Provenance, RunArguments
-from bsdsbench.results.storage import npz_bytes, records_of_arrays
+from bsdsbench.results.storage import arrays_of_records, npz_bytes, records_of_arrays
 from bsdsbench.text import show
+
+if TYPE_CHECKING:
+    from bsdsbench.results.evaluation import Evaluation
 
 _SCHEMA = "bsdsbench.shared/1"
 ADDRESSES = ("https://", "http://")
@@ -77,18 +81,19 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     return counts
 
 
-def pack_shared_run(
-    content: dict[str, Any], arrays: dict[str, NDArray[Any]], licence: str, citation: str
-) -> bytes:
-    """Return the bytes of the file that shares a run: an .npz that ends in a mark and its hash.
+def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
+    """Write the .npz file that shares a run, without scores and the author's folders.
 
-    content : the content of result.json; scores and the author's folders are left out
-    arrays : the arrays of counts.npz by name
-    licence, citation : the terms of use and the text to cite; "" if there are none
-
-    The archive has the arrays, and "about", the text in JSON. Arrays of counts, named in "steps",
-    are packed by `_pack_counts`.
+    It has the arrays of counts.npz, of which those in "steps" are packed by `_pack_counts`, and
+    "about", a text in JSON. It ends in a mark and the hash of all bytes before. `licence` and
+    `citation`, the text to cite, may be "". Raises DataError for another suffix, or without counts.
     """
+    run.require_records()
+    target = given_path(path, "path")
+    if target.suffix != ".npz":
+        raise DataError(f"{show(target)}: expected a name that ends in .npz")
+    arrays = arrays_of_records(run.records, {metric: run.stack(metric) for metric in run.metrics})
+    content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _LOCAL}
     if licence:
@@ -114,11 +119,12 @@ def pack_shared_run(
     stored |= {name: _pack_counts(arrays[name]) for name in packed}
     placeholder = _MARK + b"0" * 32  # as long as the mark and the hash, which replace it
     data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
-    return data + _MARK + digest(data).encode()
+    write_atomic(target, data + _MARK + digest(data).encode())
+    return target
 
 
 def read_shared_run(path: Path) -> RunArguments:
-    """Read the file of `pack_shared_run`, and return the arguments of an Evaluation.
+    """Read the file of `share_run`, and return the arguments of an Evaluation.
 
     Raises FileFormatError if the file is no shared run, if the hash at its end differs, or if
     counts are missing or damaged.

@@ -179,7 +179,11 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):
-        _check_groups(source, plan, header)
+        if plan.groups is not None or plan.group_by is not None:  # checked before the first image
+            is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
+            absent = {*header.failed, *header.provenance.no_prediction}
+            ids = [item.image_id for item in source]
+            group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
         shard, n_shards = plan.shard
         source = source[shard - 1 :: n_shards]
         total = len(source)
@@ -189,7 +193,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None:
-            for name in stored.changed_sources(plan.sources):
+            for name in stored.changed_sources(registry.sources_of(plan.metrics)):
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
@@ -208,16 +212,6 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(Problem(has=kept, fix=fix)) from None
             raise DataError(Problem(has=f"{error}; {kept}", fix=fix)) from None
-
-
-def _check_groups(source: Sequence[Item], plan: Plan, header: RunHeader) -> None:
-    """Raise DataError if the table of groups lacks an image, or has a row of an unknown one."""
-    if plan.groups is None and plan.group_by is None:
-        return
-    is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
-    absent = {*header.failed, *header.provenance.no_prediction}
-    ids = [item.image_id for item in source]
-    group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
 
 
 @attrs.define
@@ -321,7 +315,7 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         raise DataError(f"{header.name}: no image with boundaries in its ground truth")
     header = header.with_provenance(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        sources=plan.sources or None,
+        sources=registry.sources_of(plan.metrics) or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}

@@ -370,11 +370,6 @@ class Plan(RunKeywords):
         return stamp_of(self.metrics, self.protocol, self.pred_kind, self.errors)
 
     @property
-    def sources(self) -> dict[str, str]:
-        """The file hash of each metric that comes from another package."""
-        return registry.sources_of(self.metrics)
-
-    @property
     def on_dask(self) -> bool:
         """True if the executor is a Dask cluster: its address, a Client or a cluster object."""
         is_local = self.executor in (None, "thread", "process", "auto")

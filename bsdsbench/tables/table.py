@@ -193,22 +193,13 @@ class Table:
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
-        """Return the formatted cells, (rows, columns), with the best values marked."""
-        printed = [
-            [_printed_cell(column, cell) for column, cell in zip(self.columns, row, strict=True)]
-            for row in self.rows
-        ]
-        self._mark_best(printed)
-        return printed
-
-    def _mark_best(self, printed: Sequence[Sequence[PrintedCell]]) -> None:
-        """Set `best` of the best of the `printed` cells (rows, columns), in place, in each ranked
-        column.
+        """Return the formatted cells, (rows, columns), with `best` set in columns with a direction.
 
         Cells compete with those of rows that have the same cell in the column `ranked_within`, but
         not if undefined or incomparable. All cells with the best value are best, if there are two
-        or more.
+        competitors or more.
         """
+        printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
         label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
         for k, column in enumerate(self.columns):
             if column.higher_is_better is None:
@@ -225,6 +216,7 @@ class Table:
                 best = choose_best(competitors, key=attrgetter("value")).value
                 for competitor in competitors:
                     competitor.best = len(competitors) > 1 and competitor.value == best
+        return printed
 
     @cached_property
     def widths(self) -> list[int]:
@@ -238,7 +230,7 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return a column's heading, or a short one if that is wider than the cells."""
+        """Return a column's heading; with `short` a short one, if it is wider than the cells."""
         field = self.columns[column]
         width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # and an arrow
         is_short = short and field.short and width > self.widths[column]
@@ -310,14 +302,21 @@ def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     A line that several tables share is printed below the last of them, after its own lines. Tables
     marked `aside` may be folded away on a page, so they share lines only with each other.
     """
+    first: dict[tuple[bool, str], int] = {}  # (aside, line) -> number of the first table with it
+    last: dict[tuple[bool, str], int] = {}
+    for i, table in enumerate(tables):
+        for line in table.lines_below:
+            first.setdefault((table.aside, line), i)
+            last[table.aside, line] = i
     lines_by_table = []
     for i, table in enumerate(tables):
-        before = [line for t in tables[:i] if t.aside == table.aside for line in t.lines_below]
-        after = [line for t in tables[i + 1 :] if t.aside == table.aside for line in t.lines_below]
-        lines = [line for line in table.lines_below if line not in after]
-        new_lines = [line for line in lines if line not in before]
-        shared_lines = [line for line in lines if line in before]
-        lines_by_table.append(new_lines + shared_lines)
+        own_lines: list[str] = []
+        shared_lines: list[str] = []
+        for line in table.lines_below:
+            if last[table.aside, line] == i:
+                is_shared = first[table.aside, line] < i
+                (shared_lines if is_shared else own_lines).append(line)
+        lines_by_table.append(own_lines + shared_lines)
     return lines_by_table
 
 
@@ -373,7 +372,7 @@ class _Layout(NamedTuple):
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print the columns in `block`, with text folded to `width`, which `console` gets."""
+    """Print some columns of a table, with text folded to `width` characters, to a console."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
