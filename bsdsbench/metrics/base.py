@@ -234,13 +234,13 @@ class Metric(ABC, Generic[Opt]):
     options : type or None
         The metric's own options, a frozen attrs class (`protocol.fields`), set in a protocol's
         table of this name or by `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
-    void_option, usual_option, ap_option, beta2_option : str
+    void_option, usual_option, ap_option, beta2_option, matching_option : str
         Attributes of the options, "" if there is none: the values that are void in ground-truth
         files; the keys of the columns that tables show by default (without it, or if it is None,
-        all); the metric's own rule of AP, in place of the protocol's; beta^2 of its F, otherwise 1.
+        all); the metric's own rule of AP, in place of the protocol's; beta^2 of its F, otherwise 1;
+        False if nothing is matched, so that there is no curve and no field of `uses` matters.
     curved : bool
-        True if `scores` has one precision-recall curve with its scores (`curve`, `ods` ...), unless
-        the metric's options are such that `used` is empty.
+        True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ...
     curve_names : dict of str to str
         The key in `scores` of each of several curves -> its title. Each is a part of the scores.
     cuts_at_thresholds : bool
@@ -283,6 +283,7 @@ class Metric(ABC, Generic[Opt]):
     usual_option: ClassVar[str] = ""
     ap_option: ClassVar[str] = ""
     beta2_option: ClassVar[str] = ""
+    matching_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
     curve_names: ClassVar[Mapping[str, str]] = {}
     cuts_at_thresholds: ClassVar[bool] = False
@@ -346,15 +347,18 @@ class Metric(ABC, Generic[Opt]):
         """Return what the files of predictions and ground truth hold with these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
+    # What every metric has.
+
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the fields of a protocol that affect the scores with these options.
 
-        They are `uses` and, if label maps are read as masks, the fields that say how.
+        They are `uses`, none without matching (`matching_option`), and if label maps are read as
+        masks also the fields that say how.
         """
+        if self.matching_option and not getattr(opt, self.matching_option):
+            return ()
         reads_masks = self.files_read(opt).labels is Kind.MASK
         return (*self.uses, *READ) if reads_masks else self.uses
-
-    # What every metric has.
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
         """Return `columns`, and a column for each of the keys that is a score at a tolerance."""

@@ -185,7 +185,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     """Depth boundaries: SI boundary F1, DBE, and depth edges matched one to one."""
 
     name, title, reads, options = "depth", "Depth boundaries", "depth", DepthOptions
-    default_protocol, version, void = "depth", 2, True
+    default_protocol, version, void, matching_option = "depth", 2, True, "matches_edges"
     uses = (*MAPS, *CURVE, *MATCHING)
     curved = cuts_at_thresholds = has_errors = True
     columns = (
@@ -214,10 +214,6 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         Column("dbe_completeness", "DBE comp", lower=True, digits=3),
         Column("ods", "F"),
     )
-
-    def used(self, opt: DepthOptions) -> tuple[str, ...]:
-        """Return the protocol's fields of matching if edges are matched, else ()."""
-        return self.uses if "edges" in opt.measures else ()
 
     def count(
         self,
@@ -255,7 +251,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 else:
                     gt_edges = np.logical_or.reduce(maps.true_edges(opt))
                 counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
-            if "edges" in opt.measures:
+            if opt.matches_edges:
                 counts |= _count_edges(maps, gt, protocol, opt, counter)
         return counts
 
@@ -298,7 +294,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> ScoreTree:
         """Return the scores of `values`, (S,) each, and those of the curve if edges are matched."""
         scores = dict(super().scores(stack, weights, protocol, opt))
-        if "edges" in opt.measures:
+        if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         return scores
 

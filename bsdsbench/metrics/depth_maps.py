@@ -111,6 +111,11 @@ class DepthOptions:
         ),
     )
 
+    @property
+    def matches_edges(self) -> bool:
+        """True if depth edges are matched one to one."""
+        return "edges" in self.measures
+
 
 class DepthMaps(NamedTuple):
     """The maps of one image after conversion to depth, cropping and alignment, each (H, W)."""

@@ -153,7 +153,7 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve with these options."""
-    curved = [metric for metric in map(get, metrics) if metric.curved]
+    curved = [metric for metric in map(get, metrics) if metric.curved]  # all use the protocol
     return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
 
 
