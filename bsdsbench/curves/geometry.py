@@ -421,12 +421,11 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
     """Map a curve to a plane in which it is straight between its points and better means higher.
 
-    - ROC space: x is FPR, y is TPR. The curve is extended to (0, 0) and (1, 1).
-    - PR space, lines="straight": x is recall, y is precision. The curve is extended to recall 0.
-    - PR space, lines="counts": x is recall, y is -FP/P. The curve starts at (0, 0).
+    In ROC space x is FPR, y is TPR, from (0, 0) to (1, 1). In PR space x is recall, from 0 on; y is
+    precision if `lines` is "straight" and -FP/P if it is "counts", with y = 0 at the start.
 
-    The curve may run in either direction. Raises DataError if x turns back or exceeds 1, or if a PR
-    curve has no point with recall above 0 or a precision of 0 at one.
+    Raises DataError if x turns back or exceeds 1, or if a PR curve has no point with recall above 0
+    or a precision of 0 at one.
     """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
         x_name, y_name = "fpr", "tpr"

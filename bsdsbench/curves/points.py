@@ -166,13 +166,10 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Convert a curve to a type whose fields are the rates on the axes "pr", "roc" or "det".
+    """Convert a curve to a type with precision and recall ("pr") or TPR and FPR ("roc", "det").
 
-    - "pr": a type with precision and recall
-    - "roc", "det": a type with TPR and FPR
-
-    Curves of samples keep their points and areas. Raises DataError if `curve` is not a curve of the
-    package, if it is a stack of curves, or if the conversion needs totals that it lacks.
+    Curves of samples keep their points and areas. Raises DataError if `curve` is no single curve of
+    the package, or if the conversion needs totals that it lacks.
     """
     return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
@@ -185,8 +182,6 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     - PRPoints: CurvePoints with unknown FPR and totals
     - PRCurve: unchanged. Raises DataError for a stack of curves
     - ROCPoints, CurvePoints: CurvePoints. Raises DataError if its totals are unknown
-
-    Raises DataError for any other type.
     """
     if isinstance(curve, PRResult):
         return along_curve(curve)
@@ -211,8 +206,6 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
     - PRResult: the ROCResult of the same counts
     - PRCurve, PRPoints: DataError, since FPR needs the number of negatives
     - ROCPoints, CurvePoints: CurvePoints, with or without totals
-
-    Raises DataError for any other type.
     """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -230,9 +223,8 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 class Meeting(NamedTuple):
     """Which of two curves lies above the other, and the points at which they cross.
 
-    - relation: "first" or "second" if this curve is above the other and nowhere below it, "neither"
-      if each is above the other somewhere, or "equal".
-    - places: the crossings from left to right. If they were computed in PR space, their FPR is NaN.
+    - relation: "first" or "second" (somewhere above and nowhere below), "neither" or "equal"
+    - places: the crossings from left to right; if computed in PR space, their FPR is NaN
     """
 
     relation: Relation

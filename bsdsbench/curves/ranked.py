@@ -419,10 +419,9 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 
 
 def parse_variant(name: str) -> Variant:
-    """Parse the name of a `plot` variant of `roc`, in any case.
+    """Parse the name of a `plot` variant of `roc`, in any case. Raises DataError for others.
 
-    Accepted are the short names, x before y ("fptp"), and the full names of two rates, y before x
-    ("recall over false positive rate"). Raises DataError for any other name.
+    A name is short, x before y ("fptp"), or of two rates, y before x.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')

@@ -27,12 +27,10 @@ class Samples(NamedTuple):
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
     """Check labels and scores, and return masks of both classes and the scores, flattened to (n,).
 
-    `reading` selects the positive labels:
-
-    - "binary": all labels but 0 (used for bool labels with any `reading`)
-    - "sign": labels above 0; labels below 0 are negative, and 0 is neither
-    - "larger": the larger of exactly two distinct labels
-    - "auto": "sign" if a label is -1, otherwise "binary"; only the labels -1, 0 and 1 are allowed
+    `reading` selects the positive labels: all but 0 ("binary", used for any bool labels), those
+    above 0, where only those below are negative ("sign"), the larger of two labels ("larger"), or
+    "auto": "sign" if a label is -1, otherwise "binary"; then only the labels -1, 0 and 1 are
+    allowed.
 
     Warns if a class is missing. Raises ShapeError if the sizes differ, and DataError if a value is
     NaN or not a number, if labels do not fit `reading`, or if an integer score exceeds 2**53.
@@ -85,11 +83,9 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
 def defined(ratios: ArrayLike, others: ArrayLike, name: str) -> list[NDArray[Any]]:
     """Drop undefined points (0/0) from both ends of a curve (K,), and warn if there are any.
 
-    ratios: the coordinate that conversion between PR and ROC space may leave NaN, precision or FPR.
-        name: its name in the warning.
-    others: recall or TPR. A point is undefined if its ratio is NaN and this is 0.
-
-    Returns both arrays, flattened. NaN elsewhere, and different sizes, are left to later checks.
+    A point is undefined if its ratio, precision or FPR, is NaN and its other coordinate, recall or
+    TPR, is 0. `name` is that of the ratio. Returns both arrays, flattened. NaN elsewhere, and
+    different sizes, are left to later checks.
     """
     x, y = given_array(ratios, name).ravel(), given_array(others, name).ravel()
     if x.size == y.size and np.isnan(x).any():
@@ -245,16 +241,8 @@ def _total(is_member: Bool, total: int | None, name: str) -> int:
     return n_given
 
 
-class _Levels(NamedTuple):
-    """Points at falling thresholds, (K,) each; the first, +inf, has no predictions."""
-
-    thresholds: F8
-    tp: I8  # positives with a score at or above the threshold
-    fp: I8  # negatives
-
-
-def _count_levels(positive: Bool, negative: Bool, scores: F8) -> _Levels:
-    """Count the positives and negatives with a score at or above each distinct score; all (n,).
+def _count_levels(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
+    """Return +inf and the distinct scores of samples (n,), falling, and TP and FP from each on.
 
     The scores of each class are sorted apart and then merged. Up to 10,000 samples the kernels run
     uncompiled, which takes less time than importing numba.
@@ -271,13 +259,10 @@ def _count_levels(positive: Bool, negative: Bool, scores: F8) -> _Levels:
     positive_scores.sort()
     negative_scores.sort()
     size = positive_scores.size + negative_scores.size + 1
-    thresholds = np.empty(size)
-    tp = np.empty(size, np.int64)
-    fp = np.empty(size, np.int64)
-    n = merge_levels(positive_scores, negative_scores, thresholds, tp, fp)
-    if 2 * n < size:  # copies free the memory of the unused rest
-        return _Levels(thresholds[:n].copy(), tp[:n].copy(), fp[:n].copy())
-    return _Levels(thresholds[:n], tp[:n], fp[:n])
+    levels = [np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)]
+    n = merge_levels(positive_scores, negative_scores, *levels)
+    is_sparse = 2 * n < size  # copies free the memory of the unused rest
+    return [level[:n].copy() if is_sparse else level[:n] for level in levels]
 
 
 def _falling_order(scores: F8) -> I8:

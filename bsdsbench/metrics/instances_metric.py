@@ -191,8 +191,7 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
     - aji_union, the index of cellpose, pairs as many objects with an IoU of at least 0.5 as
       possible, and divides by all pixels that belong to an object in either map
 
-    The first two leave out pairs without a common pixel, and add the pixels of unpaired objects to
-    the unions.
+    The first two leave out pairs without a common pixel, and add unpaired objects to the unions.
     """
     shared, union, iou, gt_pixels, pred_pixels = table
     largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
@@ -228,10 +227,8 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    pair_ious: the IoU of each one-to-one pair; 0 is no pair.
-    n_objects: number of objects in both maps together. Without any the result is NaN.
-
-    The curve falls at the IoU of each pair, and is joined by straight lines.
+    The curve falls at the IoU of each one-to-one pair, and is joined by straight lines. Without any
+    of the `n_objects` in both maps it is NaN.
     """
     if not n_objects:
         return np.nan

@@ -196,18 +196,6 @@ def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
     return opt.classes or (*opt.class_names, "ground")
 
 
-def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
-    """Give the counts of one class, (S, 1) and (S, 2, 2), the ground as second class.
-
-    The index 1 of the confusion matrix, pixels of no class, is then the ground.
-    """
-    n_class_axes = {name: 2 if name == "confusion" else 1 for name in counts}
-    return {
-        name: np.pad(values, [(0, 0), *[(0, 1)] * n_class_axes[name]])
-        for name, values in counts.items()
-    }
-
-
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
@@ -216,8 +204,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
     Scores come from the pixels and instances of all images together and are averaged over the
-    classes that occur in either map. `per_class` has the scores of each class, with the number of
-    its annotated pixels, `gt_pixels`. If no classes are given there are two, the object (or all
+    classes that occur in either map. If no classes are given there are two, the object (or all
     instances) and the ground. PQ, SQ and RQ exist only for instances (option `unit`).
     """
 
@@ -264,8 +251,12 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         """
         names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        if not opt.classes:
-            total = _with_ground(total)
+        if not opt.classes:  # the ground is a second class, which has no instances
+            last_axes = {name: 2 if name == "confusion" else 1 for name in total}
+            total = {
+                name: np.pad(values, [(0, 0), *[(0, 1)] * last_axes[name]])
+                for name, values in total.items()
+            }
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ

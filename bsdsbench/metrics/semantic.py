@@ -51,6 +51,7 @@ from bsdsbench.protocol.fields import (
     accepting,
     is_int,
     is_number,
+    listed_values,
     one_of,
     option,
     whole,
@@ -176,8 +177,7 @@ class SemanticOptions:
     @property
     def ignored(self) -> tuple[int, ...]:
         """The labels of ignored pixels, () if `ignore` is -1."""
-        given = self.ignore if isinstance(self.ignore, tuple) else (self.ignore,)
-        return tuple(label for label in given if label >= 0)
+        return listed_values(self.ignore)
 
 
 def class_boundaries(
@@ -300,8 +300,7 @@ def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Prep
     """Draw, scale, frame and crop both sides so that they can be compared pixel by pixel.
 
     `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool maps (C, H, W).
-    Annotated boundaries are drawn from the labels if the ground truth has no boundaries, or if a
-    radius is set and it has labels too.
+    Annotated boundaries are drawn from labels if they are missing, or if a radius is set.
 
     Raises ShapeError if the sizes differ or the border leaves no pixel, DataError if the ground
     truth has neither labels nor boundaries, or lacks the instances that are asked for.
@@ -464,10 +463,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         counted : bool (C,), False for the classes that `opt.absent` skips
         matches : int64 (C, T, 4), the `matches` of `boundary_counts`, 0 for skipped classes
 
-        Further arrays of the `counter` get a first axis of classes in the same way. With
-        `opt.interior`, predictions deep inside the regions of their class are removed before
-        thinning ("kill_first") or after thinning ("kill"); classes without an annotated boundary
-        keep theirs.
+        Further arrays of the `counter` get a first axis of classes, too. With `opt.interior`,
+        predictions deep inside the regions of their class are removed before thinning
+        ("kill_first") or after it ("kill"), unless the class has no annotated boundary.
         """
         _check_numbering(pred, gt, opt)
         maps, boundaries, labels = prepare_classes(pred.classes, gt, opt)
@@ -507,8 +505,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
         ods_mean, ois_mean, ap_mean : (S,), means over the classes that the ground truth has
         n_classes : (S,), the number of these classes
-        per_class : class -> its scores, (S,) each, NaN in data sets whose ground truth lacks the
-            class
+        per_class : class -> its scores, (S,) each, NaN where the ground truth lacks the class
         over : how many classes each mean includes
         """
         # (S, C): annotated boundary pixels; their number is the same at all thresholds
@@ -565,11 +562,10 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
-    """Set the scores of one class to NaN in data sets in which the class is not annotated.
+    """Set the scores of one class to NaN in data sets in which the class is not annotated, (S,).
 
-    scores: array (S,), or a dict of arrays and of such dicts. Entries "n_images" and values that
-        are no arrays, such as curves, stay as they are.
-    is_annotated (S,): whether the ground truth of each data set has the class.
+    `scores` is an array (S,), or a dict of arrays and of such dicts, in which "n_images" and values
+    that are no arrays, such as curves, stay.
     """
     if isinstance(scores, dict):
         return {

@@ -303,13 +303,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
     ) -> Arrays:
-        """Compute the measures of one image.
+        """Compute the measures of one image, and count its labels and their 8-connected pieces.
 
-        ue, ue_levin, asa, recall : float64 (3,), mean, minimum and maximum over annotators
-        compactness, variation : float64 (); the variation is NaN if there is no image
-        n_superpixels, n_pieces : int (), number of labels and of their 8-connected pieces
-
-        Raises DataError if the prediction has several label maps, or its labels have run out.
+        The measures of annotators are float64 (3,): mean, minimum and maximum. `variation` is NaN
+        if there is no image. Raises DataError if there are several label maps, or the labels have
+        run out.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")

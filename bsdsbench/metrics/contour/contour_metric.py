@@ -314,10 +314,8 @@ def _sum_by_class(row: NDArray[np.generic], class_of: I8, n_classes: int) -> NDA
 class ContourMetric(LabelMetric[ContourOptions]):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
 
-    Scores are means over the images (or instances) of each class, then over the classes. `pooled`
-    holds the scores of the pixels of all images together, also averaged over the classes; `pairs`
-    the number of masks in both maps, in the prediction only and in the ground truth only;
-    `per_class` the scores of each class.
+    Scores are means over the images (or instances) of each class, then over the classes; those in
+    `pooled` are of the pixels of all images together, then means over the classes.
     """
 
     name = "contour"

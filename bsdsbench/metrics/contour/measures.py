@@ -272,11 +272,9 @@ def _fom(sides: BothSites, alpha: float) -> F8:
 def _hausdorff(definition: str, sides: BothSites, percent: float) -> F8:
     """Compute a percentile of the Hausdorff distance of each label, float64 (n,).
 
-    - "directed": the larger of the percentiles of the two outlines' distances
-    - "pooled": the percentile of the distances of both outlines together
-    - "area": the larger of the two distances within which this share of the contour's length lies
-
-    It is NaN if an outline is empty. Raises DataError if `percent` is not in 0 .. 100.
+    It is the larger of the two outlines' percentiles ("directed"), the percentile of the distances
+    of both together ("pooled"), or the larger of the distances within which this share of a
+    contour's length lies ("area"). It is NaN if an outline is empty.
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = sides

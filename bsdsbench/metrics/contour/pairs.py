@@ -86,12 +86,10 @@ def as_pair(
 ) -> LabelPair:
     """Check two masks or two label maps (H, W), and number their labels from 0.
 
-    classes: number of labels, `first` .. `first` + classes - 1, or None for masks. The label 0
-        means no label if `first` is larger.
-    ignored: labels of void pixels of the ground truth, which are cleared in both maps. They mean no
-        label in a prediction.
-
-    Raises DataError if an array is no such map or has another label, ShapeError if shapes differ.
+    There are `classes` labels from `first` on, or masks if it is None. The label 0 means no label
+    if `first` is larger, and so do `ignored` labels, which are void in the ground truth: these
+    pixels are cleared in both maps. Raises DataError if an array is no such map or has another
+    label, ShapeError if the shapes differ.
     """
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))

@@ -39,8 +39,7 @@ def by_sequence(stack: Stack) -> Stack:
     sequence, position : int64 (N,), the number of the frame's sequence, and the frame's index in it
     n_frames, n_objects : int64 (N,), numbers of frames and objects of the sequence
     unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
-    tracks : float64 (N, K, M), the measures of the k-th object of the sequence; those of two empty
-        masks if the frame does not have the object
+    tracks : float64 (N, K, M), the measures of the k-th object of the sequence, or "absent"
 
     The objects of a sequence are those annotated in its first frame. A stack without "objects" is
     returned as it is.
@@ -128,13 +127,9 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     weights (S, N): how often each frame occurs in each data set.
     skip_ends: leave out the first and last frame of each sequence.
 
-    Returns a dict:
-      mean (S, M): mean of the measure
-      recall (S, M): share of frames in which the measure exceeds 0.5
-      decay (S, M): mean over the first quarter of the frames minus mean over the last quarter
-          (adjacent quarters share their boundary frame)
-      objects (S,): number of objects averaged over
-    mean, recall and decay are NaN for a data set without frames.
+    Returns `objects` (S,), their number, and (S, M) `mean`, `recall`, the share of frames in which
+    the measure exceeds 0.5, and `decay`, the mean over the first quarter of the frames minus that
+    over the last (adjacent quarters share a frame). Without frames they are NaN.
     """
     n_skipped, tracks = int(skip_ends), stack["tracks"]
     by_object: dict[str, list[F8]] = {"mean": [], "recall": [], "decay": []}  # (S, objects, M)

@@ -167,9 +167,9 @@ def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
 def _close_regions(soft: Map, threshold: float) -> I4:
     """Close a soft boundary map (H, W) into regions; the labels, int32 (H, W), start at 1.
 
-    Regions are the 4-connected components of pixels below the threshold (uint8 and uint16 maps are
-    value/255 and value/65535), or the whole image if there are none. Each boundary pixel joins the
-    region of the nearest of these pixels. Regions of different thresholds need not be nested.
+    Regions are the 4-connected components of pixels below the threshold in [0, 1], or the whole
+    image if there are none. Each boundary pixel joins the region of the nearest of these pixels.
+    Regions of different thresholds need not be nested.
     """
     from scipy import ndimage
 
@@ -277,9 +277,8 @@ def seism(table: OverlapTable) -> dict[str, float]:
         counts the pixels of annotated regions outside the region they overlap most, and grows with
         over-segmentation; N - sum_i max_j n grows with under-segmentation. Half the sum of both is
         van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012, 2000
-    pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by the
-        pairs that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis
-        2003
+    pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by those
+        that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis 2003
     bce, gce, lce : bidirectional, global and local consistency error, in [0, 1], 0 is best.
         bce = (1/N) sum n max(1 - n/a, 1 - n/b).
         gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map refines the other.
@@ -289,16 +288,15 @@ def seism(table: OverlapTable) -> dict[str, float]:
         region. Published program of PAMI 2016
     bgm : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
         intersection of a one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
-    fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations.
-        `select_candidates` selects the candidates of the segmentation and of each annotator. For
-        each pair of candidates with recall r = n/b and precision p = n/a: if r >= 0.9 and p >= 0.9,
-        both are objects; else if r >= 0.25 and p >= 0.9, the segmentation's region is a part; else
-        if r >= 0.9 and p >= 0.25, the annotator's region is a part. A region that is an object for
-        one annotator remains an object. For each pair of regions, candidates or not: if p >= 0.9
-        and r < 0.9, r is added to the over-segmentation of the annotator's region; else if r >= 0.9
-        and p < 0.9, p is added to the under-segmentation of the segmentation's region.
-        fop_pred = objects + 0.1 parts + under-segmentation of the other candidates / annotators.
-        fop_gt = objects + 0.1 parts + over-segmentation of the other candidates
+    fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations,
+        among the candidates of `select_candidates`. Of a pair of candidates with recall r = n/b and
+        precision p = n/a, both are objects if r >= 0.9 and p >= 0.9; else the segmentation's region
+        is a part if r >= 0.25 and p >= 0.9, the annotator's if r >= 0.9 and p >= 0.25. An object
+        for one annotator remains one. Of any pair of regions, if p >= 0.9 and r < 0.9, r is added
+        to the over-segmentation of the annotator's region; else if r >= 0.9 and p < 0.9, p is added
+        to the under-segmentation of the segmentation's region. fop_pred = objects + 0.1 parts +
+        under-segmentation of the other candidates / annotators. fop_gt = objects + 0.1 parts +
+        over-segmentation of the other candidates
     fop_pred_candidates, fop_gt_candidates : number of candidates
     fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
     """

@@ -75,12 +75,10 @@ def _mean_scores(
 
     weights (S, N): how often each image occurs in each data set.
     thresholds (T,), values (N, T): the thresholds and each image's values.
-    highest: True if the largest value is best, False if the smallest is.
-    deciding (N, T): values by which the best thresholds are chosen, by default `values`. Of equally
-        good thresholds the first is taken.
+    deciding (N, T): values that choose the best thresholds, the first of equals; default `values`.
 
     Returns `ods`, `ods_threshold` and `ois` (S,), `curve` (S, T) with the means, and `at_grid_end`
-    bool (S,): whether the first or the last of several thresholds is as good as the best.
+    (S,): whether the first or the last of several thresholds is as good as the best.
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -147,14 +145,6 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     }
 
 
-def _summed_fop(counts: Stack, weights: Weights) -> F8:
-    """Return the largest F of objects and parts (S,), from counts summed over images."""
-    total = {name: weighted_sum(weights, counts[name]) for name in counts if name[:4] == "fop_"}
-    precision = ratio(total["fop_pred"], total["fop_pred_candidates"])
-    recall = ratio(total["fop_gt"], total["fop_gt_candidates"])
-    return f_measure(precision, recall).max(axis=1)
-
-
 def _columns_of(
     measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
 ) -> tuple[Column, ...]:
@@ -169,9 +159,9 @@ def _columns_of(
 class RegionMetric(Metric[None]):
     """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
 
-    `covering`, `pri`, `voi` and each of `ERRORS` have ods, ods_threshold, ois and curve; covering
-    has best too. `fop` (objects and parts) and `pair_f` (pairs of pixels) also have ap, ods_recall
-    and ods_precision. `similarities` has SEISM's names.
+    Each measure has ods, ods_threshold, ois and curve; covering has best too, `fop` (objects and
+    parts) and `pair_f` (pairs of pixels) ap, ods_recall and ods_precision. `similarities` has
+    SEISM's names.
     """
 
     name = "region"
@@ -218,9 +208,9 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Compare each annotator's segmentation with those of all others (leave-one-out).
 
-        Returns the counts of `region_counts` at a single threshold, 1. Ratios (`_RATIOS`) are
-        averaged over the left-out annotators, all other counts are summed; `n_pixels` is that of
-        one map. Raises DataError if there are fewer than two annotators.
+        Returns the counts of `region_counts` at one threshold, 1. Ratios (`_RATIOS`) are averaged
+        over the left-out annotators, all other counts but `n_pixels` are summed. Raises DataError
+        if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -245,9 +235,11 @@ class RegionMetric(Metric[None]):
         scores["pri"] = mean_scores(curves["pri"], True)
         scores["voi"] = mean_scores(curves["voi"], False)
         f_scores = partial(_f_scores, weights, thresholds)
+        fop = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
+        summed_shares = (ratio(fop[k], fop[f"{k}_candidates"]) for k in ("fop_pred", "fop_gt"))
         scores["fop"] = {
             **f_scores(stack["fop_precision"], stack["fop_recall"]),
-            "summed": _summed_fop(stack, weights),
+            "summed": f_measure(*summed_shares).max(axis=1),
         }
         scores["pair_f"] = f_scores(stack["pair_precision"], stack["pair_recall"])
         for name in ERRORS:
