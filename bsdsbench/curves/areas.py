@@ -63,12 +63,10 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If the rule is unknown, if a value is NaN or outside [0, 1], if recall both rises and falls
-        (except for "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or if
-        false positives fall as recall rises.
+    ShapeError, DataError
+        If the lengths differ; if the rule is unknown, if a value is NaN or outside [0, 1], if
+        recall both rises and falls (except for "bsds"). With "davis-goadrich" also if precision is
+        0 at a recall above 0, or if false positives fall as recall rises.
 
     Examples
     --------
@@ -226,10 +224,8 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a rate is NaN or infinite.
+    ShapeError, DataError
+        If the lengths differ; if a rate is NaN or infinite.
 
     Examples
     --------
@@ -308,7 +304,7 @@ _DESCRIPTIONS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Compute every variant of AP and AUC for the same labels and scores.
+    """Compute every variant of AP and AUC for the same labels and scores. Raises as `pr` does.
 
     The variants are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
     VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from their
@@ -322,13 +318,8 @@ def area_table(
     Returns
     -------
     tuple of AreaRow
-        The same 17 rows for any data. PR values are NaN without positives. ROC values are NaN if a
-        class is missing. Values of programs that reject the scores are NaN.
-
-    Raises
-    ------
-    DataError
-        As `pr` does.
+        The same 17 rows for any data. PR values are NaN without positives, ROC values if a class is
+        missing, and the values of programs that reject the scores.
 
     Examples
     --------

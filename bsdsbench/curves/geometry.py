@@ -55,10 +55,8 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a rate is outside [0, 1], or if a total is not above 0.
+    ShapeError, DataError
+        If the lengths differ; if a rate is outside [0, 1], or if a total is not above 0.
 
     Examples
     --------
@@ -87,11 +85,10 @@ def pr_to_roc(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a value is outside [0, 1], if a total is not above 0, or if a point is impossible with
-        these totals: precision 0 at recall > 0, or more false positives than negatives.
+    ShapeError, DataError
+        If the lengths differ; if a value is outside [0, 1], if a total is not above 0, or if a
+        point is impossible with these totals: precision 0 at recall > 0, or more false positives
+        than negatives.
 
     Examples
     --------
@@ -191,10 +188,8 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a count falls along the curve, or if `positives` is not above 0.
+    ShapeError, DataError
+        If the lengths differ; if a count falls along the curve, or if `positives` is not above 0.
 
     Examples
     --------
@@ -283,11 +278,10 @@ def dominates(
 
     Raises
     ------
-    ShapeError
-        If the two arrays of a curve differ in length.
-    DataError
-        If a PR curve has no points, if FPR or recall both rises and falls along a curve, if
-        precision is 0 at a recall above 0, or if the range has no length inside both curves.
+    ShapeError, DataError
+        If the two arrays of a curve differ in length; if a PR curve has no points, if FPR or recall
+        both rises and falls along a curve, if precision is 0 at a recall above 0, or if the range
+        has no length inside both curves.
 
     Examples
     --------

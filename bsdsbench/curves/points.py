@@ -351,10 +351,8 @@ def threshold_curve(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a value is NaN or infinite, or if a count is negative.
+    ShapeError, DataError
+        If the lengths differ; if a value is NaN or infinite, or if a count is negative.
 
     Examples
     --------

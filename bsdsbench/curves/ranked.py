@@ -191,10 +191,9 @@ def pr(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a value is NaN, if labels do not fit `reading`, or if an option is out of range.
+    ShapeError, DataError
+        If the lengths differ; if a value is NaN, if labels do not fit `reading`, or if an option is
+        out of range.
 
     Warns
     -----

@@ -123,10 +123,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
     Raises
     ------
-    DataError
-        If an array is no label map.
-    ShapeError
-        If the shapes differ.
+    DataError, ShapeError
+        If an array is no label map; if the shapes differ.
 
     Examples
     --------

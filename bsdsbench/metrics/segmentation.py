@@ -68,10 +68,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 
     Raises
     ------
-    DataError
-        If a label belongs to no class.
-    ShapeError
-        If the shapes differ.
+    DataError, ShapeError
+        If a label belongs to no class; if the shapes differ.
 
     Examples
     --------

@@ -210,10 +210,8 @@ def class_boundaries(
 
     Raises
     ------
-    DataError
-        If `labels` is no label map or has a label of no class.
-    ShapeError
-        If the shapes differ.
+    DataError, ShapeError
+        If `labels` is no label map or has a label of no class; if the shapes differ.
     """
     unframed = as_label_map(labels, "label map")
     drawn_labels = unframed if framed is None else framed

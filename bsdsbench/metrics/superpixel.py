@@ -75,10 +75,8 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
     Raises
     ------
-    DataError
-        If an array is no label map.
-    ShapeError
-        If the shapes differ.
+    DataError, ShapeError
+        If an array is no label map; if the shapes differ.
 
     Examples
     --------
@@ -154,7 +152,7 @@ def compactness(labels: ArrayLike) -> float:
 
     Raises
     ------
-    DataError
+    DataError, ShapeError
         If `labels` is no label map.
     """
     maps = as_label_map(labels)
@@ -188,9 +186,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     Raises
     ------
     DataError
-        If the image has another number of axes, or `labels` is no label map.
-    ShapeError
-        If the sizes differ.
+        If the image has another number of axes, or `labels` is no label map; if the sizes differ.
     """
     maps = as_label_map(labels)
     pixels = np.asarray(image, np.float64)

@@ -472,10 +472,9 @@ def measure(
 
     Raises
     ------
-    DataError
-        If the name is unknown, an array is no mask or label map, or a size is out of range.
-    ShapeError
-        If the shapes differ.
+    DataError, ShapeError
+        If the name is unknown, an array is no mask or label map, or a size is out of range; if the
+        shapes differ.
 
     Examples
     --------

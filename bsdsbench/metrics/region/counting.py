@@ -72,11 +72,9 @@ def region_counts(
 
     Raises
     ------
-    DataError
+    DataError, ShapeError
         If either side has no segmentation, the image has no pixels, or the prediction is a soft map
-        and `regions_from_soft` is off.
-    ShapeError
-        If the shapes differ.
+        and `regions_from_soft` is off; if the shapes differ.
 
     Examples
     --------
