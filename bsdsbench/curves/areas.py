@@ -424,8 +424,7 @@ def _is_in_unit_range(scores: F8) -> bool:
 def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the exact and the binned average precision of torchmetrics, by name.
 
-    There is a positive. If a score is outside [0, 1], all scores pass through a sigmoid in single
-    precision. The bins are 100 even thresholds.
+    If a score is outside [0, 1], all scores pass through a sigmoid in single precision.
     """
     probabilities = scores
     if not _is_in_unit_range(scores):
@@ -445,8 +444,7 @@ def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str,
 def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the average precisions of the PASCAL VOC and COCO development kits, by name.
 
-    There is a positive. As in MATLAB and numpy, a score of -inf is the smallest score. The point
-    without predictions is left out.
+    A score of -inf is the smallest score. The point without predictions is left out.
     """
     curve = pr_from_ranking(rank(positive, negative, scores, "sample", include_inf=True))
     precision, recall = ratio(curve.tp, curve.tp + curve.fp)[1:], curve.recall[1:]

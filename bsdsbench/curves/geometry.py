@@ -350,9 +350,8 @@ def crossings(
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
     """Return which of two curves dominates the other. Raises as `dominates` does.
 
-    - "neither": each curve is above the other somewhere
-    - "first", "second": curve `a` or `b` is above the other somewhere and below it nowhere
-    - "equal": the curves do not differ
+    A curve is "first" or "second" if it is above the other somewhere and below it nowhere. If both
+    are above somewhere the relation is "neither", and "equal" if they do not differ.
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     is_above, is_below = bool((difference > 0).any()), bool((difference < 0).any())
@@ -401,8 +400,7 @@ def _heights(
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the limits of a polyline's height at positions `grid`, float64 (2 * grid.size - 2,).
 
-    They are ordered as in `_Heights`: right of the first position, left and right of each inner
-    position, left of the last. `grid` is ascending and lies within the polyline.
+    They are ordered as in `_Heights`. `grid` is ascending and lies within the polyline.
     """
     interpolated = np.interp(grid, line.x, line.y)
     first = np.searchsorted(line.x, grid, side="left")  # of corners with equal x, the first

@@ -75,8 +75,7 @@ class CurvePoints(TabularCurve):
     ) -> CurvePoints:
         """Build points from rates (T,), and sort them by FPR, then TPR. Thresholds are NaN.
 
-        Precision is NaN unless the totals `positives` and `negatives` are given. Raises DataError
-        if a rate is outside [0, 1], or if a total is not above 0.
+        Without totals precision is NaN too. Raises DataError if a rate or a total is out of range.
         """
         x, y = columns("share", fpr=fpr, tpr=tpr)
         for name, total in (("positives", positives), ("negatives", negatives)):

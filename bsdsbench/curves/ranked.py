@@ -374,9 +374,8 @@ class _EqualError(NamedTuple):
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
     """Find where a ROC curve (K,) by falling threshold crosses the line TPR = TNR.
 
-    Both are interpolated linearly if both change at the crossing, because equal scores were merged.
-    If only one changes, the equal error rate is 1 minus the other. It is NaN if TPR is below TNR at
-    all points.
+    Both rates are interpolated linearly if both change there, because equal scores were merged. If
+    one changes, the error is 1 minus the other. It is NaN if TPR is below TNR at all points.
     """
     # Both rates rise along the curve, so bisection finds the last point with TNR > TPR
     s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
@@ -394,10 +393,10 @@ def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
-    """Return the area under a ROC curve on the axes `plot`, as `roc` defines it.
+    """Return the area under a ROC curve of both classes on the axes `plot`, as `roc` defines it.
 
-    Both classes must be present. All numbers are whole up to the last division, so that the area is
-    exact. int64 may not hold twice the area under (FP, TP), but Python's integers do.
+    Numbers are whole up to the last division, so that the area is exact. int64 may not hold twice
+    the area under (FP, TP), but Python's integers do.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
@@ -441,8 +440,7 @@ def parse_variant(name: str) -> Variant:
 def along_curve(curve: _C) -> _C:
     """Return a curve with its points by falling threshold, starting without predictions.
 
-    A curve of `stable` is sorted, its first point is added, and samples that are never retrieved
-    (counts -1) are dropped. Other curves are returned unchanged.
+    A curve of `stable` is sorted, without samples that are never retrieved (counts -1).
     """
     if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
@@ -471,10 +469,10 @@ def roc_of_counts(
 
 
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
-    """Return the fields that PRResult and ROCResult share, and `rates`, by name.
+    """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    The arrays, (K,) each, are made read-only. If the ranking has `rows`, they are in input order,
-    (n,), with NaN or a count of -1 for samples that are never predicted.
+    If the ranking has `rows`, they are in input order, (n,), with NaN or -1 for samples that are
+    never predicted.
     """
     shared = {"tp": ranking.tp, "fp": ranking.fp, "thresholds": ranking.thresholds}
     arrays: dict[str, Any] = {**rates, **shared}

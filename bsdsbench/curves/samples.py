@@ -125,9 +125,8 @@ def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
 def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
     """Convert the keyword arguments to float64 arrays (K,), in the order of the keywords.
 
-    `kind` says which values are allowed: finite numbers, a "share" from 0 to 1, or a "count" from
-    0 on that does not fall along the array. Raises DataError, with the keyword as name, for other
-    values, and ShapeError if the lengths differ.
+    `kind` allows finite numbers, a "share" from 0 to 1, or a "count" from 0 on that does not fall
+    along the array. Raises DataError for other values, ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():

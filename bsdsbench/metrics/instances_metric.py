@@ -240,8 +240,7 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
     """Count the matched and all objects of each of B classes of sizes, int64 (B, 2).
 
-    is_matched, pixels (objects,): whether each object is matched, and its pixels.
-    sizes: the B - 1 ascending numbers of pixels from which on the next class begins.
+    `is_matched` and `pixels` are (objects,); `sizes` are the pixels from which on classes begin.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
@@ -293,8 +292,7 @@ COUNTED_OBJECTS = tuple(
 class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
-    AJI and sorted AP are means over the images that have objects. Precision, recall, F and the
-    scores in `pooled` come from the objects of all images together.
+    AJI and sorted AP are means over the images with objects; other scores are of all objects.
     """
 
     name, title, options = "instances", "Objects", InstancesOptions

@@ -71,10 +71,7 @@ def find_overlaps(pred: Map, gt: Map) -> Overlaps:
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the void pixels of an annotated map as bool of its shape, or None if there are none.
-
-    Void are the values in `ignored` and, in int64 maps, VOID.
-    """
+    """Return the pixels of an annotated map that are `ignored` or VOID, or None without any."""
     array = np.asarray(gt)
     marks = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not marks:
@@ -84,10 +81,7 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Return a label map as integer array (H, W); bool becomes uint8. `what` names it in errors.
-
-    Raises DataError if the array is not two-dimensional, holds no integers, or is empty.
-    """
+    """Return a label map as integers (H, W), named `what`. Raises DataError for other arrays."""
     array = given_array(labels, what)
     if array.dtype.kind == "b":
         array = array.astype(np.uint8)
@@ -368,8 +362,8 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return the evidence of one label map (H, W) on the meaning of the labels in its set.
 
-        There is some in maps of objects if the options leave open whether components are meant, and
-        in annotated maps of classes.
+        There is some on components in maps of objects, and on numbering in annotated maps of
+        classes.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -392,9 +386,6 @@ class LabelMetric(Metric[MapOptions]):
         for label in opt.ignored:
             if (pred_map == label).any() and not (gt_map == label).any():
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
-
-
-# ---- ids that cannot be meant --------------------------------------------------------------------
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:

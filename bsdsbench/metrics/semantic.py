@@ -254,8 +254,7 @@ def _check_labels(present: set[int], params: SemanticOptions) -> None:
 def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     """Draw the boundary of a mask among the `valid` pixels; all maps are bool (H, W).
 
-    Radius 0 draws by the rule of seg2bdry. A radius above 0 draws the pixels within `radius` of a
-    pixel on the other side of the mask.
+    Radius 0 draws by the rule of seg2bdry, a larger one the pixels within it of the other side.
     """
     if not radius:
         return seg2bdry(mask, valid)
@@ -525,8 +524,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images.
 
-        `per_class` has the annotated classes only; `absent` is a tuple with the names of the
-        others. Raises DataError if no class is annotated.
+        `per_class` has the annotated classes, `absent` the names of the others. Raises DataError if
+        no class is annotated.
         """
         scores = dict(super().score_of(stack, protocol))
         per_class = scores["per_class"]

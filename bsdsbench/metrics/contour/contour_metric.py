@@ -246,9 +246,9 @@ class _LabelCounts(NamedTuple):
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
     """Return the `_LabelCounts` of each class: of two label maps (H, W), or of two masks.
 
-    For means over sequences there are "objects" and "absent" of `by_sequence` too. Raises DataError
-    if an array does not hold what the options say, or if these do not compare objects by their
-    number for such means; ShapeError if the shapes differ.
+    For means over sequences there are "objects" and "absent" of `by_sequence` too; then objects
+    must be compared by their number. Raises DataError if an array does not hold what the options
+    say.
     """
     opt = params or ContourOptions()
     pair, class_of, ids = pair_masks(pred, gt, opt)
@@ -426,8 +426,7 @@ def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
 
-    `total` holds sums of `_LabelCounts` over images, with a first axis of S data sets. Returns
-    key -> float64 (S, C), NaN if a class has no pixels.
+    `total` holds sums of `_LabelCounts` (S, C, ...). Returns key -> (S, C), NaN without pixels.
     """
     areas, outline = total["areas"], total["outline"]  # (S, C, 3), (S, C, 2)
     boundary_iou = iou(total["shells"], divide=defined_ratio)  # (S, C, W)
@@ -447,11 +446,10 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Return the scores of sequences, (S,) each.
+    """Return the scores of sequences, (S,) each, from the M measures `keys` of `sequence_means`.
 
-    `means` are those of `sequence_means`, for the M measures `keys`. The scores are the mean of
-    every measure; recall and decay of J (IoU) and, if it is chosen, of F at the first of
-    `davis_bounds`, with `jf`, the mean of J and F; and the number of objects. `over` is empty.
+    They are the mean of every measure, recall and decay of J (IoU) and, if chosen, of F at the
+    first of `davis_bounds`, `jf`, the mean of J and F, and the number of objects. `over` is empty.
     """
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}

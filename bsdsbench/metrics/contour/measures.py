@@ -63,8 +63,7 @@ BothSites = tuple[Sites, Sites]  # of pred and of gt
 class Compared:
     """Two label maps, with the pixels and outlines that measures share, each computed once.
 
-    `pair` holds the maps with labels 0 .. n - 1; `spacing` is the (row, column) step of pixels.
-    Raises DataError if a step is not positive and finite.
+    `spacing` is the (row, column) step of pixels. Raises DataError if it is not above 0.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -191,8 +190,7 @@ def _contour_lengths(steps: Spacing) -> F8:
 def pixel_distances(a: Map, b: Map) -> F8:
     """Compute the distance in pixels from each pixel of mask `a` to the nearest pixel of mask `b`.
 
-    Masks are (H, W). Returns float64, one value for each pixel of `a`, row by row; inf if `b` is
-    empty.
+    Returns float64, one value per pixel of `a` in raster order; all are inf if `b` is empty.
     """
     a_sites, b_sites = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
     a_outline, b_outline = (  # one label
@@ -206,9 +204,9 @@ def pixel_distances(a: Map, b: Map) -> F8:
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Return the width in pixels of the inner boundary of Boundary IoU.
 
-    A `size` below 1 is a fraction of the diagonal of the image: the width is rounded, half to even,
-    and at least 1. A larger size is the width, without its decimals. Raises DataError if the size
-    is not positive and finite.
+    A `size` below 1 is a fraction of the diagonal, rounded half to even to at least 1 pixel. A
+    larger one is the width, without its decimals. Raises DataError if it is not positive and
+    finite.
     """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
@@ -261,8 +259,7 @@ def _f_within(sides: BothSites, radius: float) -> F8:
 def _fom(sides: BothSites, alpha: float) -> F8:
     """Compute Pratt's figure of merit of each label, (n,); 0/0 is 0.
 
-    It is the sum of 1 / (1 + alpha d^2) over the sites of pred, d being the distance to the outline
-    of gt, divided by the larger number of sites.
+    It is the sum of 1 / (1 + alpha d^2) over pred's sites, divided by the larger number of sites.
     """
     pred, gt = sides
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -377,8 +374,7 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure of `TABLE` for each label, float64 (n,).
 
-    `size` is the width, radius, percentile or tolerance of the measure. `empty` names the
-    convention in `CONVENTIONS` for labels that are empty in pred, gt or both.
+    `size` is the measure's own. `empty`, in `CONVENTIONS`, is for labels without any pixel.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)

@@ -133,8 +133,8 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool with void pixels cleared in both.
 
-    Void are the pixels of `gt` with a value in `ignored`. Raises DataError if an array is no mask
-    of two values or has no pixels, ShapeError if the shapes differ.
+    Void are pixels of `gt` with `ignored` values. Raises DataError if an array is no mask of two
+    values or has no pixels, ShapeError if the shapes differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
@@ -303,10 +303,10 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
 
 def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Return which of the values class x divisor + number belong to no region; all are (overlaps,).
+    """Return which of the values class x divisor + number, (overlaps,), belong to no region.
 
-    Raises DataError for a value of no class, and for a class without number if `opt.things` does
-    not say what this means. `what` names the map in messages.
+    Raises DataError for a value of no class, and for a class without number unless `opt.things`
+    says what this means. `what` names the map in messages.
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor

@@ -60,9 +60,8 @@ class RegionPixels(NamedTuple):
     def _classify(self, number: int | None) -> Map:
         """Return the class of each pixel as a code of `pixel_steps`, uint8 (H, W); 0 is none.
 
-        Only objects of the class with this number are compared, or all objects if it is None. A
-        pixel is false if only `pred` has an object there, or another one than `gt`, and missed
-        likewise; OTHER_PIXEL if both.
+        Only objects of the class `number` are compared, or all if it is None. A pixel is false if
+        `pred` has an object there that `gt` has not, missed likewise, and OTHER_PIXEL if both.
         """
         # One entry per object, and False at the end for the label -1
         is_wanted = np.append((self.class_of == number) | (number is None), False)

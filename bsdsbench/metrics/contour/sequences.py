@@ -70,15 +70,8 @@ def by_sequence(stack: Stack) -> Stack:
             row, column = np.nonzero(numbers[frames] == number)
             tracks[frames[row], k] = values[frames[row], column]
     others = {name: array for name, array in stack.items() if name not in (*OBJECTS, "absent")}
-    return {
-        **others,
-        "sequence": sequence,
-        "position": position,
-        "n_frames": n_frames,
-        "n_objects": n_objects,
-        "unknown": unknown,
-        "tracks": tracks,
-    }
+    per_frame = (sequence, position, n_frames, n_objects, unknown, tracks)
+    return others | dict(zip(TRACKS, per_frame, strict=True))
 
 
 def _frame_ids(code_points: F8) -> list[str]:

@@ -183,8 +183,7 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """Yield the table at each threshold of a hierarchy; the same object while no region merges.
 
-    `levels` int32 (2, H, W), from `ucm.join_levels`, holds the threshold at which each pixel joins
-    its right and its lower neighbour.
+    `levels` (2, H, W): the thresholds at which pixels join their right and lower neighbours.
     """
     labels, n_regions = ucm.finest_regions(levels)
     a, b, start = ucm.later_joins(levels, labels, n_levels)  # pairs of finest regions by threshold

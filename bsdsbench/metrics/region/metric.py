@@ -100,9 +100,9 @@ def _mean_scores(
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
     """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
 
-    F is always computed from a mean precision and a mean recall over images: for ODS at the best
-    single threshold, for OIS at each image's threshold of largest F (the first of equals). Returns
-    (S,) arrays, for `weights` (S, N), and the curve of the means.
+    F is of a mean precision and a mean recall over images: for ODS at the best single threshold,
+    for OIS at each image's threshold of largest F (the first of equals). Returns (S,) arrays and
+    the curve of the means.
     """
     images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
     ois_precision = weighted_mean(weights, precision[images, best_step])
@@ -123,7 +123,7 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """Compute the official covering scores: ratios of covered and total area, summed over images.
 
-    Returns `ods`, `ods_threshold`, `ois` and `best` (S,), and `curve` (S, T). Of equally good
+    Returns `ods`, `ods_threshold`, `ois`, `best` (S,), and `curve` (S, T). Of equally good
     thresholds ODS takes the first, and OIS the last of each image, as the official program.
     """
 
@@ -288,10 +288,10 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Parse the region scores that the official program wrote.
+        """Parse the region scores that the official program wrote; None if there are none.
 
-        `tables` maps file names to arrays (rows, columns). Returns `covering`, `pri`, `voi` (those
-        whose file is present) and `n_images`, or None if there is none of these files.
+        `tables` maps file names to arrays (rows, columns). Returns `covering`, `pri` and `voi`, if
+        their file is present, and `n_images`.
         """
         scores = {}
         if "eval_cover.txt" in tables:
