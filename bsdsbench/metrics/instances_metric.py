@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
-from bsdsbench.metrics.contour.region_pixels import region_pixels
+from bsdsbench.metrics.contour.pairs import region_pixels
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     SIDES,

@@ -29,8 +29,8 @@ from bsdsbench.metrics.contour.pairs import (
     as_pair,
     find_instances,
     match_regions,
+    region_pixels,
 )
-from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import (
     LabelMetric,

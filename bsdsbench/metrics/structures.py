@@ -33,7 +33,7 @@ from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.contour.measures import cldice, skeleton_pixels
-from bsdsbench.metrics.contour.region_pixels import mask_pixels
+from bsdsbench.metrics.contour.pairs import mask_pixels
 from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,

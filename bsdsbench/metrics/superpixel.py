@@ -33,7 +33,7 @@ from bsdsbench.metrics.label_maps import (
     name_file_in_errors,
     number_pieces,
 )
-from bsdsbench.metrics.region.overlaps import Annotators, OverlapTable, number_regions
+from bsdsbench.metrics.region.counting import Annotators, OverlapTable, number_regions
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
