@@ -138,10 +138,7 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if the runs do not have the same images.
-
-    It forbids a comparison, unless they share images and were allowed to leave out the others.
-    """
+    """Yield a difference in images, which forbids a comparison unless both may lack the others'."""
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
         return

@@ -50,7 +50,6 @@ SOLVER = "the official randomised solver"
 SOLVER_MOVES = 0.0003
 # How many pairs it loses in a map: 4 on average, 9 at most, in 33 maps of 5 images, 10 runs of each
 PAIRS_LOST = 4
-SHIFTS = (0, 8, 16)
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 

@@ -120,11 +120,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how the files of the runs were read.
-
-    Descriptions have the names of their runs in front, unless all runs were read alike. Runs whose
-    files are unknown are left out.
-    """
+    """Describe how the files of the runs were read, with their names unless all are alike."""
     names_by_line = _names_by_text((run.name, run.read_as) for run in runs)
     if [len(names) for names in names_by_line.values()] == [len(runs)]:
         return next(iter(names_by_line))

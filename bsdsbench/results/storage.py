@@ -73,7 +73,6 @@ _FIELDS = {
     "forms": "form",
     "whole_truths": "whole_truth",
 }
-_OPTIONAL_ARRAYS = {"whole_truths"}  # missing in runs of earlier versions
 _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
 
 
@@ -393,8 +392,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
         raise FaultError(f"has {n_images} images, expected at most {MAX_IMAGES}")
-    for name in _OPTIONAL_ARRAYS - arrays.keys():
-        arrays[name] = np.full(n_images, "")
+    arrays.setdefault("whole_truths", np.full(n_images, ""))  # not in runs of earlier versions
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
     metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
     evidence = {metric: _pop_evidence(arrays, metric, n_images) for metric in ("", *metrics)}

@@ -63,10 +63,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
 
 
 def _connect(target: object, address: str) -> Client:
-    """Return `target` if it is a Client, else a new client of this address or cluster.
-
-    Raises DataError, which names `address`, if Dask is not installed or no scheduler answers.
-    """
+    """Return `target` if it is a Client, else a new client of this address or cluster."""
     try:
         from distributed import Client
     except ImportError:

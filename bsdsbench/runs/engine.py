@@ -324,7 +324,6 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         for folder in filter(None, (origin.pred, origin.gt, origin.photos)):
             absolute = os.path.abspath(folder)
             failed = {i: reason.replace(absolute, folder) for i, reason in failed.items()}
-
     evaluation = Evaluation(
         protocol=header.protocol,
         name=header.name,
@@ -479,10 +478,7 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
 
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Return a pool of processes or threads, as `requested` says; "auto" decides by their number.
-
-    If processes cannot be started, "auto" uses threads, and "process" raises DataError.
-    """
+    """Return a pool of processes or threads; if processes fail, "auto" falls back to threads."""
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
         methods = multiprocessing.get_all_start_methods()

@@ -167,7 +167,7 @@ def evidence_of(
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
-    if not gt_evidence.maps:
+    if not gt_evidence.maps:  # arrays, whose values leave no doubt
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if pred is not None:
         pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)

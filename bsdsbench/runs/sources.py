@@ -284,10 +284,7 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
-
-    The fingerprint is compared; if the task has none, the ids and the number of images.
-    """
+    """Raise DataError if the ground truth in `gt_dir` is not the set of the task."""
     expected = task.set
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)
@@ -316,10 +313,7 @@ class Sources:
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read the prediction and the ground truth of an image, as a run by `protocol` does.
-
-        Raises DataError if a file cannot be read, or if the run scored annotators.
-        """
+        """Read prediction and ground truth of an image. A run of annotators raises DataError."""
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")

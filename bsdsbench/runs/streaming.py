@@ -219,7 +219,6 @@ def add_groups(
 ) -> list[ImageRecord | None]:
     """Return copies of the records of an update with the groups of their images.
 
-    records: one per image of the update, None for an image that is left out.
     groups: column -> one value for all images, or a list with a value per image, else ShapeError.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
