@@ -245,7 +245,7 @@ def protocol_from(
     changes = parse_overrides(overrides)
     if options.thresholds:  # also takes forms that --set does not
         changes["thresholds"] = options.thresholds
-    return registry.settled(protocol.replace(**changes))
+    return registry.complete_options(protocol.replace(**changes))
 
 
 class RunInputs(NamedTuple):
@@ -299,7 +299,7 @@ def resolve_inputs(
         raise click.UsageError(
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
-    names = registry.resolved(metrics)
+    names = registry.check_names(metrics)
     protocol = protocol_from(protocol_options, names, valid_dir)
     return RunInputs(image_folder, gt, names, protocol, task)
 

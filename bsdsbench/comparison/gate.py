@@ -142,7 +142,7 @@ class Baseline:
             if isinstance(gated, str):  # as earlier versions wrote it
                 gated = gated.split(", ")
             run = Evaluation(
-                registry.stored(entry(stored, "protocol", dict)),
+                registry.read_protocol(entry(stored, "protocol", dict)),
                 _NAME,
                 unpack_records(
                     source, base64.b64decode(entry(stored, "counts", str), validate=True)

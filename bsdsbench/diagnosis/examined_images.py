@@ -103,7 +103,7 @@ class ExaminedInputs:
             paths = paths[:1]
         item = FileItem(Pair(image_id, paths, tuple(self.gts[image_id])), self.kind)
         try:
-            (same_reading,) = registry.by_reading([metric.name], protocol, self.kind)
+            (same_reading,) = registry.group_by_reading([metric.name], protocol, self.kind)
             prediction, gt = item.load(same_reading, protocol)
         except DataError as error:
             self.unread.append(error.problems[0])

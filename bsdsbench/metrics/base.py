@@ -456,15 +456,15 @@ class Metric(ABC, Generic[Opt]):
         gt_kind = _KINDS.get(self.gt_kind, files.labels)
         if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             gt_kind = Kind.REGIONS
-        side = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
+        of_side = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
         return Readings(
-            side(
+            of_side(
                 kind=_KINDS.get(pred_kind, files.labels),
                 inverted=protocol.invert,
                 normalised=protocol.normalise,
                 truth=False,
             ),
-            side(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
+            of_side(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
         )
 
     def options_of(self, protocol: Protocol) -> Opt:

@@ -59,7 +59,7 @@ def names() -> tuple[str, ...]:
     return (*BUILT_IN, *sorted(_others()))
 
 
-def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
+def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
     """Sort names of metrics into the order of tables, without repetitions; others come last."""
     given = set(wanted)
     return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
@@ -119,12 +119,12 @@ def file_hash(name: str) -> str:
     return digest.hexdigest()
 
 
-def sources_of(metrics: Iterable[str]) -> dict[str, str]:
+def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
     """Return name -> `file_hash` of the metrics that come from other packages."""
     return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
 
 
-def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
+def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """Check one or several names of metrics, and sort them into the order of tables.
 
     Repetitions are dropped. Raises DataError if there is no name, or a name is unknown.
@@ -138,7 +138,7 @@ def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     for name in asked:
         if not isinstance(name, str) or name not in BUILT_IN:
             given_word(name, "metrics", names())
-    return in_order(asked)
+    return sort_names(asked)
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:
@@ -165,7 +165,7 @@ def _others() -> dict[str, EntryPoint]:
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in BUILT_IN}
 
 
-def settled(protocol: Protocol) -> Protocol:
+def complete_options(protocol: Protocol) -> Protocol:
     """Check the options of a protocol, and add their defaults: equivalent protocols become equal.
 
     Raises ProtocolError if an option is unknown, belongs to no metric or has a wrong value.
@@ -178,15 +178,15 @@ def settled(protocol: Protocol) -> Protocol:
             )
     if not protocol.options:
         return protocol
-    options = {name: get(name).options_of(protocol) for name in in_order(protocol.options)}
+    options = {name: get(name).options_of(protocol) for name in sort_names(protocol.options)}
     return evolve(protocol, options=options)
 
 
-def stored(values: Mapping[str, Any]) -> Protocol:
-    """Read the protocol of a saved run. Raises ProtocolError under the conditions of `settled`."""
+def read_protocol(values: Mapping[str, Any]) -> Protocol:
+    """Read the protocol of a saved run; raise ProtocolError for unknown or wrong options."""
     from bsdsbench.protocol.protocol import Protocol
 
-    return settled(Protocol.from_mapping(values))
+    return complete_options(Protocol.from_mapping(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
@@ -222,7 +222,7 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     if len(set(map(frozenset, voids.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
-    preset, unused_names = protocol.name.removesuffix("*"), unused(metrics, protocol)
+    preset, unused_names = protocol.name.removesuffix("*"), unused_settings(metrics, protocol)
     usual = Protocol.preset(preset) if preset in preset_names() else Protocol()
     for name in READ:
         if name in unused_names and getattr(protocol, name) != getattr(usual, name):
@@ -253,7 +253,9 @@ class ReadAlike(NamedTuple):
     readings: Readings
 
 
-def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tuple[ReadAlike, ...]:
+def group_by_reading(
+    metrics: Sequence[str], protocol: Protocol, pred_kind: str
+) -> tuple[ReadAlike, ...]:
     """Group metrics by how they read the files, such as masks or maps of instance numbers.
 
     Metrics that do not decide how files are read (see `readers`) join the first group.
@@ -272,7 +274,7 @@ def by_reading(metrics: Sequence[str], protocol: Protocol, pred_kind: str) -> tu
     return first._replace(metrics=(*first.metrics, *following)), *further
 
 
-def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
+def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     """Return the options that a signature names even at their default: {METRIC.OPTION: JSON}."""
     options = {}
     for metric in map(get, metrics):
@@ -283,7 +285,7 @@ def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]
     return options
 
 
-def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
+def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Return the protocol's fields and tables of options that no score of the metrics depends on.
 
     Without metrics nothing is unused.

@@ -61,7 +61,7 @@ def drawn_metric(run: Evaluation) -> Metric | None:
         if metric.has_errors:
             return metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    read_alike = registry.by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
+    read_alike = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
     for metric in map(registry.get, run.metrics):
         if metric in read_alike and isinstance(metric, DrawsPixels):
             return metric

@@ -68,7 +68,9 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     if not shared:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
-    unused = registry.unused(shared, a.protocol) | registry.unused(shared, b.protocol)
+    unused = registry.unused_settings(shared, a.protocol) | registry.unused_settings(
+        shared, b.protocol
+    )
     signatures = [evolve(run.signature, unused=unused) for run in (a, b)]
     differences = []
     for difference in signatures[0].differences(signatures[1]):

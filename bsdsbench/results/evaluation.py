@@ -120,7 +120,7 @@ class Evaluation(TabularResult):
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Return the metrics of the run, in the order of tables."""
-        return registry.in_order(self.records[0].counts if self.records else self.reported)
+        return registry.sort_names(self.records[0].counts if self.records else self.reported)
 
     @property
     def image_ids(self) -> list[str]:
@@ -295,7 +295,7 @@ class Evaluation(TabularResult):
         if not forms or not forms[0]:  # "" is the form of a record that does not tell it
             forms[:1] = [UNKNOWN]
         metrics = self.metrics if n_images else ()
-        unused = registry.unused(metrics, self.protocol)
+        unused = registry.unused_settings(metrics, self.protocol)
         if self.reference:  # whose stored counts do not tell these
             unused |= {"nms", "nms_params", "operator"}
         detector = self.provenance.detector or {}
@@ -312,7 +312,7 @@ class Evaluation(TabularResult):
             ms=scales if isinstance(scales, str) else "",
             valid="masks" if self.provenance.valid else "",
             unused=unused,
-            named=registry.signed_options(metrics, self.protocol),
+            named=registry.always_signed_options(metrics, self.protocol),
         )
 
     @property

@@ -149,7 +149,7 @@ def read_shared_run(path: Path) -> RunArguments:
             raise FaultError(f"n_images is not the {len(records)} of the counts")
         provenance = Provenance.from_mapping(entry(content, "provenance", dict))
         return {
-            "protocol": registry.stored(entry(content, "protocol", dict)),
+            "protocol": registry.read_protocol(entry(content, "protocol", dict)),
             "name": entry(content, "name", str),
             "records": records,
             "provenance": attrs.evolve(provenance, source=provenance.source or path.name),

@@ -255,7 +255,7 @@ def read_result(folder: Path) -> RunArguments:
             raise FaultError(f"n_images is not the {len(records)} of counts.npz")
         places = entries({"places": {}, **content}, "places", str).items()
         return {
-            "protocol": registry.stored(entry(content, "protocol", dict)),
+            "protocol": registry.read_protocol(entry(content, "protocol", dict)),
             "name": entry(content, "name", str),
             "records": records,
             "provenance": Provenance.from_mapping(entry(content, "provenance", dict)),

@@ -193,7 +193,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None:
-            for name in stored.changed_sources(registry.sources_of(plan.metrics)):
+            for name in stored.changed_sources(registry.source_hashes(plan.metrics)):
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
@@ -294,7 +294,7 @@ def _count_all(
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     """Warn about problems of the first images. Return True if their maps are inverted."""
-    unused = registry.unused(plan.metrics, plan.protocol)
+    unused = registry.unused_settings(plan.metrics, plan.protocol)
     warnings = first_look(looks, plan.protocol, unused)
     for warning in warnings:
         warn(warning)
@@ -315,7 +315,7 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         raise DataError(f"{header.name}: no image with boundaries in its ground truth")
     header = header.with_provenance(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        sources=registry.sources_of(plan.metrics) or None,
+        sources=registry.source_hashes(plan.metrics) or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}

@@ -378,7 +378,7 @@ class Plan(RunKeywords):
     @cached_property
     def by_reading(self) -> tuple[ReadAlike, ...]:
         """The metrics in groups that read files alike. Each image is read once per group."""
-        return registry.by_reading(self.metrics, self.protocol, self.pred_kind)
+        return registry.group_by_reading(self.metrics, self.protocol, self.pred_kind)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in one of `folders`, or if one of them is not a path.
@@ -406,7 +406,7 @@ def stamp_of(
     parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         parts.append("errors")
-    if sources := registry.sources_of(metrics):
+    if sources := registry.source_hashes(metrics):
         parts.append(sources)
     text = json.dumps(parts, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -425,7 +425,7 @@ def plan(
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    names = registry.resolved(metrics)
+    names = registry.check_names(metrics)
     task = None
     multi_scale = None
     if keywords.task is not None:
@@ -444,7 +444,7 @@ def plan(
         from bsdsbench.transforms.multi_scale import MultiScale
 
         multi_scale = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
-    resolved = registry.settled(resolved)
+    resolved = registry.complete_options(resolved)
     registry.check_options(names, resolved)
     fields = attrs.asdict(keywords, recurse=False)
     fields["protocol"] = resolved
@@ -476,7 +476,7 @@ def plan_call(
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     faults: list[str | Problem] = []
     try:
-        registry.resolved(metrics)
+        registry.check_names(metrics)
     except DataError as error:
         faults += error.problems
     try:

@@ -341,7 +341,7 @@ class Sources:
 
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
         """Return how files are read for the metric by a protocol."""
-        return registry.by_reading([self.metric.name], protocol, self.pred_kind)[0]
+        return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
         """Return the item of an image, with the files that the run read."""
@@ -387,7 +387,7 @@ def find_sources(
     reader = registry.readers(metrics)[0]
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
-    alike = registry.by_reading([reader.name], run.protocol, kind)[0]
+    alike = registry.group_by_reading([reader.name], run.protocol, kind)[0]
     pairs = pairing.pair(
         pred,
         gt,

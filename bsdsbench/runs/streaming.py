@@ -154,7 +154,7 @@ class StreamingEvaluator:
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        sources = registry.sources_of(self.metrics) or None
+        sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
         run = run.with_groups(self._plan.groups, self._plan.group_by, None)

@@ -16,7 +16,7 @@ from tests.helpers.metric_cases import CASES
 def test_nothing_is_counted_by_every_metric(name):
     make, _, given, *_ = CASES[name]
     metric, (_, gt) = registry.get(name), make("a", np.random.default_rng(0), (30, 40))
-    protocol = registry.settled(given or Protocol.preset(metric.default_protocol))
+    protocol = registry.complete_options(given or Protocol.preset(metric.default_protocol))
     n_maps = len(metric.files_read(metric.options_of(protocol)).classes) or 1
     for kind in metric.pred_kinds:
         nothing = read_prediction(Pair("a", (), ()), kind, gt.shape, n_maps)

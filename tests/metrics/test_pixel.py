@@ -148,7 +148,7 @@ def test_a_right_order_has_an_ap_of_1(dtype, thresholds, metrics):
     assert run.score("pixel").ap == pytest.approx(1, abs=1e-12)
     assert 'pixel.ap_rule="step"' in str(run.signature)
     assert "AP rule step" in run.described
-    again = registry.settled(Signature.parse(str(run.signature)).protocol)
+    again = registry.complete_options(Signature.parse(str(run.signature)).protocol)
     assert run.protocol.replace(name="x") == again.replace(name="x")
 
 

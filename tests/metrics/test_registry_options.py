@@ -19,8 +19,10 @@ CONTOUR = registry.get("contour")
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_are_settled(name):
     preset = Protocol.preset(name)
-    assert registry.settled(preset) is preset or registry.settled(preset) == preset
-    assert registry.settled(preset).to_mapping() == preset.to_mapping()
+    assert (
+        registry.complete_options(preset) is preset or registry.complete_options(preset) == preset
+    )
+    assert registry.complete_options(preset).to_mapping() == preset.to_mapping()
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
@@ -38,13 +40,13 @@ def test_what_is_said_by_default_is_not_kept():
     preset = Protocol.preset("saliency")
     explicit = preset.replace(options={"saliency": {"beta2": 0.3, "stretch": True}})
     assert explicit.name == "saliency*"
-    assert registry.settled(explicit) == preset
-    half = registry.settled(preset.replace(options={"saliency": {"beta2": 0.5}}))
+    assert registry.complete_options(explicit) == preset
+    half = registry.complete_options(preset.replace(options={"saliency": {"beta2": 0.5}}))
     assert (half.name, half.options) == ("saliency*", {"saliency": {"beta2": 0.5}})
-    assert registry.settled(half.replace(options={"saliency": {"beta2": 0.3}})) == preset
+    assert registry.complete_options(half.replace(options={"saliency": {"beta2": 0.3}})) == preset
     given = Protocol(options={"saliency": SaliencyOptions(beta2=0.5)})
     assert given.options == half.options
-    assert {given, registry.settled(given)} == {given}
+    assert {given, registry.complete_options(given)} == {given}
     with pytest.raises(TypeError, match="read-only"):
         given.options["saliency"]["beta2"] = 1
 
@@ -65,7 +67,7 @@ def test_what_is_said_by_default_is_not_kept():
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(ProtocolError, match=re.escape(message)):
-        registry.settled(Protocol(options=options))
+        registry.complete_options(Protocol(options=options))
 
 
 @pytest.mark.parametrize(
@@ -75,29 +77,31 @@ def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
     for metric in METRICS:
         for name in [f.name for f in attrs.fields(metric.options)] if metric.options else ():
             try:
-                read = registry.settled(Protocol(options={metric.name: {name: value}}))
+                read = registry.complete_options(Protocol(options={metric.name: {name: value}}))
             except ProtocolError as error:
                 assert "\n" not in str(error)  # noqa: PT017
             else:
-                assert registry.settled(read) == read
+                assert registry.complete_options(read) == read
 
 
 def test_a_caption_says_what_the_metric_uses():
     saliency = Protocol.preset("saliency").replace(max_dist=0.02, invert=True)
     line = registry.describe(["saliency"], saliency)
     assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1")
-    assert registry.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
-        {*Protocol.names(), "semantic"} - {"invert", "gt_invert", "gt_threshold"}
-    )
+    assert registry.unused_settings(
+        ["saliency"], Protocol(options={"semantic": {"radius": 1}})
+    ) == ({*Protocol.names(), "semantic"} - {"invert", "gt_invert", "gt_threshold"})
     mask = Protocol.preset("masks")
-    assert registry.unused(["superpixel", "boundary"], mask) == {*Protocol.names()} - {*MATCHED}
+    assert registry.unused_settings(["superpixel", "boundary"], mask) == {*Protocol.names()} - {
+        *MATCHED
+    }
 
 
 def test_files_and_set_change_the_options_named(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('base = "sbd"\n[semantic]\nradius = 2\n[saliency]\nbeta2 = 1\n')
     mine = Protocol.load(file).replace(**parse_overrides(["semantic.interior=keep"]))
-    settled = registry.settled(mine)
+    settled = registry.complete_options(mine)
     assert settled.options["saliency"] == {"beta2": 1}
     assert settled.options["semantic"].keys() == {"classes", "first", "radius", "absent"}
     assert settled.options["semantic"]["radius"] == 2

@@ -134,7 +134,9 @@ def test_each_documented_value_may_be_given_in_each_way(table, name, value):
         if name == "components" and table in ("contour", "segmentation"):
             options[table] = {"unit": "instance"}  # the numbers are those of pieces of masks
         base = Protocol(options=options)
-        return registry.settled(base.replace(**changes)) if table else base.replace(**changes)
+        return (
+            registry.complete_options(base.replace(**changes)) if table else base.replace(**changes)
+        )
 
     if name == "classes":
         value = ("a", "b")

@@ -71,7 +71,7 @@ def looked_at(pred, gt=None, **changes):
     items = list_items(pred, sample_ground_truth() if gt is None else gt, options).items[:LOOKS]
     (alike,) = options.by_reading
     looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items]
-    unused = registry.unused(options.metrics, options.protocol)
+    unused = registry.unused_settings(options.metrics, options.protocol)
     return list(map(str, first_look(looks, options.protocol, unused)))
 
 
