@@ -374,10 +374,7 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Run the `with` block with standard output redirected to standard error.
-
-    The working folder is restored at the end of the block.
-    """
+    """Redirect standard output to standard error in the block, and restore the folder after it."""
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -428,10 +425,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies in a folder or its resolved path.
-
-    A module without a file, such as one that is built in, lies in no folder.
-    """
+    """Return True if a module, or its top-level package, lies in a folder; without a file, False."""
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     # A namespace package has no file, only folders
@@ -444,10 +438,7 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the "name" and "blake2b" hash of the file that defines a function, or None.
-
-    The name is without the folder, the hash is hexadecimal.
-    """
+    """Return "name" (without folder) and hexadecimal "blake2b" of a function's file, or None."""
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None

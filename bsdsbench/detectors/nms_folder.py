@@ -74,10 +74,9 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the path of each map directly in a folder, by image id.
+    """Return the path of each map directly in a folder, by image id. Raises DataError without maps.
 
-    If two maps have the same id, the first is returned and an error is appended to `errors`. Raises
-    DataError if the folder holds no maps.
+    If two maps have the same id, the first is returned and an error is appended to `errors`.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -91,10 +90,9 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Read the maps (H, W) of an image and return their mean, float64 in [0, 1].
+    """Read the maps (H, W) of an image and return their mean, or a single map in its own dtype.
 
-    A single map is returned as it is, in its own dtype. Raises DataError if the sizes differ or a
-    file cannot be read.
+    Raises DataError if the sizes differ or a file cannot be read.
     """
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):

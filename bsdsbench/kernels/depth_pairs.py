@@ -14,10 +14,9 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Count the ratios (R,), ascending from 1 on, that a / b or b / a exceeds.
+    """Count the ratios (R,), ascending from 1 on, that a / b or b / a exceeds, for a, b >= 0.
 
-    a, b are inverse depths >= 0. The number is 0 if one is NaN or both are equal, and R if only one
-    is 0.
+    The number is 0 if one is NaN or both are equal, and R if only one is 0.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN

@@ -98,10 +98,7 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
 
 def _flatten(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as a contiguous array (N,). Bool becomes uint8 of 0 and 255.
-
-    Raises ValueError unless the values are uint8, uint16, float32, float64 or bool.
-    """
+    """Return values as a contiguous array (N,), bool as 0 and 255. Raises ValueError by dtype."""
     flat = np.ascontiguousarray(values).ravel()
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8) * np.uint8(255)

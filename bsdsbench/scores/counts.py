@@ -279,10 +279,7 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return all fields but the file as numbers: values, strongest, maps and LEVELS levels.
-
-        Missing levels are NaN. `of_row` converts the numbers back.
-        """
+        """Return values, strongest, maps and LEVELS levels, NaN where missing; see `of_row`."""
         levels = [*self.levels, *[math.nan] * (LEVELS - len(self.levels))]
         return [self.values.value, self.strongest, self.maps, *levels]
 
@@ -519,7 +516,7 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value at a path of names in nested mappings, or None if the path leads nowhere."""
+    """Return the value at a path of names in nested mappings, or None if there is none."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree

@@ -2,8 +2,7 @@
 
 This follows the test programs of RCF and later methods. The image is resized by each scale, the
 detector is called, its map is resized back to the size of the image, and the maps are averaged,
-before any NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch. With
-`flip` the detector is called on the mirrored image too.
+before any NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch.
 """
 
 from __future__ import annotations
@@ -36,16 +35,7 @@ SCALES = {
 
 @frozen
 class MultiScale:
-    """The settings of calls of a detector at several scales.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> gray = MultiScale((0.5, 1.0, 1.5)).of(lambda image: image[..., 0] / 255)
-    >>> image = np.full((7, 9, 3), 51, np.uint8)
-    >>> bool(np.allclose(gray(image), 0.2))
-    True
-    """
+    """The settings of calls of a detector at several scales."""
 
     scales: tuple[float, ...] = (1.0,)  # factors for the sides of an image
     flip: bool = False  # call the detector on the mirrored image too

@@ -48,10 +48,10 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 
 
 def _erode_maps(bits: U8, side: int, back: int) -> U8:
-    """Erode two maps by a square, and return the pixels around which the whole square is on.
+    """Erode two maps, (2 H, words), one below the other, by a square.
 
-    `bits` (2 H, words) are two maps one below the other, packed by `bits.pack`. The square has the
-    side `side`, and begins `back` rows and columns before the pixel.
+    Returns the pixels around which the whole square is on, whose side is `side`, and which begins
+    `back` rows and columns before the pixel.
     """
     eroded = np.empty_like(bits)
     # A row between empty words, so that shifts by the width of the square read no other row

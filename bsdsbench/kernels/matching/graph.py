@@ -296,10 +296,7 @@ def forget_edges(side):
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Return the tiles of maps of `shape` (H, W) without pixels, TILE_DTYPE (n_maps, tiles + 1).
-
-    The additional last tile counts all vertices in its field `before`.
-    """
+    """Return the tiles of maps of `shape` without pixels, and one more for each map, TILE_DTYPE."""
     rows, cols = shape
     return np.zeros((n_maps, ((rows + 7) // 8) * ((cols + 7) // 8) + 1), TILE_DTYPE)
 
@@ -414,10 +411,9 @@ def _mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of both ends to the weights of edges, and return the largest weight.
+    """Add `value` and that of the partner to the weights of edges, and return the largest.
 
-    The edges begin .. end - 1 of the arena are those of a vertex with the value `value`. Their `to`
-    is an index into `opposite_values` (vertices,). Returns -1 without an edge.
+    The edges of a vertex are begin .. end - 1 of the arena. Returns -1 without an edge.
     """
     best = np.int64(-1)
     for e in range(begin, end):

@@ -120,8 +120,8 @@ def match_steps(events: Events, truth: Truth) -> MatchedPixels:
     bits = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt).bits
     n_matched = np.zeros((1, 64 * bits.shape[1]), np.int64)
     count_set_bits(bits, np.zeros(len(bits), np.int64), n_matched)
-    matched = MatchedPixels(matched_gt, n_matched[0, : matched_gt.size])
-    return MatchedPixels(matched.gt[::-1], matched.pred[::-1]) if backwards else matched
+    in_order = slice(None, None, -1 if backwards else 1)
+    return MatchedPixels(matched_gt[in_order], n_matched[0, : matched_gt.size][in_order])
 
 
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:

@@ -77,7 +77,7 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match at each of n steps, and record the steps at which each pixel is on, matched or near.
 
-    `events` are the changes of the predicted map; those of pixels beyond 2 r may be missing.
+    `events` change the predicted map; those of pixels beyond 2 r may be missing.
     """
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
