@@ -425,7 +425,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies in a folder; without a file, False."""
+    """Return True if a module, or its top-level package, lies in a folder; False without a file."""
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     # A namespace package has no file, only folders

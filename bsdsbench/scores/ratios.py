@@ -86,7 +86,7 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 
 def defined_f(shares: F8) -> F8:
-    """Return F of arrays (..., 2) of precision and recall, (...): NaN if both are NaN, 0 if one is."""
+    """Return F of arrays (..., 2) of precision and recall: NaN if both are NaN, 0 if one is."""
     f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
