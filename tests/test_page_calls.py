@@ -69,13 +69,16 @@ def called(words, metric):
 HOME = {sample_ground_truth(): "data/groundTruth/test", sample_results("canny"): "maps"}
 
 
+LITTLE = {"n_boot": 100, "seconds": 1.0}
+
+
 @pytest.fixture
 def few_samples(monkeypatch):
-    """Bootstraps of 100 samples unless a call says how many."""
+    """Bootstraps of 100 samples and searches of a second, unless a call says otherwise."""
     for verb in COMMANDS:
         for parameter in cli.get_command(click.Context(cli), verb).params:
-            if parameter.name == "n_boot":
-                monkeypatch.setattr(parameter, "default", 100)
+            if parameter.name in LITTLE:
+                monkeypatch.setattr(parameter, "default", LITTLE[parameter.name])
 
 
 @pytest.mark.process

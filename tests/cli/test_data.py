@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from bsdsbench.cli import cli
 from bsdsbench.errors import DataError
-from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_root
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from bsdsbench.loaders.sets import identity, public_sets
 from bsdsbench.protocol import tasks
 from bsdsbench.protocol.protocol import Protocol
@@ -19,12 +19,18 @@ from tests.helpers.runs import call
 from tests.test_readme import README
 
 TASK = "bsds500-test/boundary"
+IDS = ("fruit1", "herd1", "leaves1", "town1")
 
 
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
-    """An archive of the sample, which is known as BSDS500's test split here; an empty cache."""
-    images = identity.folder_fingerprints(sample_ground_truth(), Protocol.preset("bsds500"))
+    """An archive of four images, which are BSDS500's test split here; an empty cache."""
+    for part, files in (("groundTruth", sample_ground_truth()), ("images", sample_images())):
+        (tmp_path / "packed" / part / "test").mkdir(parents=True)
+        for name in IDS:
+            (path,) = files.glob(f"{name}.*")
+            shutil.copy(path, tmp_path / "packed" / part / "test")
+    images = identity.folder_fingerprints(truth(tmp_path), Protocol.preset("bsds500"))
     known = {"bsds500-test": images}
     task = attrs.evolve(
         tasks.tasks()[TASK], fingerprint=identity.set_fingerprint(images), images=len(images)
@@ -32,9 +38,11 @@ def archive(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(identity, "shipped_sets", lambda: known)
     monkeypatch.setitem(tasks.tasks(), TASK, task)
-    for part in ("groundTruth", "images"):
-        shutil.copytree(sample_root() / part, tmp_path / "packed" / part)
     return shutil.make_archive(str(tmp_path / "set"), "gztar", tmp_path / "packed")
+
+
+def truth(tmp_path):
+    return tmp_path / "packed" / "groundTruth" / "test"
 
 
 def called(*words):
@@ -91,16 +99,16 @@ def test_with_the_set_in_the_cache_its_name_is_enough(archive, tmp_path):
     assert f"task     {TASK}" in shown
     maps = tmp_path / "sobel" / "maps"
     given = json.loads(call("evaluate", maps, "--task", TASK, "--format", "json", *few))
-    asked = call("evaluate", maps, "--gt", sample_ground_truth(), "--format", "json", *few)
+    asked = call("evaluate", maps, "--gt", truth(tmp_path), "--format", "json", *few)
     assert given["scores"] == json.loads(asked)["scores"]
     assert "protocol bsds500" in call("doctor", maps, "--task", TASK, "--quiet")
     with pytest.raises(click.UsageError, match="IMAGES"):
         call("run", "sobel", "-o", tmp_path / "other")
     thin = json.loads(call("evaluate", maps, "--task", TASK, "--nms", "--format", "json", *few))
     assert (thin["tasks"], thin["scores"] == given["scores"]) == ([TASK], False)
-    truth = shutil.copytree(sample_ground_truth(), tmp_path / "truth")
-    (truth / "fruit1.mat").unlink()
-    others = ("--images", sample_images(), "--gt", truth, "--task", TASK, "-o", tmp_path / "no")
+    lacking = shutil.copytree(truth(tmp_path), tmp_path / "truth")
+    (lacking / "fruit1.mat").unlink()
+    others = ("--images", sample_images(), "--gt", lacking, "--task", TASK, "-o", tmp_path / "no")
     with pytest.raises(DataError, match="expected bsds500-test"):
         call("run", "sobel", *others[1:])
 
@@ -115,5 +123,5 @@ def test_from_nothing_to_scores_in_three_commands(tmp_path):
     ]
     got, scored = walk(README, tmp_path)
     assert got.strip() == str(tmp_path / "cache" / "bsdsbench" / "data" / "bsds500")
-    assert "bsds500-test, 16 of 16 images" in scored
+    assert "bsds500-test, 4 of 4 images" in scored
     assert (tmp_path / "out" / "mine" / "result.json").is_file()
