@@ -6,6 +6,7 @@
 import ast
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ TELEGRAM = re.compile(r"^(What|How|Where|Those|Of|Why|Whether|It|If|Who|Whose)\b
 LIST = re.compile(r"(?m)^\s*\w+(, \w+)* : .*; \w+(, \w+)* : ")
 
 
+@cache
 def parsed():
     sources = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
     return {str(p.relative_to(PACKAGE)): ast.parse(text) for p, text in sources.items()}

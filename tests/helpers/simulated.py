@@ -1,5 +1,7 @@
 """Made runs for tests of statistics and pictures: counts without any images."""
 
+from functools import cache
+
 import numpy as np
 
 from bsdsbench.protocol.protocol import Protocol
@@ -34,10 +36,13 @@ def simulated_record(image_id, thresholds, hard, total_gt, quality, pixel=False)
     return ImageRecord(image_id, SIZE, counts)
 
 
+@cache
 def simulated_run(
     name, n_images=30, quality=0.0, seed=0, noise=0.5, protocol=None, pixel=False, images_seed=1000
 ):
-    """A run whose images are the same (difficulty, ground truth) for one images_seed."""
+    """A run whose images are the same (difficulty, ground truth) for one images_seed.
+
+    It is made once for all tests, with the scores that it has computed."""
     proto = protocol or Protocol.preset("bsds500")
     images = np.random.default_rng(images_seed)
     mine = np.random.default_rng(seed)

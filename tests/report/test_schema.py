@@ -74,7 +74,7 @@ def test_checks_and_findings(tmp_path):
 
 def test_comparisons_of_runs_and_of_methods(tmp_path):
     """With a distance that is undefined in one class, cases that one run lacks, and groups."""
-    maps = np.zeros((12, 24, 24), np.uint8)
+    maps = np.zeros((8, 24, 24), np.uint8)
     for k, labels in enumerate(maps):
         labels[4:12, 4 + k % 3 : 12] = 1
         labels[16:20, 16 : 20 - k % 2] = 2 * (k != 3)
@@ -92,7 +92,7 @@ def test_comparisons_of_runs_and_of_methods(tmp_path):
             lacking = replace(lacking, records=lacking.records[:-2], failed=torn)
         lacking.save(out)
         runs.append(out)
-    options = "--format", "json", "--n-boot", 50, "--common", "--by", "scene"
+    options = "--format", "json", "--n-boot", 20, "--common", "--by", "scene"
     options += "--group-by", "(?P<scene>s.)_"
     seeds = [f"first={runs[0]},{runs[1]}", f"second={runs[2]},{runs[3]}"]
     for words in (runs[:2], ("--method", seeds[0], "--method", seeds[1])):
