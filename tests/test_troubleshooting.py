@@ -83,6 +83,7 @@ def test_every_row_has_a_case():
     assert [row[0] for row in ROWS] == list(CASES)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:20])
 def test_a_mistake_costs_what_the_page_says(row, tmp_path):
