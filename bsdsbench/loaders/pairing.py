@@ -105,8 +105,8 @@ class Layout:
         """Derive the layout from the files of each image, image id -> paths.
 
         `first` and `last` are the first and last file of the image with most files, in which ID
-        stands for the image id: "ID_1", "ID/NAME" or "ANNOTATOR/ID". Both are "" if every image has
-        one file. Images without files are ignored. An id with a slash is SEQUENCE/FRAME.
+        stands for the image id: "ID_1", "ID/NAME" or "ANNOTATOR/ID". Images without files are
+        ignored. An id with a slash is SEQUENCE/FRAME.
         """
         n_files = [len(paths) for paths in files.values() if paths]
         sequences = {i.rpartition("/")[0] for i, paths in files.items() if paths and "/" in i}
@@ -365,12 +365,12 @@ def _find_doubtful_ids(
 ) -> set[str]:
     """Return the known ids that may lack a file.
 
-    Under the arrangement of the side some files belong to no known id. If such a file would belong
-    to a known id under another arrangement, it may be one more annotator of that image. The same
-    holds for ID_bob beside ID_1.
+    By the `arrangement` of the files some belong to no known id. If such a file would belong to a
+    known id by another arrangement, it may be one more annotator of that image. The same holds for
+    ID_bob beside ID_1.
 
-    `known` are the ids of the other side, or of the split. `other_names` are the file names of the
-    other side; a file so named is an image of its own.
+    `known` are the ids of the other side (predictions or ground truth), or of the split.
+    `other_names` are the file names of that side; a file so named is an image of its own.
     """
     ids = set[str]()
     for file in files:
@@ -390,13 +390,13 @@ def _group_by_id(
     doubtful: set[str],
     is_truth: bool,
 ) -> FilesOfSide:
-    """Group the files of a side by image id, and find the ids whose files may not be one image.
+    """Group files by image id, and find the ids whose files may not be one image.
 
     Doubled are the `doubtful` ids, and ids with several files (more than one for each class) if
 
     - the files differ in folder, format or the word in their name (`_is_one_image`), or
     - they may be frames of a video: they are ground truth without a split, and are numbered with
-      leading zeros, or all numbers of the side start above 1.
+      leading zeros, or all numbers start above 1.
 
     `wanted` are the ids to keep, or None for all.
     """

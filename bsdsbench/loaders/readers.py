@@ -204,8 +204,8 @@ def read_prediction(
     - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class. A
       single map is binarised if the kind of `options` is MASK.
 
-    `shape` (H, W) is that of the ground truth. `n_maps` is the number of classes or label maps of
-    an empty prediction. `read` returns the bytes of a file.
+    `shape` (H, W) is that of the ground truth, `n_maps` the number of classes or label maps of an
+    empty prediction. `read` returns the bytes of a file.
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -519,12 +519,12 @@ def _parse_struct(
     The struct is a dict with (H, W) arrays in Boundaries, Segmentation, or both:
 
     - Segmentation alone: its labels are the regions, the lines between them the boundaries.
-    - Boundaries of two values: all pixels but 0, whatever the threshold of `options`, because the
+    - Boundaries of two values: all pixels but 0, whatever the threshold in `options`, because the
       name tells the meaning. The values are no evidence.
     - Boundaries of more values: by the threshold, or refused without one.
 
-    With Boundaries the regions are those of Segmentation, or None if it is absent or empty, and
-    `mask` (H, W) is the object of a crack set, or None.
+    With Boundaries, Segmentation has the regions, if it is there and not empty, and `mask` (H, W)
+    is the object of a crack set, or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}

@@ -199,7 +199,8 @@ class ReadOptions:
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems that keep the masks of a side from having one meaning.
+        """Yield the problems that keep the masks of predictions or ground truth from having one
+        meaning.
 
         - Some masks have a third value, and no mask is gray: void or gray?
         - Otherwise, some masks are 0 and 1 in 8 or 16 bits, others reach white: two scales.
@@ -227,7 +228,8 @@ class ReadOptions:
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
     def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems that suggest that the labels of a side have another meaning.
+        """Yield the problems that suggest that labels of predictions or ground truth mean something
+        else.
 
         - All label maps hold only 0 and 255: masks, not classes.
         - Several maps hold nothing but void: void may be the object.

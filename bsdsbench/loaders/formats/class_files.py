@@ -51,10 +51,10 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     """Add the instance map of a file to `parts`, the parts of a ground truth of classes.
 
     The file holds one array (H, W), or SBD's struct GTinst: Segmentation (H, W), and a boundary map
-    (H, W) per entry of Boundaries, each of the class in Categories. With GTinst the class
-    boundaries, if `parts` has them, are overwritten by these outlines, as in SEAL's program. The
-    refined annotations have an outline per class instead of one per instance; if Categories does
-    not fit, outline k is then that of class k.
+    (H, W) per entry of Boundaries, each of the class in Categories. With GTinst these outlines
+    overwrite the class boundaries, if `parts` has them, as in SEAL's program. The refined
+    annotations have an outline per class instead of one per instance; if Categories does not fit,
+    outline k is that of class k.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with faults_of(file, "instances"):

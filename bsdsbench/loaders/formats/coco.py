@@ -125,7 +125,7 @@ class CocoItems:
         with reading(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
                 return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
-            segments = _reorder_exact(annotated, self._segments(entries, shape, is_truth))
+            segments = _reorder_exact(annotated, self._read_segments(entries, shape, is_truth))
         label_map = np.zeros(shape, np.int32)
         for segment in segments:
             label_map[segment.mask] = segment.value
@@ -152,7 +152,9 @@ class CocoItems:
         protocol = base or Protocol.preset("masks")
         return protocol.replace(options=dict.fromkeys(metrics, options))
 
-    def _segments(self, annotations: list[Entry], shape: _Size, is_truth: bool) -> list[_Segment]:
+    def _read_segments(
+        self, annotations: list[Entry], shape: _Size, is_truth: bool
+    ) -> list[_Segment]:
         """Return the segments of an image in the order in which they are drawn.
 
         Crowds come first, then lower scores, then larger segments, then segments that begin higher
@@ -164,7 +166,7 @@ class CocoItems:
             score = 1.0 if is_truth else float(annotation.get("score", 1.0))
             is_crowd = bool(annotation.get("iscrowd", 0))
             height = (not is_crowd, score, -int(mask.sum()), int(mask.argmax()))
-            value = self._value(annotation, number, is_truth)
+            value = self._value_in_map(annotation, number, is_truth)
             segments.append(_Segment(height, annotation["category_id"], value, mask))
         return sorted(segments, key=attrgetter("height"))
 
@@ -191,7 +193,7 @@ class CocoItems:
         void = (len(self.categories) + 1) * DIVISOR if is_truth else 0
         label_map = np.full(shape, void, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
-            value = self._value(segment, number, is_truth)
+            value = self._value_in_map(segment, number, is_truth)
             if value > void > 0:
                 # panopticapi knows one crowd per category, the last; an earlier one becomes an
                 # ordinary instance of the ignored class
@@ -199,7 +201,7 @@ class CocoItems:
             label_map[ids == segment["id"]] = value
         return label_map
 
-    def _value(self, annotation: Entry, number: int, is_truth: bool) -> int:
+    def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
         """Return the value of a segment in a label map.
 
         - the k-th category, k from 1: k * DIVISOR + `number`, which counts the annotations from 1

@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return the numeric array of a name."""
+    """Return the numeric array called `name`."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -39,8 +39,8 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
     return value
 
 
-def _parse_places(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return the coordinates in the array of a name, float64 (N, width).
+def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
+    """Return the coordinates in the array called `name`, float64 (N, width).
 
     - width 4, lines: from (N, 4), or from (N, 2, 2) or (N, 2, 3) with a kind beside each end
     - width 2, junctions: from (N, 2), or from (N, 3) with a kind or score beside
@@ -56,7 +56,7 @@ def _parse_places(arrays: Mapping[str, object], name: str, width: int) -> F8:
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the scores in the array of a name, float64 (N,), one for each of N places."""
+    """Return the scores in the array called `name`, float64 (N,), one for each of N places."""
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -64,7 +64,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return (rows, columns), the first two values of an array, or None if it is absent."""
+    """Return (rows, columns), the first two values of the array `name`, or None if it is absent."""
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -82,13 +82,13 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
     `arrays` are the variables of the file by name, see the module.
     """
-    ends = _parse_places(arrays, "lines", 4)
+    ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
     junctions = None
     if "juncs" in arrays:
-        places = _parse_places(arrays, "juncs", 2)
+        places = _parse_coordinates(arrays, "juncs", 2)
         junctions = np.column_stack([places, _parse_scores(arrays, "juncs_score", places)])
     lines = Lines(ends, scores, junctions, _parse_size(arrays, "grid"))
     return {"soft": draw_lines(lines, shape, lines.grid or GRID), "lines": lines}
@@ -117,18 +117,22 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
-    pixels = _parse_places(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # x y x y -> row column row column
+    pixels = _parse_coordinates(arrays, "lines", 4)[
+        :, [1, 0, 3, 2]
+    ]  # x y x y -> row column row column
     if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
     if "lpos" in arrays:
-        ends = _parse_places(arrays, "lpos", 4)
+        ends = _parse_coordinates(arrays, "lpos", 4)
     else:  # scaled from pixels counted from 1 to GRID, and kept inside, as in L-CNN's data set
         grid = np.array([*GRID] * 2)
         ends = np.clip((pixels - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
-        junctions = np.pad(_parse_places(arrays, "junc", 2), ((0, 0), (0, 1)))  # score 0 beside
+        junctions = np.pad(
+            _parse_coordinates(arrays, "junc", 2), ((0, 0), (0, 1))
+        )  # score 0 beside
     on_grid = Lines(ends, np.zeros(len(ends)), junctions, _parse_size(arrays, "grid") or GRID)
     return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
 
@@ -213,7 +217,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return the array of angles (radians) of a name as float64, in its shape."""
+    """Return the angles (radians) in the array called `name`, float64, in its shape."""
     angles = _find_numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")

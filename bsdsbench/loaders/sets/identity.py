@@ -112,10 +112,10 @@ def shipped_sets() -> Mapping[str, Mapping[str, str]]:
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set to which a set of images, {id: fingerprint}, belongs or is most similar.
+    """Find the known set that shares most images, equal {id: fingerprint}, with a set of images.
 
-    This is the set that shares most images, with equal id and fingerprint; of equals the one with
-    fewer images. If no set shares an image, the identity has no `like`.
+    Of equals the one with fewer images is taken. If no set shares an image, the identity has no
+    `like`.
     """
     sets = shipped_sets()
     here = images.items()

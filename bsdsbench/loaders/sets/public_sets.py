@@ -186,7 +186,7 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
     os.replace(part, archive)
 
 
-def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
+def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
     """Yield the members of a .zip or .tar archive. Open one before asking for the next.
 
     A member is its path, whether it is a plain file (not a folder, link or device), and a function
@@ -221,7 +221,7 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             if sha256 != public.sha256:
                 raise DataError(f"sha256 {sha256}, expected {public.sha256}")
-        with closing(_members(archive)) as members:
+        with closing(_iterate_members(archive)) as members:
             for path, is_plain, open_member in members:
                 if path.startswith("/") or "\\" in path or ".." in PurePosixPath(path).parts:
                     raise DataError(f"{path!r} leads out of the folder")
