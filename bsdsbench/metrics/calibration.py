@@ -125,10 +125,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels, with the edges of the bins as thresholds.
-
-        With a single bin the threshold is one half.
-        """
+        """Return the right, false and missed pixels at the edges of bins, 0.5 for a single bin."""
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)

@@ -65,7 +65,8 @@ def pixel_classes(
     pixel = np.union1d(pred_pixel, target.pixel)
     classes = np.zeros((pixel.size, n_steps), np.uint8)
 
-    is_missed = ~steps.gt_matched  # as bits, (vertices, words)
+    # Bits of the steps, (vertices, words): is a ground-truth pixel missed, and in which way
+    is_missed = ~steps.gt_matched
     kinds = {
         "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
         "near_missed": steps.near_false,

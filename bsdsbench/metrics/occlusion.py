@@ -29,7 +29,7 @@ from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
 from bsdsbench.metrics.boundary import CurveMetric, rebuild_maps, threshold_events, truth_maps
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PRED, Score, Stack
+from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, Score, Stack
 from bsdsbench.transforms.resize import bilinear
 
 _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
@@ -137,9 +137,10 @@ class OcclusionMetric(CurveMetric[None]):
         right pair take the place of matched ones; for accuracy, matched ones that of all.
         """
         edge = stack["matches"]
-        gt, right = edge[..., [MATCHED_GT, TOTAL_GT]], stack["right_pred"][..., None]
-        orientation = np.concatenate([gt, right, edge[..., [TOTAL_PRED]]], axis=-1)
-        accuracy = np.concatenate([gt, right, edge[..., [MATCHED_PRED]]], axis=-1)
+        orientation = edge.copy()
+        orientation[..., MATCHED_PRED] = stack["right_pred"]
+        accuracy = orientation.copy()
+        accuracy[..., TOTAL_PRED] = edge[..., MATCHED_PRED]
         return {("edge",): edge, ("orientation",): orientation, ("accuracy",): accuracy}
 
     def files(

@@ -98,10 +98,9 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         """
         options: PixelOptions = super().options_of(protocol)
         is_given = "ap_rule" in protocol.options.get(self.name, {})
-        is_default = protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default
-        return (
-            options if is_given or is_default else attrs.evolve(options, ap_rule=protocol.ap_rule)
-        )
+        if is_given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
+            return options
+        return attrs.evolve(options, ap_rule=protocol.ap_rule)
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with a row for every pixel on; its precision is the annotated share."""

@@ -144,8 +144,7 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that decide how the files of a run are read.
 
-    These are the metrics of masks if there are any, as a mask can stand for the only annotator of
-    metrics that count the pixels of annotators. Otherwise they are all metrics.
+    These are the metrics of masks, as masks also serve the metrics of annotators' pixels, or all.
     """
     asked = list(map(get, metrics))
     return [metric for metric in asked if metric.reads == "mask"] or asked

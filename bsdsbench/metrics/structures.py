@@ -136,8 +136,7 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     windows = sliding_window_view(mask, (rows, cols))  # (row, column, rows, cols)
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
-        # Components are numbered throughout all patches: a patch has as many as the largest number
-        # so far grows in it.
+        # Components are numbered across patches: a patch has as many as the largest number grows
         last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
         b0 = np.diff(last, prepend=0)
         corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]

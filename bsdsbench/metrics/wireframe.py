@@ -203,10 +203,7 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 
 def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
-    """Scale coordinates from a grid to the common grid of 128 x 128.
-
-    `coordinates` (N, 2) or (N, 4) alternate row and column.
-    """
+    """Scale (N, 2) or (N, 4) alternating rows and columns of a grid to the grid of 128 x 128."""
     factor = np.resize(np.divide(GRID, grid), coordinates.shape[1])
     return coordinates if grid == GRID else np.asarray(coordinates * factor)
 
