@@ -130,10 +130,9 @@ class Signature:
         both `Word.usual` and that of the preset. Settings without a word are listed only if they
         differ from the preset, or are in `named`.
         """
-        p = self.protocol
-        preset = _base_of(p)
+        preset = _base_of(self.protocol)
         all_texts = self._all_texts()
-        preset_texts = _protocol_texts(preset, preset)
+        preset_texts = _protocol_texts(preset)
         texts = {}
         for key, word in WORDS.items():
             text = all_texts.get(key)
@@ -141,13 +140,15 @@ class Signature:
             is_default = text == word.usual == preset_texts.get(key)
             if text and not is_unused and not is_default:
                 texts[key] = text
-        if not p.stated:
+        if not self.protocol.stated:
             return texts
         texts |= self.named
         skipped = self.unused | WORDED
-        if p.max_dist_px is not None:  # the word "tol" tells the pixels, not the fraction
+        if (
+            self.protocol.max_dist_px is not None
+        ):  # the word "tol" tells the pixels, not the fraction
             skipped -= {"max_dist"}
-        for name, (value, _) in p.changed(preset).items():
+        for name, (value, _) in self.protocol.changed(preset).items():
             table = name.rpartition(".")[0]  # METRIC, or ""
             if not {name, table} & skipped:
                 texts[name] = _format_value(value)
@@ -156,7 +157,7 @@ class Signature:
     def _all_texts(self) -> dict[str, str]:
         """Return the texts of all words by key, also of the words that the line omits."""
         run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
-        return run_texts | _protocol_texts(self.protocol, _base_of(self.protocol))
+        return run_texts | _protocol_texts(self.protocol)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -213,7 +214,6 @@ class Signature:
         at most SAID if only tolerances after the first differ, and otherwise that of the word, or
         FORBIDS.
         """
-        p, q = self.protocol, other.protocol
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
         differences = []
@@ -230,9 +230,9 @@ class Signature:
             differences.append(
                 Difference(_field_name(key, word), our_text, their_text, severity, word.cost)
             )
-        if not (p.stated and q.stated):
+        if not (self.protocol.stated and other.protocol.stated):
             return differences
-        for name, (our_value, their_value) in p.changed(q).items():
+        for name, (our_value, their_value) in self.protocol.changed(other.protocol).items():
             spellings = {name, name.rpartition(".")[0]}  # METRIC.OPTION, METRIC
             if not spellings & WORDED:
                 severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
@@ -365,27 +365,28 @@ def _format_value(value: object) -> str:
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
-def _protocol_texts(p: Protocol, base: Protocol) -> dict[str, str]:
-    """Return the texts, by key, of the words that describe a protocol named after a preset `base`.
+def _protocol_texts(protocol: Protocol) -> dict[str, str]:
+    """Return the texts of the words that describe a protocol, by key.
 
     If the protocol is not fully known, all texts are UNKNOWN, except that of thresholds that are
     known. Words with a usual text are then left out.
     """
+    base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
-    unit = "d" if p.max_dist_px is None else "px"
+    unit = "d" if protocol.max_dist_px is None else "px"
     texts = {
         "proto": preset if preset != f"{_BASE}.1" else "",
-        "thr": format_thresholds(p.thresholds),
-        "tol": ",".join(f"{number_text(value)}{unit}" for value in p.tolerances),
-        "nms": str(p.nms_params) if p.nms else "none",
-        "thin": "thin" if p.thin else "unthinned",
-        "op": p.operator,
-        "ods": p.ods_rule,
-        "ap": p.ap_rule,
+        "thr": format_thresholds(protocol.thresholds),
+        "tol": ",".join(f"{number_text(value)}{unit}" for value in protocol.tolerances),
+        "nms": str(protocol.nms_params) if protocol.nms else "none",
+        "thin": "thin" if protocol.thin else "unthinned",
+        "op": protocol.operator,
+        "ods": protocol.ods_rule,
+        "ap": protocol.ap_rule,
     }
-    if p.stated:
+    if protocol.stated:
         return texts
-    known = {} if p.name == UNSTATED_GRID else {"thr": texts["thr"]}
+    known = {} if protocol.name == UNSTATED_GRID else {"thr": texts["thr"]}
     unknown = {key: UNKNOWN for key, word in WORDS.items() if word.fields and not word.usual}
     return unknown | known
 

@@ -104,7 +104,7 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that an id in a table, which may be a path, means, or `name`."""
+    """Return the known image id that `name`, maybe a path with a suffix, means, or `name`."""
     path = name.replace("\\", "/")
     file_id = id_of(path)
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")

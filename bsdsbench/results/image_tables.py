@@ -167,11 +167,11 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Interpolate a quantile of ascending values, but not of equal ones, which may be infinite."""
+    """Return a quantile of ascending values, interpolated linearly between two neighbours."""
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
-    if not fraction or low == high:
+    if not fraction or low == high:  # also if both are infinite
         return float(low)
     return float(low + fraction * (high - low))
 
