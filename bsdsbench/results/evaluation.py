@@ -378,13 +378,17 @@ class Evaluation(TabularResult):
         """
         if metric in self._images:
             return self._images[metric]
-        scorer = registry.get(metric)
-        parts = {"": (), **scorer.parts(self.protocol, scorer.options_of(self.protocol))}
+        definition = registry.get(metric)
+        parts = {"": (), **definition.parts(self.protocol, definition.options_of(self.protocol))}
         overall = self.score(metric)
-        columns = (*scorer.columns_of(overall), *scorer.image_columns, *scorer.part_columns)
+        columns = (
+            *definition.columns_of(overall),
+            *definition.image_columns,
+            *definition.part_columns,
+        )
         keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        for tree in scorer.image_scores(self.stack(metric), self.protocol):  # blocks of images
+        for tree in definition.image_scores(self.stack(metric), self.protocol):  # blocks of images
             for part, path in parts.items():
                 scores = dict(part_of(tree, path) or {})
                 ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")

@@ -94,11 +94,15 @@ def per_image(run: Evaluation, metric: str) -> Table:
     An image has a row for its overall scores, then a row for each part, such as a class. A score
     that is not measured with the run's options has no column.
     """
-    scorer = registry.get(metric)
+    definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
     measured = list(dict.fromkeys(chain(*values.values())))
     columns: dict[str, Column] = {}
-    for c in (*scorer.columns_of(measured), *scorer.image_columns, *scorer.part_columns):
+    for c in (
+        *definition.columns_of(measured),
+        *definition.image_columns,
+        *definition.part_columns,
+    ):
         if c.key in _BEST_OF_IMAGE:
             c = replace(c, heading=_BEST_OF_IMAGE[c.key], short="")
         if c.key in measured:
@@ -117,7 +121,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
             rows.append(row)
     fields = [*label_fields, *grouped, *score_fields]
     _add_left_out(run, fields, rows)
-    title = f"{scorer.title}, image by image"
+    title = f"{definition.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
 
 
@@ -277,15 +281,15 @@ def _values_to_show(
     asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the columns of the
         metric's table of images, or of parts
     """
-    scorer = registry.get(metric)
-    usual = scorer.usual(scorer.options_of(run.protocol))
+    definition = registry.get(metric)
+    usual = definition.usual(definition.options_of(run.protocol))
     for part, values_by_key in run.image_values(metric).items():
-        overall_columns = scorer.image_columns
+        overall_columns = definition.image_columns
         if usual is not None:
-            overall_columns = scorer.columns_of(values_by_key)
-        possible = [*(scorer.part_columns if part else overall_columns)]
+            overall_columns = definition.columns_of(values_by_key)
+        possible = [*(definition.part_columns if part else overall_columns)]
         if asked is not None:
-            possible += [*scorer.columns_of(values_by_key), *scorer.image_columns]
+            possible += [*definition.columns_of(values_by_key), *definition.image_columns]
         prefix = f"{metric}.{part}." if part else f"{metric}."
         for column in {c.key: c for c in possible}.values():
             if column.key not in values_by_key or not column.score:

@@ -88,8 +88,8 @@ def logged_scores(
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
-        scorer, score = registry.get(metric), run.score(metric)
-        for column in scorer.columns_of(score):
+        definition, score = registry.get(metric), run.score(metric)
+        for column in definition.columns_of(score):
             value = value_at(score, column.key)
             if column.score and column not in ERROR_COLUMNS and value is not None:
                 scores[f"{metric}/{column.key}"] = float(value)
@@ -110,10 +110,10 @@ def logged_scores(
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     """Return METRIC/PART/SCORE -> score, or NaN, for scores that any class or part has."""
-    scorer, score = registry.get(metric), run.score(metric)
-    paths = scorer.parts(run.protocol, scorer.options_of(run.protocol))
+    definition, score = registry.get(metric), run.score(metric)
+    paths = definition.parts(run.protocol, definition.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
-    columns = [c for c in (*scorer.part_columns, *scorer.columns) if c.score]
+    columns = [c for c in (*definition.part_columns, *definition.columns) if c.score]
     keys_with_values = [
         key
         for key in dict.fromkeys(c.key for c in columns)

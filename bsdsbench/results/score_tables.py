@@ -221,11 +221,11 @@ def with_left_out(
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     """Return the precision-recall curves of a metric by class or other part; overall is ""."""
-    scorer = registry.get(metric)
+    definition = registry.get(metric)
     score = run.score(metric)
     paths: dict[str, tuple[str, ...]] = {"": ()}
     if run.records:
-        paths |= scorer.parts(run.protocol, scorer.options_of(run.protocol))
+        paths |= definition.parts(run.protocol, definition.options_of(run.protocol))
     curves = {}
     for part, path in paths.items():
         curve = (part_of(score, path) or {}).get("curve")
