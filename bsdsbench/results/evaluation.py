@@ -361,7 +361,7 @@ class Evaluation(TabularResult):
         """Return image id -> {key of a score: value} under a metric, sorted by id.
 
         Undefined values are NaN. Without records, the values that official tables list are
-        returned, or {}. Raises DataError if the records do not have the metric.
+        returned.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -373,19 +373,15 @@ class Evaluation(TabularResult):
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return part -> key of a score -> values of all images, in the order of the records.
 
-        Parts are classes, or other parts of a score; the overall part is "". Scores that are not
-        measured with the run's options have no key.
+        The overall part is "". Scores that are not measured with the run's options have no key.
         """
         if metric in self._images:
             return self._images[metric]
         definition = registry.get(metric)
         parts = {"": (), **definition.parts(self.protocol, definition.options_of(self.protocol))}
         overall = self.score(metric)
-        columns = (
-            *definition.columns_of(overall),
-            *definition.image_columns,
-            *definition.part_columns,
-        )
+        columns = [*definition.columns_of(overall), *definition.image_columns]
+        columns += definition.part_columns
         keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
         for tree in definition.image_scores(self.stack(metric), self.protocol):  # blocks of images
