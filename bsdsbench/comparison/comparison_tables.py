@@ -59,7 +59,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
             tables.append(_part_difference_table(compared, metric, scores))
     if has_pairs:
         tables.append(_image_table(compared))
-    signatures = signature_lines(compared.names, compared.signatures or [""] * len(compared.names))
+    signatures = signature_lines(compared.names, compared.signatures)
     return [
         replace(table, caption=_caption(compared), reading=compared.reading, signatures=signatures)
         for table in tables

@@ -3,11 +3,10 @@
 A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image (base64 of
 counts.npz), which the statistical check needs.
 
-A score fails if it is worse than the baseline by more than its tolerance, a number or a percentage
-of the baseline's value ("5%"). All scores are gated (checked), or only chosen ones. With
-`statistical` the drop must also be significant in a paired bootstrap over the images (Holm over the
-gated scores), so that noise from single images does not fail a build. If there are too few images
-for a significant drop, the tolerance alone decides, and a note says so.
+A score fails if it is worse than the baseline by more than its tolerance. All scores are gated
+(checked), or only chosen ones. With `statistical` the drop must also be significant in a paired
+bootstrap over the images, so that noise from single images does not fail a build. If there are too
+few images for a significant drop, the tolerance alone decides, and a note says so.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, check_sampling
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling, WeightedRun, check_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ScoreDifference, correct_p
@@ -284,125 +283,113 @@ def check(
     Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
     baseline is damaged.
     """
-    check_sampling(n_boot, seed, level)
+    sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    baseline_run, baseline_scores = stored.run, stored.scores
     gated = list(_by_full_name(dict.fromkeys(scores), stored.scores) or stored.gated)
     if not gated:  # the overall scores, and the scores of parts that tables show
-        usual = score_names.usual_scores(baseline_run, list(stored.scores), parts=True)
+        usual = score_names.usual_scores(stored.run, list(stored.scores), parts=True)
         named = {score: score_names.score_name(score) for score in stored.scores}
         gated = [s for s, name in named.items() if s in usual or not (name and name.part)]
-    compared_runs, notes = comparable([run, baseline_run], common, strict=True)
-    notes += [note.text for note in left_out_notes(compared_runs)]
-    if compared_runs[1] is not baseline_run:  # restricted to shared images
-        run, baseline_run = compared_runs
-        baseline_scores = score_names.flat_scores(baseline_run)
-        if undefined := [score for score in gated if score not in baseline_scores]:
+    (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
+    notes += [note.text for note in left_out_notes([run, baseline_run])]
+    scores_before = stored.scores
+    if baseline_run is not stored.run:  # restricted to shared images
+        scores_before = score_names.flat_scores(baseline_run)
+        if undefined := [score for score in gated if score not in scores_before]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
-        gated = [score for score in gated if score in baseline_scores]
-    shared_metrics = [m for m in run.metrics if m in baseline_run.metrics]
-    weighted_runs = [WeightedRun(compared, shared_metrics) for compared in compared_runs]
-    coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], gated)
-    notes += coverage_lines(coverage, gated)
-    tolerances = dict.fromkeys(
-        stored.scores, TOLERANCE if isinstance(tolerance, Mapping) else tolerance
-    )
+        gated = [score for score in gated if score in scores_before]
+    tolerance_of_score = tolerance if isinstance(tolerance, Mapping) else {}
+    default = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    tolerances = dict.fromkeys(stored.scores, default)
     tolerances |= _by_full_name(stored.tolerances, stored.scores)
-    if isinstance(tolerance, Mapping):
-        tolerances |= _by_full_name(tolerance, stored.scores)
-    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with p-values
-    if statistical and shared_metrics:
-        now_and_before = [replace(run, name="now"), baseline_run]
-        tested = compare(now_and_before, level=level, n_boot=n_boot, seed=seed, progress=progress)
-        tests = {d.score: d for d in correct_p([d for d in tested.differences if d.score in gated])}
-    n_tests = sum(not math.isnan(test.p) for test in tests.values())
-    n_images = len(baseline_run.records)
-    least = least_p(n_images, n_boot, n_tests)
-    if n_tests and least >= 1 - level:  # no drop could be significant: all would pass
-        notes.append(
-            f"no drop can be significant: with {n_tests} scores, {n_images} images and "
-            f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-        )
-        tests = {}
-    scores_now = score_names.flat_scores(run)
-    checks = []
-    for score in gated:
-        before = baseline_scores.get(score, math.nan)
-        limit = _limit(tolerances[score], before, score)
-        verdict = _check_score(score, scores_now.get(score), before, limit, tests.get(score), level)
-        checks.append(replace(verdict, n_tests=n_tests))
+    tolerances |= _by_full_name(tolerance_of_score, stored.scores)
+    tolerances = {score: tolerances[score] for score in gated}
+    verdict = _check_images(
+        run, baseline_run, scores_before, tolerances, sampling if statistical else None, progress
+    )
+    checks = [*verdict.checks]
+    notes += verdict.notes
     if by is not None:
-        settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
-        slices = _checks_by_slice(run, baseline_run, by, gated, tolerances, level, settings)
-        for name, in_slice in slices.items():
-            checks += [replace(c, score=f"{c.score} [{name}]") for c in in_slice.checks]
-            notes += [f"{name}: {note}" for note in in_slice.notes if note not in notes]
+        column, slices = runs_by_slice([run, baseline_run], by)
+        # A drop has to be significant over all slices (Bonferroni)
+        sampling = sampling._replace(level=1 - (1 - level) / len(slices))
+        for name, (run_in_slice, baseline_in_slice) in slices.items():
+            scores_in_slice = score_names.flat_scores(baseline_in_slice)
+            in_slice = _check_images(
+                run_in_slice,
+                baseline_in_slice,
+                scores_in_slice,
+                {score: limit for score, limit in tolerances.items() if score in scores_in_slice},
+                sampling if statistical else None,
+            )
+            label = f"{column}={name}"
+            checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice.checks]
+            notes += [f"{label}: {note}" for note in in_slice.notes if note not in notes]
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
 
 
-def _check_score(
-    score: str,
-    value: float | None,
-    before: float,
-    limit: float,
-    test: ScoreDifference | None,
-    level: float,
-) -> Check:
-    """Decide whether a score failed.
-
-    value, before : the score of the run (None if missing) and of the baseline
-    limit : the tolerance, in units of the score
-    test : the p-values of the difference. Without it, as for an equal error rate, which cannot be
-        resampled, the tolerance alone decides.
-    """
-    drop = 0.0
-    if value is not None:
-        drop = value - before if score_names.lower_is_better(score) else before - value
-    is_significant = test is None or test.p_holm < 1 - level
-    return Check(
-        score=score,
-        baseline=before,
-        value=value,
-        drop=drop,
-        tolerance=limit,
-        p=test.p if test else None,
-        p_holm=test.p_holm if test else None,
-        failed=value is None or (drop > limit and is_significant),
-    )
-
-
-def _checks_by_slice(
+def _check_images(
     run: Evaluation,
     baseline_run: Evaluation,
-    by: str,
-    gated: Sequence[str],
+    scores_before: Mapping[str, float],
     tolerances: Mapping[str, Tolerance],
-    level: float,
-    settings: Mapping[str, Any],
-) -> dict[str, GateResult]:
-    """Check the images of each group of a column, and return the verdicts by "COLUMN=GROUP".
+    sampling: Sampling | None,
+    progress: Progress | None = None,
+) -> GateResult:
+    """Check scores of a run against those of a baseline run on the same images.
 
-    The `gated` scores are checked as far as they are defined on the group; a group without one has
-    no verdict. `settings` are further arguments of `check`. With statistics a drop has to be
-    significant at 1 - level over all groups (Bonferroni).
+    scores_before : METRIC.SCORE -> the score of the baseline
+    tolerances : the scores to check, with their tolerances
+    sampling : the settings of the paired bootstrap, or None without statistics
     """
-    column, slices = runs_by_slice([run, baseline_run], by)
-    slice_level = 1 - (1 - level) / len(slices)
-    verdicts = {}
-    for name, (run_in_slice, baseline_in_slice) in slices.items():
-        scores = score_names.flat_scores(baseline_in_slice)
-        limits = {score: tolerances[score] for score in gated if score in scores}
-        if limits:
-            baseline = Baseline(baseline_in_slice, scores, {})
-            verdicts[f"{column}={name}"] = check(
-                run_in_slice,
-                baseline,
-                tolerance=limits,
-                scores=list(limits),
-                level=slice_level,
-                **settings,
+    gated = list(tolerances)
+    metrics = [m for m in run.metrics if m in baseline_run.metrics]
+    weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]
+    coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], gated)
+    notes = coverage_lines(coverage, gated)
+    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with p-values
+    n_tests = 0
+    level = sampling.level if sampling else 0.0
+    if sampling and metrics and gated:
+        n_boot, n_images = sampling.n_boot, len(baseline_run.records)
+        now_and_before = [replace(run, name="now"), baseline_run]
+        compared = compare(
+            now_and_before, level=level, n_boot=n_boot, seed=sampling.seed, progress=progress
+        )
+        differences = correct_p([d for d in compared.differences if d.score in gated])
+        n_tests = sum(not math.isnan(difference.p) for difference in differences)
+        least = least_p(n_images, n_boot, n_tests)
+        if n_tests and least >= 1 - level:  # no drop could be significant: all would pass
+            notes.append(
+                f"no drop can be significant: with {n_tests} scores, {n_images} images and "
+                f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
             )
-    return verdicts
+        else:
+            tests = {difference.score: difference for difference in differences}
+    scores_now = score_names.flat_scores(run)
+    checks = []
+    for score, tolerance in tolerances.items():
+        value, before = scores_now.get(score), scores_before.get(score, math.nan)
+        drop = 0.0
+        if value is not None:
+            drop = value - before if score_names.lower_is_better(score) else before - value
+        limit = _limit(tolerance, before, score)
+        # Some scores, such as an equal error rate, cannot be resampled: the tolerance decides
+        test = tests.get(score)
+        is_significant = test is None or test.p_holm < 1 - level
+        verdict = Check(
+            score=score,
+            baseline=before,
+            value=value,
+            drop=drop,
+            tolerance=limit,
+            p=test.p if test else None,
+            p_holm=test.p_holm if test else None,
+            failed=value is None or (drop > limit and is_significant),
+            n_tests=n_tests,
+        )
+        checks.append(verdict)
+    return GateResult(run.name, tuple(checks), tuple(notes))
 
 
 def assert_scores(
