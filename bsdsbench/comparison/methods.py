@@ -488,12 +488,7 @@ def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     ]
     if len(compared.methods) > 1:
         rows: list[list[Cell]] = [
-            [
-                d.a,
-                d.b,
-                heading(d.score),
-                *difference_cells(d, compared.level),
-            ]
+            [d.a, d.b, heading(d.score), *difference_cells(d, compared.level)]
             for d in compared.differences
             if d.score in scores
         ]

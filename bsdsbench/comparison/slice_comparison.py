@@ -152,9 +152,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
     return Table("slices", title, fields, rows, notes=[star, *notes], n_labels=3)
 
 
-def _interval_rows(
-    comparisons: Mapping[str, ComparedScores],
-) -> list[list[Cell]]:
+def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
     """Return a row for each slice and score of a single run, from the comparisons by slice.
 
     The columns are slice, number of images, score, and value with interval.
@@ -168,9 +166,7 @@ def _interval_rows(
     return rows
 
 
-def _difference_rows(
-    comparisons: Mapping[str, ComparedScores],
-) -> list[list[Cell]]:
+def _difference_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
     """Return a row for each score, slice, and pair of runs or methods.
 
     The columns are a, b, score, slice, number of images, difference with interval, p, and p after
