@@ -38,12 +38,12 @@ class _CheckArguments:
     )
     statistical: bool = opt.flag("Fail only if the drop is also significant.")
     common: bool = opt.flag("Compare only the images that the run and the baseline share.")
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
     by: str | None = opt.by_option
     level: float = opt.add_option(
         "Confidence level; a drop is significant at 1 - LEVEL.", type=float, default=0.95
     )
-    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
     form: str = opt.format_option("table", "json")
     junit: str | None = opt.path("Also write JUnit XML to this file.")
     summary: str | None = opt.path("Also append a summary in Markdown to this file.")
@@ -53,7 +53,7 @@ class _CheckArguments:
 
 
 @command
-def check_command(args: _CheckArguments = opt.add_group(_CheckArguments)) -> int:
+def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> int:
     """Compare a run with a baseline, and fail if any score got worse.
 
     The exit status is 1 if a score of the run in OUT is worse than in the baseline by more than its

@@ -133,7 +133,7 @@ class _CurvesArguments:
         "sklearn. They are printed. Options that are also given override them.",
         choices=("none", *_CONVENTIONS),
     )
-    shown: CurveTableOptions = opt.add_group(CurveTableOptions)
+    shown: CurveTableOptions = opt.options_of(CurveTableOptions)
     between: bool = opt.flag(
         "Add the points at each whole number of true positives (Davis, Goadrich)."
     )
@@ -202,7 +202,7 @@ class _CurvesArguments:
 
 
 @command
-def curves_command(args: _CurvesArguments = opt.add_group(_CurvesArguments)) -> None:
+def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) -> None:
     """Draw PR, ROC or DET curves of labels and scores, or of points.
 
     SCORES.csv has a label and a score in each row ("-" reads standard input). Labels are 0 and 1,

@@ -1,8 +1,8 @@
-"""The options that several commands share, each declared once, and groups of them.
+"""The options that several commands share, each declared once, and classes of them.
 
 The default of a parameter of a command declares the argument or option of its name: it is made by
-`add_argument`, `add_option` or `add_group`. A group is an attrs class whose fields are declared in
-the same way.
+`add_argument` or `add_option`, or by `options_of` for all fields of an attrs class, which are
+declared in the same way.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
     return attrs.field(default=None, metadata={"make_parameter": make_argument})
 
 
-def add_group(arguments: type[_A]) -> Any:
-    """Declare the parameters of another attrs class. The value is an instance of the class."""
-    return attrs.field(default=None, metadata={"group": arguments})
+def options_of(owner: type[_A]) -> Any:
+    """Declare the fields of another attrs class. The value is an instance of the class."""
+    return attrs.field(default=None, metadata={"options_of": owner})
 
 
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
@@ -182,7 +182,7 @@ def format_option(*formats: str) -> Any:
 
 
 @attrs.frozen
-class GroupOptions:
+class GroupingOptions:
     """Columns that group the images: from a CSV file, or from the image ids by an expression."""
 
     groups: str | None = run_option("groups")
@@ -317,9 +317,9 @@ class EvaluationOptions:
     name: str | None = run_option("name")
     metrics: list[str] | None = metrics_option
     split_file: str | None = run_option("split_file")
-    grouping: GroupOptions = add_group(GroupOptions)
+    grouping: GroupingOptions = options_of(GroupingOptions)
     form: str = format_option("table", "json")
-    protocol: ProtocolOptions = add_group(ProtocolOptions)
+    protocol: ProtocolOptions = options_of(ProtocolOptions)
     shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
     workers: int | None = run_option("workers")
     executor: str = run_option("executor", default="auto")

@@ -31,7 +31,7 @@ _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures"
 @attrs.frozen
 class _ReportArguments:
     runs: tuple[str, ...] = opt.runs_argument()
-    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
     history: tuple[str, ...] = opt.add_option(
         "Show the scores of these runs over time, by their dates, or else by their names (v2 "
         "before v10): as a table, as a page with a figure (-o FILE.html), or as the figure (.pdf, "
@@ -40,7 +40,7 @@ class _ReportArguments:
         is_eager=True,
         metavar="'out/v*'",
     )
-    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
+    tables: opt.TableOptions = opt.options_of(opt.TableOptions)
     rules: bool = opt.flag("Show AP by every rule in use, and ODS by both rules.")
     names: list[str] | None = opt.names_option
     labels: dict[str, str] = opt.labels_option
@@ -65,14 +65,14 @@ class _ReportArguments:
         "which the runs differ most.",
     )
     force: bool = opt.flag("Show published results or a --history even if they are not comparable.")
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
-    slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
+    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
+    slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
     summary: str | None = opt.summary_option
-    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
 
 
 @command
-def report_command(args: _ReportArguments = opt.add_group(_ReportArguments)) -> None:
+def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) -> None:
     """Write runs as a page or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with

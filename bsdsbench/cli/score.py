@@ -103,7 +103,7 @@ class _EvaluateArguments:
     pred_dir: str | None = opt.add_argument(required=False, type=click.Path())
     out: str | None = opt.run_option("out")
     on_error: str = opt.run_option("on_error")
-    evaluation: opt.EvaluationOptions = opt.add_group(opt.EvaluationOptions)
+    evaluation: opt.EvaluationOptions = opt.options_of(opt.EvaluationOptions)
     pred_kind: str | None = opt.run_option("pred_kind")
     missing: str = opt.run_option("missing")
     images_dir: str | None = opt.run_option("images_dir")
@@ -118,7 +118,7 @@ class _EvaluateArguments:
         "of all its images together and the mean of their own scores.",
         metavar="COLUMN",
     )
-    slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
+    slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
     threshold_from: str | None = opt.path(
         "Also show precision, recall and F at the best threshold of another run, such as that of a "
         "validation set.",
@@ -130,7 +130,7 @@ class _EvaluateArguments:
 
 
 @command
-def evaluate_command(args: _EvaluateArguments = opt.add_group(_EvaluateArguments)) -> int:
+def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArguments)) -> int:
     """Score a folder of predictions by any metric.
 
     PRED_DIR holds maps, segmentations or masks. Options of a metric are set by --set
@@ -257,7 +257,7 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 
 
 def _check_slicing(
-    slicing: opt.SliceOptions, grouping: opt.GroupOptions, per: str | None = None
+    slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
     """Raise UsageError if --by or `per` (--per) lacks groups, or if --cluster lacks --by."""
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
@@ -278,12 +278,12 @@ class _RunArguments:
     resume: bool = opt.run_option("resume")
     valid_dir: str | None = opt.run_option("valid_dir")
     on_error: str = opt.run_option("on_error", default="skip")
-    evaluation: opt.EvaluationOptions = opt.add_group(opt.EvaluationOptions)
-    slicing: opt.SliceOptions = opt.add_group(opt.SliceOptions)
+    evaluation: opt.EvaluationOptions = opt.options_of(opt.EvaluationOptions)
+    slicing: opt.SliceOptions = opt.options_of(opt.SliceOptions)
 
 
 @command
-def run_command(args: _RunArguments = opt.add_group(_RunArguments)) -> int:
+def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
     """Run, time and score a detector: yours, or a built-in one.
 
     The detector is called on every image in IMAGES. Without --gt nothing is scored. --task takes

@@ -133,7 +133,7 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
     """
     return Command(
         name or function.__name__.removesuffix("_command"),
-        callback=lambda **values: function(**_fill_groups(function, values)),
+        callback=lambda **values: function(**_nest(function, values)),
         params=_make_parameters(function),
         help=function.__doc__,
     )
@@ -148,34 +148,34 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the parameters of click that a function or a group declares, in their order."""
+    """Make the parameters of click that a function or a class of options declares."""
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
-        if "group" in metadata:
-            parameters += _make_parameters(metadata["group"])
+        if "options_of" in metadata:
+            parameters += _make_parameters(metadata["options_of"])
         else:
             parameters.append(metadata["make_parameter"](name))
     return parameters
 
 
-def _fill_groups(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function or group from the values of all parameters by name."""
+def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a function or class from the values of all parameters by name."""
     arguments = {}
     for name, metadata in _declarations(owner).items():
-        group = metadata.get("group")
-        arguments[name] = group(**_fill_groups(group, values)) if group else values[name]
+        nested = metadata.get("options_of")
+        arguments[name] = nested(**_nest(nested, values)) if nested else values[name]
     return arguments
 
 
 def keywords_of(args: object, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the values of arguments as keywords of a call, those of groups among the others.
+    """Return the values of a class of options, and of the classes in it, as keywords of a call.
 
     names: the keywords to return, by default all. Names that the command lacks are left out.
     """
     keywords: dict[str, Any] = {}
-    for field in attrs.fields(type(args)):  # type: ignore[arg-type]
-        value = getattr(args, field.name)
-        keywords |= keywords_of(value) if "group" in field.metadata else {field.name: value}
+    for name, metadata in _declarations(type(args)).items():
+        value = getattr(args, name)
+        keywords |= keywords_of(value) if "options_of" in metadata else {name: value}
     return keywords if names is None else {k: keywords[k] for k in names if k in keywords}
 
 

@@ -45,7 +45,7 @@ def doctor_command(
     split_file: str | None = opt.run_option("split_file"),
     pred_kind: str | None = opt.run_option("pred_kind"),
     metrics: list[str] | None = opt.metrics_option,
-    protocol_options: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions),
+    protocol_options: opt.ProtocolOptions = opt.options_of(opt.ProtocolOptions),
     form: str = opt.format_option("text", "json"),
 ) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
@@ -82,9 +82,9 @@ def doctor_command(
 @attrs.frozen
 class _CompareArguments:
     runs: tuple[str, ...] = opt.runs_argument()
-    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
     names: list[str] | None = opt.names_option
-    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
     level: float = opt.add_option("Confidence level of the intervals.", type=float, default=0.95)
     test: str = opt.choice(
         "Test for the p-values. Intervals always come from the bootstrap.",
@@ -95,14 +95,14 @@ class _CompareArguments:
     )
     common: bool = opt.flag("Compare only the images that all runs share.")
     force: bool = opt.flag("Compare even if protocols or ground truth differ.")
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
     cluster: str | None = opt.cluster_option
     by: str | None = opt.by_option
-    tables: opt.TableOptions = opt.add_group(opt.TableOptions)
+    tables: opt.TableOptions = opt.options_of(opt.TableOptions)
 
 
 @command
-def compare_command(args: _CompareArguments = opt.add_group(_CompareArguments)) -> None:
+def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments)) -> None:
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired). The tables show differences, bootstrap intervals and
@@ -198,11 +198,11 @@ def _compare(
 def errors_command(
     runs: tuple[str, ...] = opt.runs_argument(required=True),
     names: list[str] | None = opt.names_option,
-    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions),
+    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions),
     workers: int | None = opt.run_option("workers"),
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions),
+    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions),
     by: str | None = opt.by_option,
-    tables: opt.TableOptions = opt.add_group(opt.TableOptions),
+    tables: opt.TableOptions = opt.options_of(opt.TableOptions),
 ) -> None:
     """Show where the score is lost: missed and false pixels by class.
 
@@ -251,7 +251,7 @@ def errors_command(
 @command
 def worst_command(
     runs: tuple[str, ...] = opt.add_argument("[OUT [OUT]]", nargs=-1, type=click.Path()),
-    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions),
+    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions),
     number: int = opt.add_option(
         "Number of images to list.", "-n", "--number", type=IntRange(1), default=10
     ),
@@ -261,7 +261,7 @@ def worst_command(
         "the worst images of each group of this column.",
         metavar="SCORE|COLUMN",
     ),
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions),
+    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions),
     overlays: bool = opt.flag(
         "Draw the matched, false and missed pixels of these images to OUT/overlays."
     ),
@@ -274,7 +274,7 @@ def worst_command(
         "Width of the figure: a page or a column.", "--style", choices=("page", "column")
     ),
     labels: dict[str, str] = opt.labels_option,
-    tables: opt.TableOptions = opt.add_group(opt.TableOptions),
+    tables: opt.TableOptions = opt.options_of(opt.TableOptions),
 ) -> None:
     """List the worst images of a run, or where two runs differ most.
 
@@ -351,7 +351,7 @@ def explain_command(
         multiple=True,
         metavar="MEASURE=VALUE",
     ),
-    protocol: opt.ProtocolOptions = opt.add_group(opt.ProtocolOptions),
+    protocol: opt.ProtocolOptions = opt.options_of(opt.ProtocolOptions),
     split_file: str | None = opt.run_option("split_file"),
     pred_kind: str | None = opt.run_option("pred_kind"),
     seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0),
@@ -481,7 +481,7 @@ def _print_differences(between: tuple[str, str]) -> int:
 @attrs.frozen
 class _PlotArguments:
     runs: tuple[str, ...] = opt.runs_argument()
-    methods: opt.MethodOptions = opt.add_group(opt.MethodOptions)
+    methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
     each_run: bool = opt.flag(
         "Draw a thin curve for every run of a --method, in place of mean and band."
     )
@@ -512,18 +512,18 @@ class _PlotArguments:
         choices=("screen", "column", "page", "slide"),
     )
     force: bool = opt.flag("Draw even if the runs or the published results are not comparable.")
-    grouping: opt.GroupOptions = opt.add_group(opt.GroupOptions)
+    grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)
     by: str | None = opt.add_option(
         "Draw slices in place of curves: the scores of the groups of this column, with intervals, "
         "or their ranks.",
         metavar="COLUMN[=X,X]",
     )
-    bootstrap: opt.BootstrapOptions = opt.add_group(opt.BootstrapOptions)
+    bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
     cluster: str | None = opt.cluster_option
 
 
 @command
-def plot_command(args: _PlotArguments = opt.add_group(_PlotArguments)) -> None:
+def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
     """Draw the curves of runs in one figure.
 
     The curves are PR curves with lines of equal F, or another --kind. With --method, the runs of a

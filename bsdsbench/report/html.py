@@ -445,22 +445,16 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
     The width of a class is how much ODS would rise without its errors, in percent of the longest
     bar. An undefined rise counts 0.
     """
-    rises = [
-        {
-            error_class: lost[side][key]["delta_ods"] or 0.0
+    bars = []
+    for lost in losses:
+        rises = [
+            (error_class, lost[side][key]["delta_ods"] or 0.0)
             for side in ("missed", "false")
             for key, error_class in ERROR_SIDES[side][1].items()
-        }
-        for lost in losses
-    ]
-    longest = max((sum(rise_of.values()) for rise_of in rises), default=0.0) or 1.0
-    return [
-        (
-            lost["name"],
-            [(error_class, 100 * rise / longest) for error_class, rise in rise_of.items()],
-        )
-        for lost, rise_of in zip(losses, rises, strict=True)
-    ]
+        ]
+        bars.append((lost["name"], rises))
+    longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0) or 1.0
+    return [(name, [(key, 100 * rise / longest) for key, rise in rises]) for name, rises in bars]
 
 
 def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
