@@ -353,21 +353,15 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
         if size:
             figure.set_size_inches(size)
     elif size is None:
-        _draw_legend_of_foreign_axes(ax, entries)
+        from matplotlib.transforms import ScaledTranslation
+
+        # Room for the labels of the lines of equal F
+        gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
+        beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
+        beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
+        _wrap_texts(ax.legend(entries.values(), entries, **beside), 32)
     else:
         _draw_outside_legend(figure, size, entries)
-
-
-def _draw_legend_of_foreign_axes(ax: Axes, entries: dict[str, Artist]) -> None:
-    """Draw a legend of label -> artist to the right of axes that the user made."""
-    from matplotlib.transforms import ScaledTranslation
-
-    figure: Any = ax.figure.figure
-    # Room for the labels of the lines of equal F
-    gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
-    arguments: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
-    arguments |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
-    _wrap_texts(ax.legend(entries.values(), entries, **arguments), 32)
 
 
 def _draw_outside_legend(
