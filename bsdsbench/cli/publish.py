@@ -213,12 +213,12 @@ def view_command(
     """
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.errors import DataError
-    from bsdsbench.report.server import view
+    from bsdsbench.report.server import ViewServer
     from bsdsbench.results.given_runs import as_runs
 
     loaded = labelled_runs(runs, as_runs(runs, names), labels)
     try:
-        server = view(loaded, port)
+        server = ViewServer(loaded, port)
     except OSError as error:
         raise DataError(f"port {port}: {error.strerror}") from None
     with server:

@@ -11,15 +11,16 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 from bsdsbench.comparison.bootstrap import SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import Comparison
+from bsdsbench.io import PathLike
 from bsdsbench.report.html import Page
 from bsdsbench.report.pictures import ImagePictures
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
 
 LOOPBACK = "127.0.0.1"
 N_SAMPLES = 2000  # of the bootstrap, which take a second
@@ -36,7 +37,7 @@ _NOT_THERE = "not there"
 class ViewServer(ThreadingHTTPServer):
     """A server of the report page of runs and of the pictures of their images in full size.
 
-    runs : maps and annotations are read from the folders that the runs name
+    runs : runs or their folders. Maps and annotations are read from the folders that they name
     port : 0 is any free port
 
     address : the URL to open
@@ -49,17 +50,14 @@ class ViewServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, runs: Sequence[Evaluation], port: int = 0) -> None:
+    def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
         """Make the page, and reserve the port. Requests are answered by `serve_forever`."""
-        page = Page(runs)
-        page.find_files([None] * len(runs))
-        self.runs = runs
+        evaluations = as_runs(runs)
+        page = Page(evaluations)
+        page.find_files([None] * len(evaluations))
         self.ids = page.ids
-        self.maker = ImagePictures(runs, page.sources, full=True, errors=True)
-
-        def compared() -> Comparison:
-            return compare(list(runs), n_boot=N_SAMPLES, seed=SEED)
-
+        self.maker = ImagePictures(evaluations, page.sources, full=True, errors=True)
+        compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
         self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
         self.notes = page.notes
         self.token = secrets.token_urlsafe(32)
@@ -122,13 +120,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing, because the path of a request holds the token."""
-
-
-def view(runs: Sequence[Evaluation | str | Path], port: int = 0) -> ViewServer:
-    """Return a server of the viewer of runs, which may be given as folders.
-
-    Call its `serve_forever`, and open its `address` in a browser. Port 0 is any free port.
-    """
-    from bsdsbench.results.given_runs import as_runs
-
-    return ViewServer(as_runs(runs), port)

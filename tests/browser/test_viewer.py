@@ -10,7 +10,7 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.plotting.style import ERROR_COLORS, OTHER_COLOR, PIXEL_COLORS
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import pixel_steps
-from bsdsbench.report.server import view
+from bsdsbench.report.server import ViewServer
 from bsdsbench.runs.sources import find_sources
 from tests.browser.conftest import FEW_ROWS, PHONE
 from tests.helpers.runs import write_maps
@@ -266,7 +266,7 @@ def test_axe_finds_nothing_serious(open_page, with_classes, scheme, viewer):
 
 def test_the_served_page_shows_every_image_in_full_size(browser, runs, monkeypatch):
     monkeypatch.setattr("bsdsbench.report.server.N_SAMPLES", 100)
-    with view(runs) as server:
+    with ViewServer(runs) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         context = browser.new_context()

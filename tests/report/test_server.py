@@ -30,7 +30,7 @@ def out(tmp_path_factory):
 def server(out):
     with (
         pytest.MonkeyPatch.context() as patch,
-        viewer.view([out / "canny", out / "sobel"]) as server,
+        viewer.ViewServer([out / "canny", out / "sobel"]) as server,
     ):
         thread = threading.Thread(target=server.serve_forever)
         patch.setattr(viewer, "N_SAMPLES", 100)
