@@ -79,8 +79,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
 
     name, title, options, ap_option = "pixel", "Pixels", PixelOptions, "ap_rule"
     columns = (
-        *CURVE_COLUMNS[:2],
-        CURVE_COLUMNS[4],
+        *(column for column in CURVE_COLUMNS if column.key in ("ods", "ods.threshold", "ois")),
         Column("ap", "AP", undefined="no pixel is annotated"),
         Column("auc_roc", "AUC-ROC"),
         Column("eer", "EER", lower=True, shown="own"),

@@ -208,17 +208,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         curves["e"] = _undefine_void(alignment, stack["pixels"])
         precision = weighted_mean(weights, curves.pop("precision")[:, :_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_LEVELS])
-        thresholds, f = np.arange(_LEVELS) / 255, f_beta(precision, recall, opt.beta2)  # (S, 256)
-        samples, best = np.arange(len(f)), f.argmax(axis=1)
         scores: dict[str, Any] = {
-            "max_f_pr": f[samples, best],
-            "curve": PRCurve(thresholds, precision, recall),
-            "ods": {
-                "threshold": thresholds[best],
-                "recall": recall[samples, best],
-                "precision": precision[samples, best],
-                "f": f[samples, best],
-            },
+            **_best_of_curve(precision, recall, opt.beta2),
             "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
             "max_f_sum": sum_curves["f"][:, :_LEVELS].max(axis=1),
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE],
@@ -250,6 +241,19 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             problem = "the map is darker on the object than beside it"
             yield "inverted", problem, Setting("invert", not protocol.invert)
+
+
+def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
+    """Return a curve (S, 256) of mean precision and recall, its point of the largest F, and this F.
+
+    The fields of the point `ods` are (S,), and so is `max_f_pr`.
+    """
+    thresholds = np.arange(_LEVELS) / 255
+    rates = {"recall": recall, "precision": precision, "f": f_beta(precision, recall, beta2)}
+    best = rates["f"].argmax(axis=1)
+    at_best = {name: rate[np.arange(len(best)), best] for name, rate in rates.items()}
+    ods = {"threshold": thresholds[best], **at_best}
+    return {"max_f_pr": ods["f"], "curve": PRCurve(thresholds, precision, recall), "ods": ods}
 
 
 def _prepare_map(
