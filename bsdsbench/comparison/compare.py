@@ -308,11 +308,11 @@ def _assign_letters(
 def _compare_images(
     metrics: Sequence[str], runs: Sequence[SampledRun], sampling: Sampling
 ) -> tuple[ImagePairs, ...]:
-    """Compare each pair of runs image by image, under each metric.
+    """Compare each pair of runs image by image, by the first column a metric has for images.
 
-    The influence of an image on the metric's first score is how much the difference on all images
-    would fall without the image, or without its cluster. It is 0 if there is only one image or
-    cluster.
+    Images whose difference is undefined are left out. The influence of an image on the metric's
+    first score is how much the difference on all images would fall without the image, or without
+    its cluster. It is 0 if there is only one image or cluster.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))
     without_each: list[dict[str, F8]] = []  # for each run: score -> (n,) without each unit
@@ -329,25 +329,13 @@ def _compare_images(
             difference = a.values[first_score] - b.values[first_score]
             without = without_each[i][first_score] - without_each[k][first_score]
             influence = (difference - without)[units]  # (N,) from one value per unit
-        effects = _compare_image_scores(metric, a.run, b.run, influence)
-        compared.append(ImagePairs(a.name, b.name, metric, effects))
+        key = registry.get(metric).image_columns[0].key
+        scores_a, scores_b = a.run.image_scores(metric), b.run.image_scores(metric)
+        effects = []
+        for image_id, influence_of_image in zip(a.run.image_ids, influence.tolist(), strict=True):
+            value_a, value_b = scores_a[image_id][key], scores_b[image_id][key]
+            if not np.isnan(value_a - value_b):
+                values = value_a, value_b, value_a - value_b
+                effects.append(ImageEffect(image_id, *values, influence_of_image))
+        compared.append(ImagePairs(a.name, b.name, metric, tuple(effects)))
     return tuple(compared)
-
-
-def _compare_image_scores(
-    metric: str, a: Evaluation, b: Evaluation, influence: F8
-) -> tuple[ImageEffect, ...]:
-    """Compare two runs by the first column that the metric has for images.
-
-    `influence` has a value per image (N,). Images whose difference is undefined are left out.
-    """
-    key = registry.get(metric).image_columns[0].key
-    scores_a, scores_b = a.image_scores(metric), b.image_scores(metric)
-    effects = []
-    for image_id, influence_of_image in zip(a.image_ids, influence.tolist(), strict=True):
-        value_a, value_b = scores_a[image_id][key], scores_b[image_id][key]
-        difference = value_a - value_b
-        if not np.isnan(difference):
-            effect = ImageEffect(image_id, value_a, value_b, difference, influence_of_image)
-            effects.append(effect)
-    return tuple(effects)

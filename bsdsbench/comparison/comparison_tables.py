@@ -400,10 +400,9 @@ def score_field(score: str, title: str = "") -> Field:
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics
     metric, part, column = parsed
-    field = table_column(column, 3, f"{metric}_")
+    field = table_column(column, 3, f"{metric}_{part}_" if part else f"{metric}_")
     if part:
         short_heading = f"{column.short or column.heading} of {part}"
-        field = table_column(column, 3, f"{metric}_{part}_")
         field = replace(field, heading=f"{column.heading} of {part}", short=short_heading)
     if title or metric in registry.DEFAULT_METRICS:
         return field

@@ -393,23 +393,6 @@ def _variance_notes(
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
-    """Return the scores of the runs by (method, METRIC.SCORE), for scores that all runs have.
-
-    Raises DataError if the runs of a method are not comparable.
-    """
-    for method in methods:
-        comparable(as_runs(method.runs, method.labels))
-    flat = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
-    all_runs = [scores for runs in flat.values() for scores in runs]
-    names = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]
-    return {
-        (method, score): ScoresOfRuns(tuple(scores[score] for scores in runs))
-        for method, runs in flat.items()
-        for score in names
-    }
-
-
 def means_table(
     methods: Sequence[Method],
     spread: Spread,
@@ -426,11 +409,17 @@ def means_table(
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
-    of_runs = _scores_of_methods(methods)
-    known = list(dict.fromkeys(score for _, score in of_runs))
+    for method in methods:
+        comparable(as_runs(method.runs, method.labels))
+    scores_of_runs = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
+    all_runs = [scores for runs in scores_of_runs.values() for scores in runs]
+    known = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]
     first_run = methods[0].runs[0]
     shown = chosen_scores(columns, known) if columns else usual_scores(first_run, known)
-    rows = _mean_rows(methods, shown, of_runs, spread)
+    rows: list[list[Cell]] = []
+    for name, runs in scores_of_runs.items():
+        means = [ScoresOfRuns(tuple(scores[s] for scores in runs)).cell(spread) for s in shown]
+        rows.append([name, *means])
     for name, by_metric, marks in extra:
         row: list[Cell] = [name]
         for score in shown:
@@ -448,19 +437,6 @@ def means_table(
     return Table("methods", "Scores of methods", fields, rows, **footer)
 
 
-def _mean_rows(
-    methods: Sequence[Method],
-    scores: Sequence[str],
-    of_runs: Mapping[tuple[str, str], ScoresOfRuns],
-    spread: Spread,
-) -> list[list[Cell]]:
-    """Return a row for each method: its name, and the mean of each score with its spread.
-
-    `of_runs` has the scores of the runs by (method, score).
-    """
-    return [[m.name, *(of_runs[m.name, s].cell(spread) for s in scores)] for m in methods]
-
-
 def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     """Return the tables of means, of their intervals and, for several methods, of differences."""
     scores = compared.scores_shown
@@ -468,22 +444,23 @@ def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     notes: list[str | Note] = [*left_out_of(compared)]
     notes += [f"{line.removesuffix('.')}." for line in compared.notes]
     fields = [score_field(score) for score in scores]
-    means = Table(
-        "methods",
-        "Scores of methods",
-        [METHOD, *fields],
-        _mean_rows(compared.methods, scores, compared.of_runs, spread),
-        notes=[spread.note, *notes],
-        sentence=f"Scores on {images}: {spread.words}",
-    )
+    mean_rows: list[list[Cell]] = []
     interval_rows: list[list[Cell]] = []
     for name in compared.names:
+        mean_rows.append([name, *(compared.of_runs[name, s].cell(spread) for s in scores)])
         intervals = [compared.interval_of(name, score) for score in scores]
         interval_rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
     unranked = [replace(field, higher_is_better=None) for field in fields]
     title = f"Means over runs with {compared.percent} intervals"
     tables = [
-        means,
+        Table(
+            "methods",
+            "Scores of methods",
+            [METHOD, *fields],
+            mean_rows,
+            notes=[spread.note, *notes],
+            sentence=f"Scores on {images}: {spread.words}",
+        ),
         Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
     ]
     if len(compared.methods) > 1:

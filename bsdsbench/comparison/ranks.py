@@ -26,7 +26,7 @@ from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.comparison import ComparedScores, ScoreDifference
+    from bsdsbench.comparison.comparison import ComparedScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,18 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     """Return the groups of consecutively ranked methods that do not differ significantly.
 
     A group is (first, last), the positions in the ranking by `score`. Only maximal groups of at
-    least two methods are returned, from the best on. No two methods of a group differ.
+    least two methods are returned, from the best on.
     """
     names = compared.ranks[score].names
-    different = {
-        frozenset((d.a, d.b))
-        for d in compared.differences
-        if d.score == score and _differ(compared, d)
-    }
+    different = set[frozenset[str]]()
+    for d in compared.differences:
+        # Without a usable p-value, because it is NaN or because there are too few seeds for a
+        # significant one, the interval of the difference decides
+        is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
+        excludes_0 = d.low > 0 or d.high < 0
+        differ = d.significant(compared.level) if is_testable else excludes_0
+        if d.score == score and differ:
+            different.add(frozenset((d.a, d.b)))
     groups = list[tuple[int, int]]()
     for first in range(len(names)):
         last = first
@@ -121,17 +125,6 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
         if last > first and is_maximal:
             groups.append((first, last))
     return groups
-
-
-def _differ(compared: ComparedScores, difference: ScoreDifference) -> bool:
-    """Return True if the difference of two methods is significant.
-
-    Without a usable p-value, because it is NaN or because there are too few seeds for a significant
-    one, the interval of the difference decides: it must not contain 0.
-    """
-    if math.isnan(difference.p) or (difference.a, difference.b) in compared.untestable:
-        return difference.low > 0 or difference.high < 0
-    return difference.significant(compared.level)
 
 
 def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:

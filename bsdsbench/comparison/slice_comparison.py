@@ -135,45 +135,17 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
         for note in compared.notes:
             names_by_note.setdefault(note, []).append(name)
     notes = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+    rows: list[list[Cell]] = []
     if len(first.names) == 1:
-        value = Field("value", f"value [{first.percent} interval]", "value", ".3f")
-        fields = [*slice_fields, Field("score", "Score"), value]
-        rows = _interval_rows(comparisons)
+        for name, compared in comparisons.items():
+            for score in first.scores_shown:
+                interval = compared.interval_of(compared.names[0], score)
+                value = Estimate(interval.value, interval.low, interval.high, comparable=False)
+                rows.append([name, compared.n_images, heading(score), value])
+        value_field = Field("value", f"value [{first.percent} interval]", "value", ".3f")
+        fields = [*slice_fields, Field("score", "Score"), value_field]
         title = f"Scores with intervals by {group_column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
-    star = (
-        f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
-        "slices of each score."
-    )
-    a, b, score, difference, p, p_holm, _ = difference_fields(first.percent)
-    fields = [a, b, score, *slice_fields, replace(difference, short=""), p, p_holm]
-    rows = _difference_rows(comparisons)
-    title = f"Differences by {group_column}"
-    return Table("slices", title, fields, rows, notes=[star, *notes], n_labels=3)
-
-
-def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
-    """Return a row for each slice and score of a single run, from the comparisons by slice.
-
-    The columns are slice, number of images, score, and value with interval.
-    """
-    rows: list[list[Cell]] = []
-    for name, compared in comparisons.items():
-        for score in next(iter(comparisons.values())).scores_shown:
-            interval = compared.interval_of(compared.names[0], score)
-            value = Estimate(interval.value, interval.low, interval.high, comparable=False)
-            rows.append([name, compared.n_images, heading(score), value])
-    return rows
-
-
-def _difference_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
-    """Return a row for each score, slice, and pair of runs or methods.
-
-    The columns are a, b, score, slice, number of images, difference with interval, p, and p after
-    Holm's correction over all pairs and slices of the score, with a star if it is significant.
-    """
-    rows: list[list[Cell]] = []
-    first = next(iter(comparisons.values()))
     for score in first.scores_shown:
         slice_names: list[str] = []  # of each difference
         differences: list[ScoreDifference] = []
@@ -182,8 +154,16 @@ def _difference_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cel
             differences += of_score
             slice_names += [name] * len(of_score)
         for name, d in zip(slice_names, correct_p(differences), strict=True):
+            star = "*" if d.significant(first.level) else ""
             row: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
-            row += [Estimate(d.value, d.low, d.high), d.p]
-            row.append(Estimate(d.p_holm, mark="*" if d.significant(first.level) else ""))
-            rows.append(row)
-    return rows
+            rows.append(
+                [*row, Estimate(d.value, d.low, d.high), d.p, Estimate(d.p_holm, mark=star)]
+            )
+    a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
+    fields = [a, b, score_label, *slice_fields, replace(difference, short=""), p, p_holm]
+    star_note = (
+        f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
+        "slices of each score."
+    )
+    title = f"Differences by {group_column}"
+    return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)

@@ -163,7 +163,7 @@ def _examine_metric(
 def _late_start_note(examination: checks.Examination) -> str:
     """Return a note if AP counts 0 below the recall at which the measured images' curve starts.
 
-    The note says this recall. Returns "" if the metric has no AP, or if the recall is below
+    The note says this recall. Returns "" if the metric has no AP, or if the recall is at most
     LATE_START.
     """
     if not examination.counted:  # the boundary metric
@@ -177,15 +177,11 @@ def _late_start_note(examination: checks.Examination) -> str:
 
 
 def _late_boundary_start_note(examination: checks.Examination) -> str:
-    """Return the note of `_late_start_note` for soft boundary maps.
+    """Return a note if AP counts 0 below the recall at which the curve of soft maps starts.
 
     To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
-
-    - no soft map was measured, or there are fewer than two thresholds above 0,
-    - the AP rule of the protocol does not count 0 below the curve,
-    - the curve starts at a recall up to LATE_START, or
-    - there is no curve: the recall is the same at both thresholds, or, under the rule "seism", no
-      pixel is left at the highest.
+    the curve starts at a recall up to LATE_START, or if there is no curve: no soft map or no two
+    thresholds, the same recall at both or, under the AP rule "seism", no pixel at the highest.
     """
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]
