@@ -459,7 +459,10 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert TOML (but infinity and NaN), or a list with commas; any other text stays as it is."""
+    """Convert TOML, in which .5 is a number; a list with commas; else return the text itself.
+
+    Infinity and NaN stay texts. Text with brackets, braces or quotes is no list with commas.
+    """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
         value = parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
