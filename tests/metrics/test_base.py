@@ -141,6 +141,11 @@ def test_what_hangs_on_options_and_columns_is_declared(name):
     assert metric.curved == ("ods" in columns)
     assert metric.cuts_at_thresholds == ("thresholds" in metric.uses)
     assert (metric.void_option == "ignore") == hasattr(metric.options, "ignore")
+    options = metric.options() if metric.options else None
+    for kind in ("void", "usual", "ap", "beta2", "matching"):
+        declared = getattr(metric, f"{kind}_option")
+        assert not declared or hasattr(options, declared)
+    assert {*metric.tolerance_scores} <= columns
 
 
 HEADS = ("Definition", "Conventions", "Source")
