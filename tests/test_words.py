@@ -77,11 +77,7 @@ PLANTED = {
     "telegrams": 'def count(images):\n    """What images have."""',
     "imports": "from .io import read_bytes",
 }
-UNFINISHED: dict[str, set[str]] = {
-    "words": set(),
-    "telegrams": set(),
-    "imports": set(),
-}
+UNFINISHED: dict[str, set[str]] = {"words": set(), "telegrams": set(), "imports": set()}
 # Public names that two modules define
 DOUBLE = set[str]()
 

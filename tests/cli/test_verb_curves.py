@@ -271,10 +271,7 @@ def test_quantiles_shares_and_instances(run, tmp_path):
         (["-", "--kind", "both", "--hull", "--steps"], "1,2\n1,1\n"),
         (["-", "--kind", "both", "--hull", "--steps"], "0,2\n0,1\n"),
         (["-", "--kind", "both", "--hull", "--between"], "1,.5\n0,.5\n1,.5\n"),
-        (
-            ["-", "--kind", "both", "--hull", "--ties", "sample"],
-            "1,-inf\n0,-inf\n1,2\n0,inf\n",
-        ),
+        (["-", "--kind", "both", "--hull", "--ties", "sample"], "1,-inf\n0,-inf\n1,2\n0,inf\n"),
         (["-", "--quantiles", "--areas", "--steps"], ".2,2\n.9,1\n.5,3\n"),
         (["-", "--kind", "det", "--stable", "--hull"], "1,2\n0,1\n1,0\n"),
         (["--points", ".5,.3;.2,.6;.6,.9", "--kind", "roc", "--hull"], ""),  # no curve

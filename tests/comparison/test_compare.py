@@ -10,12 +10,7 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import bootstrap_weights
-from bsdsbench.comparison.significance import (
-    holm,
-    letters,
-    p_value,
-    percentile_interval,
-)
+from bsdsbench.comparison.significance import holm, letters, p_value, percentile_interval
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables

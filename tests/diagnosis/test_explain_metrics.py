@@ -121,13 +121,7 @@ def test_another_column_of_the_quantity_is_a_reading(rooms, pred, metric, own, a
         ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
         ("saliency", "soft", lambda d: 255 - d, {}, {"inverted"}),
         ("segmentation", "classes", lambda d: d + 3, PETS, {"refused"}),
-        (
-            "contour",
-            "classes",
-            lambda d: 0 * d + 2,
-            {**PETS, "ignore": 2},
-            {"classes", "ignored"},
-        ),
+        ("contour", "classes", lambda d: 0 * d + 2, {**PETS, "ignore": 2}, {"classes", "ignored"}),
     ],
 )
 def test_the_doctor_says_what_the_metric_finds_odd(

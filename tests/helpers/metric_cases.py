@@ -22,14 +22,7 @@ from tests.helpers.masks import blobs
 from tests.helpers.runs import write_maps
 from tests.reference import depth as slow_depth
 from tests.reference import lines as slow_lines
-from tests.reference import (
-    matching,
-    occlusion,
-    scores,
-    semantic,
-    superpixels,
-    thinning,
-)
+from tests.reference import matching, occlusion, scores, semantic, superpixels, thinning
 from tests.reference import regions as slow_regions
 
 FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")

@@ -11,12 +11,7 @@ from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
 from bsdsbench.io import FaultError
 from bsdsbench.loaders.formats import pictures as formats
-from bsdsbench.loaders.formats.pictures import (
-    FORMATS,
-    id_of,
-    read_arrays,
-    unpack_npz,
-)
+from bsdsbench.loaders.formats.pictures import FORMATS, id_of, read_arrays, unpack_npz
 from tests.helpers.runs import refused
 
 WIDE = np.arange(6.0).reshape(2, 3)

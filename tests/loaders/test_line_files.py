@@ -228,10 +228,7 @@ REFUSED = [
     ("oriented", True, {"edge": EDGE / 3, "ori": ANGLE[:2]}, r"angles: shape \(2, 4\)"),
     *(
         ("oriented", False, {"bndinfo_pascal": {"OrientMap": ANGLE, **more}}, name)
-        for more, name in (
-            ({"edges": {"indices": [[0.0, 4]]}}, "indices outside"),
-            ({}, "indices"),
-        )
+        for more, name in (({"edges": {"indices": [[0.0, 4]]}}, "indices outside"), ({}, "indices"))
     ),
     ("oriented", False, {"gtStruct": {"gt_theta": cells()}}, "no annotators"),
     ("oriented", False, {"gtStruct": {"gt_theta": np.dstack([EDGE, INF])}}, "angles"),

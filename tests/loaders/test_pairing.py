@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from bsdsbench.errors import DataError, PairingError
-from bsdsbench.loaders.pairing import (
-    Pair,
-    find_files,
-    find_photos,
-    ground_truths,
-    pair,
-    read_split,
-)
+from bsdsbench.loaders.pairing import Pair, find_files, find_photos, ground_truths, pair, read_split
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
@@ -211,13 +204,7 @@ def test_every_fault_at_once(tree):
         (["a.png"], ["a.mat", "b.mat"], "b", {"missing": "zero"}, "pred: no prediction for: b"),
         (["a.png"], ["a.mat"], "# nothing\n", {}, "ids.txt: lists no image"),
         (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: is damaged"),
-        (
-            ["a.txt"],
-            ["a.mat"],
-            None,
-            {},
-            "pred: no folder with files .png",
-        ),
+        (["a.txt"], ["a.mat"], None, {}, "pred: no folder with files .png"),
         (["a.png"], [], None, {}, "gt: no folder with files .png"),
     ],
 )

@@ -76,10 +76,7 @@ def images(first=0, last=2):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (
-            "raises",
-            r"^im1: unexpected ValueError: .*\(a bug in tests, in test_registry.py, line ",
-        ),
+        ("raises", r"^im1: unexpected ValueError: .*\(a bug in tests, in test_registry.py, line "),
         ("late", "only some images have the counts late"),
     ],
 )

@@ -19,10 +19,7 @@ from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
 
 FIVE = Protocol.preset("bsds500").replace(thresholds=5)
-KINDS = {
-    "max_dist": (0.0075, 0.03, 0.00375),
-    "max_dist_px": (1.0, 2.0, 4.0),
-}
+KINDS = {"max_dist": (0.0075, 0.03, 0.00375), "max_dist_px": (1.0, 2.0, 4.0)}
 MORE = [{}, {"clean": True}, {"thresholds": "0+5", "ap_rule": "edter"}, {"thin": False}]
 
 

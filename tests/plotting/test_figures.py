@@ -15,12 +15,7 @@ from skimage import color as color_science
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import HUMAN_POINT, published_curves
-from bsdsbench.plotting import (
-    PRCurveDisplay,
-    ROCCurveDisplay,
-    plot_curves,
-    plot_runs,
-)
+from bsdsbench.plotting import PRCurveDisplay, ROCCurveDisplay, plot_curves, plot_runs
 from bsdsbench.plotting.style import PALETTE, curve_lines, save, style
 from tests.helpers.simulated import simulated_run
 

@@ -15,12 +15,7 @@ from bsdsbench.cli.shared import protocol_from
 from bsdsbench.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.fields import even_thresholds, in_use
-from bsdsbench.protocol.protocol import (
-    NMSParams,
-    Protocol,
-    preset_names,
-    preset_text,
-)
+from bsdsbench.protocol.protocol import NMSParams, Protocol, preset_names, preset_text
 from bsdsbench.protocol.signature import Signature, parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks
 from tests.helpers.runs import call, refused
@@ -71,10 +66,7 @@ def test_preset_constants():
 THRESHOLDS = {
     "99": (99, even_thresholds(99)),
     "8bit": ("8bit", tuple(k / 255 for k in range(1, 256))),
-    "0.0001..0.9999/99": (
-        [*np.linspace(0.0001, 0.9999, 99)],
-        Protocol.preset("crack").thresholds,
-    ),
+    "0.0001..0.9999/99": ([*np.linspace(0.0001, 0.9999, 99)], Protocol.preset("crack").thresholds),
     "deepcrack": ("deepcrack", tuple(k / 100 for k in range(100))),
     "seism": ("seism", (0.001, *(k / 100 for k in range(1, 100)), 0.999)),
     "0+5": ([0, *even_thresholds(5)], (0.0, *even_thresholds(5))),

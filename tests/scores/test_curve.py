@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, MatchCounts
-from bsdsbench.scores.curve import (
-    ODS_RULES,
-    PRCurve,
-    best,
-    curve_scores,
-    recall_at_half,
-)
+from bsdsbench.scores.curve import ODS_RULES, PRCurve, best, curve_scores, recall_at_half
 from bsdsbench.scores.ratios import f_measure
 from tests.helpers.runs import refused
 from tests.reference import scores as reference

@@ -7,10 +7,7 @@ import pytest
 
 from bsdsbench.errors import ShapeError
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.metrics.region.counting import (
-    _close_regions,
-    region_counts,
-)
+from bsdsbench.metrics.region.counting import _close_regions, region_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.regions import against, humans
 from tests.helpers.runs import refused
