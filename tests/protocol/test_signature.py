@@ -24,11 +24,11 @@ def test_the_line_of_the_main_benchmark():
     assert Signature.parse(LINE) == mine
 
 
-@pytest.mark.parametrize("name", preset_names())
-def test_every_preset_round_trips_in_a_short_line(name):
-    mine = Signature(Protocol.preset(name), set="set:7")
-    assert len(str(mine)) < 200
-    assert Signature.parse(str(mine)) == mine
+def test_every_preset_round_trips_in_a_short_line():
+    for name in preset_names():
+        mine = Signature(Protocol.preset(name), set="set:7")
+        assert len(str(mine)) < 200
+        assert Signature.parse(str(mine)) == mine
 
 
 CHANGES = st.fixed_dictionaries(
@@ -160,17 +160,17 @@ def test_words_of_what_is_not_used_are_left_out():
     assert fields == {"saliency.beta2", "invert"}
 
 
-@pytest.mark.parametrize("name", preset_names())
-def test_every_word_has_a_meaning_of_its_own(name):
-    wide = Protocol.preset(name).replace(max_dist=0.123, max_dist_px=None)
-    signature = Signature(wide, set="set:7")
-    found = signature.decode()
-    assert [word for word, _ in found] == signature.words()
-    meanings = [meaning for _, meaning in found]
-    assert len({*meanings}) == len(meanings)
-    assert all(m.endswith(".") and not m[0].islower() and "{" not in m for m in meanings)
-    assert "7 images" in signature.sentence()
-    assert "max_dist 0.123 of the diagonal" in signature.sentence()
+def test_every_word_has_a_meaning_of_its_own():
+    for name in preset_names():
+        wide = Protocol.preset(name).replace(max_dist=0.123, max_dist_px=None)
+        signature = Signature(wide, set="set:7")
+        found = signature.decode()
+        assert [word for word, _ in found] == signature.words()
+        meanings = [meaning for _, meaning in found]
+        assert len({*meanings}) == len(meanings)
+        assert all(m.endswith(".") and not m[0].islower() and "{" not in m for m in meanings)
+        assert "7 images" in signature.sentence()
+        assert "max_dist 0.123 of the diagonal" in signature.sentence()
 
 
 def test_the_sentence_says_what_the_line_says():

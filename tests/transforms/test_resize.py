@@ -1,5 +1,7 @@
 """Resized maps beside sums over mirrored samples."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -30,14 +32,13 @@ def slow(row, wanted, kernel):
     return np.clip(out, 0, 1)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
-@pytest.mark.parametrize("wanted", [1, 2, 3, 4, 17])
 @pytest.mark.parametrize(("resized", "kernel"), [(bicubic, cubic), (bilinear, triangle)])
-def test_samples_are_mirrored_as_often_as_needed(resized, kernel, size, wanted):
-    row = np.random.default_rng(size).random(size)
-    expected = slow(row.tolist(), wanted, kernel)
-    np.testing.assert_allclose(resized(row[None], (1, wanted))[0], expected, atol=1e-12)
-    np.testing.assert_allclose(resized(row[:, None], (wanted, 1))[:, 0], expected, atol=1e-12)
+def test_samples_are_mirrored_as_often_as_needed(resized, kernel):
+    for size, wanted in product((1, 2, 3, 5, 9), (1, 2, 3, 4, 17)):
+        row = np.random.default_rng(size).random(size)
+        expected = slow(row.tolist(), wanted, kernel)
+        np.testing.assert_allclose(resized(row[None], (1, wanted))[0], expected, atol=1e-12)
+        np.testing.assert_allclose(resized(row[:, None], (wanted, 1))[:, 0], expected, atol=1e-12)
 
 
 def test_bicubic_overshoots_no_further_than_the_ends():
