@@ -59,7 +59,7 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
-        self.paths = Path(pred), Path(gt)
+        self.paths = Path(pred), Path(gt)  # indexed by is_truth
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int, str] = {}
         self.gt = self._read_side(self.paths[1], is_truth=True)
@@ -104,24 +104,19 @@ class CocoItems:
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image."""
-        pred_path, gt_path = self.paths
-        for key, (name, shape) in self.images.items():
-            gt_map, gt_segments = self._draw(gt_path, self.gt.get(key, []), shape, True, [])
-            pred_map, _ = self._draw(pred_path, self.pred.get(key, []), shape, False, gt_segments)
-            yield name, pred_map, gt_map
+        for image_id, (name, _) in self.images.items():
+            gt = self._draw(image_id, is_truth=True, annotated=[])
+            pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
+            yield name, pred.label_map, gt.label_map
 
-    def _draw(
-        self,
-        path: Path,
-        entries: list[Entry],
-        shape: _Size,
-        is_truth: bool,
-        annotated: list[_Segment],
-    ) -> _Drawing:
-        """Draw the label map of one side of an image from its annotations in the file `path`.
+    def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
+        """Draw the predicted or annotated label map of an image from its entries in the COCO file.
 
         Predicted segments that equal `annotated` segments are drawn in the order of these.
         """
+        path = self.paths[is_truth]
+        entries = (self.gt if is_truth else self.pred).get(image_id, [])
+        _, shape = self.images[image_id]
         with reading(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
                 return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])

@@ -91,25 +91,23 @@ class _Reader:
         8 bytes unless compressed. In the small form, the upper 16 bits of the first word are the
         size, and the data, at most 4 bytes, take the place of the second word.
         """
-        position = self.position
         n_bytes = len(self.data)
-        if n_bytes - position < TAG_BYTES:
+        start = self.position + TAG_BYTES
+        if start > n_bytes:
             raise FaultError(TOO_SHORT)
-        kind, size = struct.unpack_from(self.order + "II", self.data, position)
-        is_small = kind >> 16 != 0
-        if is_small:
+        kind, size = struct.unpack_from(self.order + "II", self.data, self.position)
+        if kind >> 16:  # the small form
             kind, size = kind & 0xFFFF, kind >> 16
-            start = position + 4
-            end = position + TAG_BYTES
+            next_position = start
+            start -= 4
+            if size > 4:
+                raise FaultError(f"damaged element, {EXPECTED_INTACT}")
         else:
-            start = position + TAG_BYTES
             padding = 0 if kind == COMPRESSED else -size % 8
-            end = start + size + padding
-        if is_small and size > 4:
-            raise FaultError(f"damaged element, {EXPECTED_INTACT}")
+            next_position = start + size + padding
         if start + size > n_bytes:
             raise FaultError(TOO_SHORT)
-        self.position = min(end, n_bytes)
+        self.position = min(next_position, n_bytes)
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:

@@ -64,7 +64,7 @@ def read_scores(
 
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse a table of labels and scores in UTF-8, as `read_scores` describes it.
+    """Parse a table of labels and scores in UTF-8. `count` and `cluster` name further columns.
 
     Numbers go from each row straight to an array: a list of all rows would take many times the
     memory of the text.
