@@ -44,7 +44,7 @@ class _CheckArguments:
         "Confidence level; a drop is significant at 1 - LEVEL.", type=float, default=0.95
     )
     bootstrap: opt.BootstrapOptions = opt.options_of(opt.BootstrapOptions)
-    form: str = opt.format_option("table", "json")
+    output_format: str = opt.format_option("table", "json")
     junit: str | None = opt.path("Also write JUnit XML to this file.")
     summary: str | None = opt.path("Also append a summary in Markdown to this file.")
     update: bool = opt.flag(
@@ -67,7 +67,7 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
     evaluation = bb.Evaluation.load(args.run).with_groups(**keywords_of(args.grouping))
     options = keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     if args.update:
-        refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
+        refuse((*options, "output_format", "junit", "summary"), "--update, which checks nothing")
         tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
         gate.Baseline.of(
             evaluation, tolerances, earlier=args.baseline, gated=args.scores or []
@@ -99,7 +99,7 @@ def _write_verdict(verdict: GateResult, args: _CheckArguments) -> None:
         # Append: other steps of a CI job write to the same file
         with summary.open("a", encoding="utf-8") as page:
             page.write(f"{verdict.to_markdown().rstrip()}\n\n")
-    if args.form == "json":
+    if args.output_format == "json":
         print_json(verdict.to_mapping())
         return
     for line in verdict.lines(failed_only=quiet):
@@ -182,7 +182,7 @@ def _check_set(
         metavar="NAME|FILE",
     ),
     split_file: str | None = opt.run_option("split_file"),
-    form: str = opt.format_option("text", "json"),
+    output_format: str = opt.format_option("text", "json"),
 ) -> int:
     """Identify a data set; list missing, altered and extra images.
 
@@ -196,7 +196,7 @@ def _check_set(
     from bsdsbench.text import listed, show
 
     if folder is None:
-        refuse(("protocol", "split_file", "form"), "no PATH")
+        refuse(("protocol", "split_file", "output_format"), "no PATH")
         candidates = map(public_sets.cache_folder().joinpath, public_sets.public_sets())
         cached = [candidate for candidate in candidates if candidate.is_dir()]
         for set_folder in cached:
@@ -208,7 +208,7 @@ def _check_set(
         fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     identity = identify(fingerprints)
     differences = {kind: list(getattr(identity, kind)) for kind in ("missing", "altered", "extra")}
-    if form == "json":
+    if output_format == "json":
         print_json({**identity.to_mapping(), "whole": identity.whole, **differences})
     else:
         print(f"{show(folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
@@ -225,7 +225,7 @@ data_command.add_command(command(_check_set, "check"))
 @command
 def protocols_command(
     name: str | None = opt.add_argument(required=False),
-    form: str = opt.format_option("table", "json"),
+    output_format: str = opt.format_option("table", "json"),
 ) -> None:
     """List the presets with their constants, and the tasks.
 
@@ -253,7 +253,7 @@ def protocols_command(
         listed_tasks = [Task.load(name)]
     else:
         protocols = [Protocol.load(name)]
-    if form == "json":
+    if output_format == "json":
         print_json(
             {
                 "protocols": [protocol.to_mapping() for protocol in protocols],

@@ -198,7 +198,7 @@ class _CurvesArguments:
     )
     strict: bool = opt.flag("Quantiles: predict if score > threshold, without the smallest score.")
     look: str = opt.choice("Size of the figure.", "--style", choices=("screen", "column", "page"))
-    form: str = opt.format_option("table", "csv", "json")
+    output_format: str = opt.format_option("table", "csv", "json")
 
 
 @command
@@ -226,17 +226,17 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     has_all_rows = args.ties == "merge" and args.include_inf is not False
     tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
     convention = _convention_flags(args)
-    if args.form == "json":
+    if args.output_format == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
         settings = keywords_of(args, ("kind", "ties"))
         if convention:
             settings["convention"] = convention
         print_json(settings | rows_by_table)
         return
-    show_tables(tables[:1] if args.form == "csv" else tables, None, args.form)
+    show_tables(tables[:1] if args.output_format == "csv" else tables, None, args.output_format)
     if convention:
         line = f"convention {args.convention}: {' '.join(convention)}"
-        if args.form == "csv":
+        if args.output_format == "csv":
             say(line)
         else:
             print(f"\n{line}")

@@ -122,7 +122,7 @@ def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple
     return int(shard[1]), int(shard[2])
 
 
-def _output_format(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
+def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
     """Return the format of the tables: that of --format, or else of the suffix of -o, or "table".
 
     With --history, -o may also be a plot, whose format is "figure".
@@ -132,7 +132,7 @@ def _output_format(ctx: click.Context, param: click.Parameter, form: str | None)
     out = ctx.params["out"]
     if ctx.params.get("history") and out and out.lower().endswith((".pdf", ".svg", ".png")):
         return "figure"
-    return form_of(out, form)
+    return form_of(out, output_format)
 
 
 runs_argument = partial(add_argument, "[OUT|FILE|ref:NAME]...", nargs=-1, type=click.Path())
@@ -247,11 +247,11 @@ class TableOptions:
         "--out",
         is_eager=True,
     )
-    form: str = add_option(
+    output_format: str = add_option(
         "Format on standard output.  [default: table]",
         "--format",
         type=Choice(["table", "markdown", "latex", "csv", "json", "html"]),
-        callback=_output_format,
+        callback=_choose_format,
     )
     columns: list[str] | None = columns_option
 
@@ -318,7 +318,7 @@ class EvaluationOptions:
     metrics: list[str] | None = metrics_option
     split_file: str | None = run_option("split_file")
     grouping: GroupingOptions = options_of(GroupingOptions)
-    form: str = format_option("table", "json")
+    output_format: str = format_option("table", "json")
     protocol: ProtocolOptions = options_of(ProtocolOptions)
     shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
     workers: int | None = run_option("workers")

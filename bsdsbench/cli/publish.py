@@ -98,8 +98,8 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     if args.rules:
         refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
         tables = build_rules_tables(loaded, args.gt_dir)
-        show_tables(tables, args.tables.out, args.tables.form)
-    elif args.tables.form != "html":
+        show_tables(tables, args.tables.out, args.tables.output_format)
+    elif args.tables.output_format != "html":
         _show_run_tables(loaded, args)
     elif not args.tables.out:
         raise DataError("--format html: expected -o FILE.html")
@@ -136,7 +136,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     if args.summary:
         tables += summary_tables(runs, Summary(args.summary), columns)
     left_out = {run.name: run.left_out for run in runs}
-    show_tables(tables, args.tables.out, args.tables.form, left_out)
+    show_tables(tables, args.tables.out, args.tables.output_format, left_out)
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
@@ -174,7 +174,7 @@ def _show_methods(args: _ReportArguments) -> None:
     tables = [means_table(methods, spread, columns, extra, notes)]
     tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]
     left_out = {method.name: method.left_out for method in methods}
-    show_tables(tables, args.tables.out, args.tables.form, left_out)
+    show_tables(tables, args.tables.out, args.tables.output_format, left_out)
 
 
 def _show_history(args: _ReportArguments) -> None:
@@ -185,15 +185,15 @@ def _show_history(args: _ReportArguments) -> None:
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
     refuse((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
     history = history_of([*args.history, *args.runs], args.names, args.force)
-    out, form, columns = args.tables.out, args.tables.form, args.tables.columns
-    if out and form == "figure":
+    out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
+    if out and output_format == "figure":
         plot_history(history, columns, path=out)
         print(out)
-    elif out and form == "html":
+    elif out and output_format == "html":
         write_atomic(Path(out), history_page(history, columns))
         print(out)
     else:
-        show_tables([history_table(history, columns)], out, form)
+        show_tables([history_table(history, columns)], out, output_format)
 
 
 @command

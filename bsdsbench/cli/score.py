@@ -226,7 +226,7 @@ def _print_evaluation(
         from bsdsbench.results.image_tables import Summary, summary_tables
 
         summary = summary_tables([run], Summary(args.summary), args.columns)
-    if args.evaluation.form == "json":
+    if args.evaluation.output_format == "json":
         extra_tables = {"threshold_from": at_threshold, "slices": slices, "summary": summary}
         print_json(run.to_mapping() | _as_json(extra_tables))
         return
@@ -342,7 +342,7 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
     """Print the run of a detector: scores and slices if it was scored, then its time and maps."""
     slices = _slice_tables(run.evaluation, args.slicing) if run.evaluation else []
-    if args.evaluation.form == "json":
+    if args.evaluation.output_format == "json":
         print_json(run.to_mapping() | _as_json({"slices": slices}))
     else:
         if run.evaluation:
@@ -367,7 +367,7 @@ def merge_command(
     name: str | None = opt.add_option(
         "Name of the method in tables; default: that of the first run."
     ),
-    form: str = opt.format_option("table", "json"),
+    output_format: str = opt.format_option("table", "json"),
 ) -> int:
     """Join the shards of a run, or take the best of several runs.
 
@@ -403,8 +403,8 @@ def merge_command(
         merged.save(out, report)
     plot_result(merged, Path(out))
     if split_scores:
-        show_tables([split_scores.table], None, form)
-    elif form == "json":
+        show_tables([split_scores.table], None, output_format)
+    elif output_format == "json":
         print_json(merged.to_mapping())
     else:
         print_run(merged, out)

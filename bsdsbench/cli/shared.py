@@ -410,10 +410,10 @@ def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
 def show_tables(
     tables: Sequence[Table],
     out: str | None = None,
-    form: str = "table",
+    output_format: str = "table",
     left_out: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print tables in the format `form`, or write them to the file `out`.
+    """Print tables in a format, or write them to the file `out`.
 
     In the format "table" (plain text) tables marked `aside` are not printed, only their titles. In
     CSV, which has no notes, `left_out` (name of a run -> images left out) becomes a table.
@@ -422,12 +422,12 @@ def show_tables(
     from bsdsbench.tables.forms import render, write_tables
     from bsdsbench.tables.table import print_tables
 
-    if form == "csv" and left_out is not None:
+    if output_format == "csv" and left_out is not None:
         tables = with_left_out(tables, left_out)
     if out is not None:
-        say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
-    elif form != "table":
-        print(render(tables, form).rstrip("\n"))
+        say(f"wrote {', '.join(map(str, write_tables(tables, out, output_format)))}")
+    elif output_format != "table":
+        print(render(tables, output_format).rstrip("\n"))
     else:
         print_tables([table for table in tables if not table.aside], sys.stdout)
         aside_titles = [table.title for table in tables if table.aside]

@@ -46,7 +46,7 @@ def doctor_command(
     pred_kind: str | None = opt.run_option("pred_kind"),
     metrics: list[str] | None = opt.metrics_option,
     protocol_options: opt.ProtocolOptions = opt.options_of(opt.ProtocolOptions),
-    form: str = opt.format_option("text", "json"),
+    output_format: str = opt.format_option("text", "json"),
 ) -> int:
     """Check names, sizes, value range, polarity and NMS of the inputs.
 
@@ -69,7 +69,7 @@ def doctor_command(
             progress=report,
         )
     write = partial(as_flag, command_name="evaluate")  # fixes name options of `evaluate`
-    if form == "json":
+    if output_format == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
         lines = [finding.line(write=write) for finding in findings]
@@ -120,11 +120,11 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
     comparison, slices = _compare(args, options, test=args.test)
-    out, form, columns = args.tables.out, args.tables.form, args.tables.columns
+    out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
         comparison = comparison.only(columns)
         slices = {name: in_slice.only(columns) for name, in_slice in slices.items()}
-    if form == "json" and out is None:
+    if output_format == "json" and out is None:
         plain = dict(comparison.to_mapping())
         if args.by:
             plain_slices = {name: in_slice.to_mapping() for name, in_slice in slices.items()}
@@ -140,8 +140,8 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
         if args.ranks:
             tables += rank_tables({"": comparison})
             tables += rank_tables(slices, args.by) if args.by else []
-        show_tables(tables, out, form, comparison.left_out)
-    if form != "table" or out:
+        show_tables(tables, out, output_format, comparison.left_out)
+    if output_format != "table" or out:
         for note in left_out_of(comparison):
             say(note.text)
         for line in comparison.notes:
@@ -235,9 +235,9 @@ def errors_command(
     shown = [lost_scores.error_table(counted_runs, losses)]
     if by:
         shown.append(lost_scores.error_slices_table(counted_runs, by))
-    out, form, columns = tables.out, tables.form, tables.columns
-    if form != "json":
-        show_tables(select(shown, columns) if columns else shown, out, form)
+    out, output_format, columns = tables.out, tables.output_format, tables.columns
+    if output_format != "json":
+        show_tables(select(shown, columns) if columns else shown, out, output_format)
         return
     plain: Any = losses[0] if len(losses) == 1 else losses
     if by:
@@ -315,7 +315,7 @@ def worst_command(
         ids = [str(row[0]) for row in tabulate(n=rows).rows]
         worst_figure(loaded, ids, Path(figure), look)
         say(f"wrote {figure}", progress=True)
-    show_tables([table], tables.out, tables.form)
+    show_tables([table], tables.out, tables.output_format)
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
@@ -356,7 +356,7 @@ def explain_command(
     pred_kind: str | None = opt.run_option("pred_kind"),
     seconds: float = opt.add_option("Approximate time limit.", type=FloatRange(1), default=60.0),
     workers: int | None = opt.run_option("workers"),
-    form: str = opt.format_option("table", "json"),
+    output_format: str = opt.format_option("table", "json"),
 ) -> int:
     """Find which setting gives the published score.
 
@@ -400,7 +400,7 @@ def explain_command(
             workers=workers,
             progress=report,
         )
-    _print_explanation(explanation, metric, target_values, evaluation, form)
+    _print_explanation(explanation, metric, target_values, evaluation, output_format)
     return 0 if explanation.answer and explanation.answer.in_use else 1
 
 
@@ -409,7 +409,7 @@ def _print_explanation(
     metric: str,
     target_values: Mapping[str, float | str],
     evaluation: Evaluation,
-    form: str,
+    output_format: str,
 ) -> None:
     """Print published rows, the target, a line per trial, the protocol, and the answer; or JSON.
 
@@ -428,7 +428,7 @@ def _print_explanation(
         for k, trial in enumerate(exact_trials)
         if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
     ]
-    if form == "json":
+    if output_format == "json":
         fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
         print_json(
             {
