@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,29 +188,28 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     if args.humans == (pred is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     is_coco = str(pred).endswith(".json") and str(options.gt).endswith(".json")
-    keywords = RunOptions.__annotations__.keys()
+    unsupported = RunOptions.__annotations__.keys()
     if args.humans:
-        refuse(keywords - HumanOptions.__annotations__.keys() | {"nms", "invert"}, "--humans")
+        refuse(unsupported - HumanOptions.__annotations__.keys() | {"nms", "invert"}, "--humans")
     elif is_coco:
-        refuse(keywords - ItemOptions.__annotations__.keys(), "COCO's JSON")
+        refuse(unsupported - ItemOptions.__annotations__.keys(), "COCO's JSON")
     _, gt, metrics, protocol, task = resolve_inputs(options, args.valid_dir)
-    evaluate: Callable[..., Evaluation] = bb.evaluate
-    sources: tuple[Any, ...] = (pred, gt)
-    changes: dict[str, Any] = {"task": task}
-    if args.humans:
-        evaluate, keywords = bb.evaluate_humans, HumanOptions.__annotations__.keys()
-        sources, changes = (gt,), {}
-    compile_first(metrics, *sources)
+    compile_first(metrics, *filter(None, (pred, gt)))
     if is_coco:
         from bsdsbench.loaders.formats.coco import CocoItems
 
         items = CocoItems(str(pred), str(gt))
-        evaluate, keywords = bb.evaluate_items, ItemOptions.__annotations__.keys()
-        sources, changes = (items,), {"name": options.name or Path(str(pred)).stem}
         protocol = items.protocol(metrics, protocol)
-    changes |= {"protocol": protocol, "metrics": metrics}
     with progress("evaluate") as report:
-        return evaluate(*sources, progress=report, **keywords_of(args, keywords) | changes)
+        if args.humans:
+            keywords = keywords_of(args, HumanOptions.__annotations__)
+            return bb.evaluate_humans(str(gt), protocol, metrics, progress=report, **keywords)
+        if is_coco:
+            keywords = keywords_of(args, ItemOptions.__annotations__)
+            keywords["name"] = options.name or Path(str(pred)).stem
+            return bb.evaluate_items(items, protocol, metrics, progress=report, **keywords)
+        keywords = keywords_of(args, RunOptions.__annotations__) | {"task": task}
+        return bb.evaluate(str(pred), str(gt), protocol, metrics, progress=report, **keywords)
 
 
 def _print_evaluation(
