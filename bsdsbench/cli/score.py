@@ -194,7 +194,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     elif is_coco:
         refuse(unsupported - ItemOptions.__annotations__.keys(), "COCO's JSON")
     _, gt, metrics, protocol, task = resolve_inputs(options, args.valid_dir)
-    compile_first(metrics, *filter(None, (pred, gt)))
+    compile_first(metrics, *(str(folder) for folder in (pred, gt) if folder))
     if is_coco:
         from bsdsbench.loaders.formats.coco import CocoItems
 
