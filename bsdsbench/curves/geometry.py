@@ -379,7 +379,7 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compare two curves within a range, in PR space up to the smaller last recall."""
+    """Compute the heights of two curves in a range, in PR space up to the smaller last recall."""
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
     line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)

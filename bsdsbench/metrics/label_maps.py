@@ -94,7 +94,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
-    """Return both maps as `as_label_map` does. Raises ShapeError if the shapes differ."""
+    """Return both label maps as integers (H, W). Raises ShapeError if the shapes differ."""
     maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
     return maps
@@ -513,7 +513,7 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of equal labels (H, W) from 1, those of `background` all 0."""
+    """Number the connected pieces of equal labels (H, W) from 1, with 0 at the `background`."""
     try:  # what `label` calls for integers, without the import of scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label
     except ImportError:

@@ -435,7 +435,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True for equal sizes, with `resize`, and for (H, W, C), refused by `count`."""
+        """Return True for equal sizes, and for those that `count` resizes or refuses, (H, W, C)."""
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 

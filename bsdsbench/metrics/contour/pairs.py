@@ -468,7 +468,7 @@ def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None
 def region_pixels(
     pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
 ) -> RegionPixels:
-    """Read both maps of an image and pair their objects; `spacing` measures distances."""
+    """Read both maps of an image as `opt` says, and pair their objects for drawing."""
     with name_file_in_errors(pred, gt):
         pred_map, gt_map, opt = read_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
