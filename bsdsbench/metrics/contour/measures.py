@@ -43,6 +43,7 @@ class Sites(NamedTuple):
     """The outline sites (pixels or corners) of n labels of one map, label after label."""
 
     start: I8  # (n + 1,); the sites of label k are start[k] : start[k + 1] of the other arrays
+    label: I8  # (sites,)
     distance: F8  # (sites,), to the other map's outline of the same label, inf if it has none
     length: F8  # (sites,), length of contour at the site; 0 unless sites are corners
 
@@ -53,8 +54,7 @@ class Sites(NamedTuple):
 
     def sums(self, values: Map) -> F8:
         """Sum `values` (sites,) over the sites of each label, float64 (n,)."""
-        label = np.repeat(np.arange(self.n.size), self.n)
-        return np.bincount(label, values, self.n.size).astype(np.float64)
+        return np.bincount(self.label, values, self.start.size - 1).astype(np.float64)
 
 
 BothSites = tuple[Sites, Sites]  # of pred and of gt
@@ -166,7 +166,8 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
     for side, other in zip(outlines_of, outlines_of[::-1], strict=True):
         distance = np.sqrt(distances.nearest(side, other, *steps))
         length = np.zeros(distance.size) if outline == "rim" else lengths[side.codes]
-        sites.append(Sites(side.start, distance, length))
+        label = np.repeat(np.arange(pair.n), np.diff(side.start))
+        sites.append(Sites(side.start, label, distance, length))
     return sites[0], sites[1]
 
 
