@@ -135,8 +135,7 @@ class ReadOptions:
         A third value has none if values are not as drawn: divided with `normalised`, or of a lossy
         file.
         """
-        top = values.max(initial=0)
-        if values.dtype == bool or not top:
+        if values.dtype == bool or not (top := values.max(initial=0)):
             return Evidence(maps=1, file=file)
         white, has_two_values = _white_of(values), is_binary(values)
         exact = not self.normalised and not file.lower().endswith(LOSSY)
@@ -199,8 +198,7 @@ class ReadOptions:
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems that keep the masks of predictions or ground truth from having one
-        meaning.
+        """Yield the problems of masks, predicted or annotated, that have no single meaning.
 
         - Some masks have a third value, and no mask is gray: void or gray?
         - Otherwise, some masks are 0 and 1 in 8 or 16 bits, others reach white: two scales.
@@ -228,8 +226,7 @@ class ReadOptions:
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
     def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems that suggest that labels of predictions or ground truth mean something
-        else.
+        """Yield the problems of labels, predicted or annotated, that seem to mean something else.
 
         - All label maps hold only 0 and 255: masks, not classes.
         - Several maps hold nothing but void: void may be the object.
@@ -324,7 +321,7 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
-        """Return the readings with the layouts of the files of both sides."""
+        """Return the options with the arrangements of the files of both sides."""
         none = Layout()
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
