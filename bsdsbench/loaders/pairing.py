@@ -79,10 +79,10 @@ class Arrangement(Enum):
 class Layout:
     """The arrangement of one side's files, by which they became images."""
 
-    least: int = 1  # an image has `least` to `most` files,
-    most: int = 1
-    first: str = ""  # and several files of an image are named `first` to `last`
-    last: str = ""
+    least: int = 1  # the smallest number of files of an image
+    most: int = 1  # the largest number of files of an image
+    first: str = ""  # the name of the first of several files, such as "ID_1"; ID is the image id
+    last: str = ""  # the name of the last of them
     sequences: int = 0  # the number of sequences if ids are SEQUENCE/FRAME
 
     def describe(self) -> str:

@@ -28,10 +28,10 @@ class Identity:
 
     fingerprint: str
     n_images: int
-    like: str = ""  # the known set with which it shares most images, "" if it shares none,
-    total: int = 0  # and the number of images of that
-    missing: Sequence[str] = ()  # ids of the known set that are absent,
-    altered: Sequence[str] = ()  # and that have other annotations
+    like: str = ""  # the known set with which it shares most images, "" if it shares none
+    total: int = 0  # the number of images of the known set
+    missing: Sequence[str] = ()  # ids of the known set that are absent here
+    altered: Sequence[str] = ()  # ids of the known set that have other annotations here
     extra: Sequence[str] = ()  # ids that the known set does not have
 
     @property
