@@ -28,7 +28,7 @@ class Setting:
     """
 
     name: str  # in Python: a keyword, a field of the protocol, or METRIC.OPTION
-    # The proposed value; several values are a list. `...` if the user has to find the value
+    # The proposed value, several values as a list, or `...` if the user has to find it
     value: object = attrs.field(default=True, converter=_hashable)
     effect: str = ""  # in words that follow the option, such as "for region labels"
     beside: tuple[Setting, ...] = ()  # options that are needed with this one, without `effect`

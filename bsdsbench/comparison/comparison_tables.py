@@ -59,9 +59,18 @@ def comparison_tables(compared: Comparison) -> list[Table]:
             tables.append(_part_difference_table(compared, metric, scores))
     if has_pairs:
         tables.append(_image_table(compared))
+    test = ""
+    if compared.test == "permutation":
+        unit = compared.cluster or "image"
+        test = f"; p-values from exchanging the two results of each {unit}"
+    caption = (
+        f"{compared.n_images} images{clusters_phrase(compared)}, "
+        f"{compared.n_boot} bootstrap samples, seed {compared.seed}, "
+        f"{compared.percent} percentile intervals{test}. Protocol: {compared.protocol}"
+    )
     signatures = signature_lines(compared.names, compared.signatures)
     return [
-        replace(table, caption=_caption(compared), reading=compared.reading, signatures=signatures)
+        replace(table, caption=caption, reading=compared.reading, signatures=signatures)
         for table in tables
     ]
 
@@ -76,20 +85,6 @@ def _only_metric(scores: Sequence[str]) -> str:
     if len(metrics) > 1 or metrics & {*registry.DEFAULT_METRICS}:
         return ""
     return "".join(registry.get(metric).title for metric in metrics)
-
-
-def _caption(compared: Comparison) -> str:
-    """Return the caption: images, clusters, samples, intervals, test and protocol."""
-    test = ""
-    if compared.test == "permutation":
-        unit = compared.cluster or "image"
-        test = f"; p-values from exchanging the two results of each {unit}"
-    return (
-        f"{compared.n_images} images{clusters_phrase(compared)}, "
-        f"{compared.n_boot} bootstrap samples, seed {compared.seed}, "
-        f"{compared.percent} percentile intervals{test}. "
-        f"Protocol: {compared.protocol}"
-    )
 
 
 def clusters_phrase(compared: ComparedScores) -> str:
@@ -264,7 +259,8 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
         for d in differences
     ]
     notes = [
-        _star_note(compared, " over the pairs of each score"),
+        f"* significant at {1 - compared.level:.2g} after Holm's correction over the pairs of each "
+        "score.",
         *_detectable_note(compared, differences, title),
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
@@ -292,7 +288,7 @@ def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[s
     run, other_run, score, *numbers = difference_fields(compared.percent)
     label_fields = [run, other_run, score, PART]
     notes = [
-        _star_note(compared, _OVER_PARTS),
+        f"* significant at {1 - compared.level:.2g} after Holm's correction{_OVER_PARTS}.",
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
     ]
@@ -311,11 +307,6 @@ def _difference_sentence(compared: Comparison) -> str:
     """Return the caption of a table of differences in a paper."""
     images = counted(compared.n_images, "image")
     return f"Differences between methods, with {compared.percent} intervals and p, on {images}"
-
-
-def _star_note(compared: Comparison, correction: str) -> str:
-    """Explain the star. `correction` says what the p-values are corrected over."""
-    return f"* significant at {1 - compared.level:.2g} after Holm's correction{correction}."
 
 
 def _detectable_note(

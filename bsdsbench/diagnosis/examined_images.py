@@ -127,24 +127,17 @@ class ExaminedInputs:
         if metric.name in registry.DEFAULT_METRICS:
             self._measure_boundaries(image, pred, gt, closely)
         elif closely and fits:
-            self._measure_by_metric(image.file, pred, gt)
-
-    def _measure_by_metric(self, file: str, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image, and add its counts to `counted` and its symptoms to `symptoms`.
-
-        If the metric refuses the image, the reason is added to `refused` instead.
-        """
-        opt, name = self.metric.options_of(self.protocol), self.metric.name
-        try:
-            counts = {name: self.metric.count(pred, gt, self.protocol, opt)}
-        except DataError as error:
-            self.refused.append(str(error.problems[0]))
-            return
-        self.counted.append(ImageRecord(gt.image_id, gt.shape, counts))
-        self.n_measured += 1
-        if isinstance(self.metric, Diagnosed):
-            for symptom in self.metric.symptoms(pred, gt, self.protocol, opt):
-                self.symptoms.setdefault(symptom, []).append(file)
+            opt = metric.options_of(protocol)
+            try:
+                counts = {metric.name: metric.count(pred, gt, protocol, opt)}
+            except DataError as error:
+                self.refused.append(str(error.problems[0]))
+                return
+            self.counted.append(ImageRecord(gt.image_id, gt.shape, counts))
+            self.n_measured += 1
+            if isinstance(metric, Diagnosed):
+                for symptom in metric.symptoms(pred, gt, protocol, opt):
+                    self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, closely: bool
