@@ -374,25 +374,18 @@ def point_areas(
 def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the values of `area_table` by name, from the fields of `Samples`, (n,) each.
 
-    Undefined values are left out:
-
-    - without positives: all
-    - without negatives: ROC areas; areas that need both totals are 1
-    - with a score of +inf: areas of scikit-learn, which rejects it
-    - with a score outside [0, 1]: the area of the BSDS benchmark
+    Without positives there are none. Without negatives ROC areas are NaN, and areas that need both
+    totals are 1. With a score of +inf those of scikit-learn, which rejects it, are left out, with a
+    score outside [0, 1] the area of the BSDS benchmark.
     """
     merged = rank(positive, negative, scores, "merge")
     by_sample = rank(positive, negative, scores, "sample")
     p, n = merged.positives, merged.negatives
     if not p:
         return {}
-    areas: dict[str, Any] = {}
-    if n:
-        areas["VLFeat roc auc"] = roc_from_ranking(by_sample).auc
-    # scikit-learn accepts -inf as its smallest score
-    if (scores < np.inf).all():
-        if n:
-            areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
+    areas: dict[str, Any] = {"VLFeat roc auc": roc_from_ranking(by_sample).auc}
+    if (scores < np.inf).all():  # scikit-learn accepts -inf as its smallest score
+        areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
         merged_curve = pr_from_ranking(merged)
         areas["scikit-learn average_precision_score"] = merged_curve.ap
         areas["scikit-learn precision_recall_curve + auc"] = merged_curve.auc

@@ -132,8 +132,7 @@ class CurvePoints(TabularCurve):
         """Area of the trapezoids under the ROC points with (0, 0) and (1, 1); NaN if no curve."""
         if not self.is_curve:
             return float("nan")
-        x, y = np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1]
-        return trapezoids(x, y)
+        return trapezoids(np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1])
 
     @property
     def area(self) -> float:

@@ -343,10 +343,15 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Return the counts of `_contour_counts` and, for means over sequences, the frame's id."""
+        """Return `_contour_counts` and, for means over sequences, the L letters of the frame's id.
+
+        frame : float64 (L, 1), their code points, by which `_by_sequence` sorts the frames
+        """
         counts = super().count(pred, gt, protocol, opt)
-        frame = _frame_counts(gt.image_id) if opt.mean == "sequences" else {}
-        return Counts(**counts, **frame)
+        if opt.mean != "sequences":
+            return counts
+        code_points = [[ord(letter)] for letter in gt.image_id]
+        return Counts(**counts, frame=np.array(code_points, np.float64))
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
@@ -401,9 +406,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         if len(opt.class_names) < 2:
             return scores
         n_classes = (n_defined > 0).sum(axis=1)  # (S, M)
-        for m, key in enumerate(keys):
-            counts = {key: (n_classes[:, m], len(opt.class_names))}
-            scores["over"][key] |= over("classes", counts)[key]
+        counted = {key: (n_classes[:, m], len(opt.class_names)) for m, key in enumerate(keys)}
+        for key, units in over("classes", counted).items():
+            scores["over"][key] |= units
         scores["per_class"] = {}
         for c, name in enumerate(opt.class_names):
             score = _measure_scores(keys, class_means[:, c], n_defined[:, c], n_compared[:, c])
@@ -458,11 +463,6 @@ def _sequence_scores(
         for form in ("recall", "decay"):
             scores[f"{name}_{form}"] = means[form][:, keys.index(key)]
     return scores
-
-
-def _frame_counts(image_id: str) -> dict[str, F8]:
-    """Return a frame's id of L letters as a count, code points (L, 1), to sort the frames by."""
-    return {"frame": np.array([[ord(letter)] for letter in image_id], np.float64)}
 
 
 def _by_sequence(stack: Stack) -> Stack:
