@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 import click
@@ -18,7 +18,6 @@ from click import Choice, IntRange
 
 from bsdsbench.runs.keywords import RunKeywords
 
-_A = TypeVar("_A")
 USUAL = "protocol's"  # the value of a --nms without a recipe: the recipe of the protocol
 
 
@@ -46,7 +45,7 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
     return attrs.field(default=None, metadata={"make_parameter": make_argument})
 
 
-def options_of(owner: type[_A]) -> Any:
+def options_of(owner: type[Any]) -> Any:
     """Declare the fields of another attrs class. The value is an instance of the class."""
     return attrs.field(default=None, metadata={"options_of": owner})
 

@@ -150,7 +150,7 @@ def worst_table(
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
     scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
-    differences = _score_differences(scores[:: len(fields)])
+    differences = _score_differences(scores[:: len(fields)])  # the first score of each method
     if is_pair:
         badness = {image_id: abs(d) for image_id, d in differences.items()}
     elif fields[0].higher_is_better is False:
