@@ -154,7 +154,7 @@ cluster_option = add_option(
     metavar="COLUMN",
 )
 ground_truth_option = path(
-    "Ground-truth folder; default: that of --task, if `bsdsbench data get` downloaded it.",
+    "Ground-truth folder; default: that of --task, if `bsdsbench data get` downloaded it."
 )
 metrics_option = word_list("", metavar="M,M")
 published_option = add_option(
@@ -229,9 +229,7 @@ class BootstrapOptions:
 
     n_boot: int = add_option("Number of bootstrap samples.", type=IntRange(1), default=10_000)
     seed: int = add_option(
-        "Bootstrap seed; the same seed gives the same numbers.",
-        type=IntRange(0),
-        default=0,
+        "Bootstrap seed; the same seed gives the same numbers.", type=IntRange(0), default=0
     )
 
 
@@ -278,12 +276,10 @@ class ProtocolOptions:
 
     protocol: str | None = preset_option
     signature: str | None = add_option(
-        "Use the protocol of a signature, the line printed under tables.",
-        metavar="LINE",
+        "Use the protocol of a signature, the line printed under tables.", metavar="LINE"
     )
     thresholds: str | None = add_option(
-        "The number of evenly spaced thresholds, or the values of the thresholds.",
-        metavar="N|T,T",
+        "The number of evenly spaced thresholds, or the values of the thresholds.", metavar="N|T,T"
     )
     max_dist: str | None = add_option(
         "Match tolerance, as a fraction of the image diagonal. With several (.0075,.00375) the "

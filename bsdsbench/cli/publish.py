@@ -62,7 +62,7 @@ class _ReportArguments:
     pictures: bool = opt.flag("Show images on the page.", "--pictures/--no-pictures", default=True)
     full_pictures: bool = opt.flag(
         "Show every image; default: at most 200 images or 5 MB, the worst, the best and those on "
-        "which the runs differ most.",
+        "which the runs differ most."
     )
     force: bool = opt.flag("Show published results or a --history even if they are not comparable.")
     grouping: opt.GroupingOptions = opt.options_of(opt.GroupingOptions)

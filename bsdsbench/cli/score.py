@@ -416,7 +416,7 @@ def nms_command(
         "MAPS OUT", nargs=-1, required=True, type=click.Path()
     ),
     average: bool = opt.flag(
-        "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT.",
+        "Average the maps of several folders, such as those of several scales: MAPS MAPS OUT."
     ),
     out: str | None = opt.path(
         "Folder for the new maps, in place of the last argument.", "-o", "--out"

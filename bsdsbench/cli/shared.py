@@ -19,13 +19,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.cli.options import (
-    PROTOCOL,
-    RUNNING,
-    USUAL,
-    EvaluationOptions,
-    ProtocolOptions,
-)
+from bsdsbench.cli.options import PROTOCOL, RUNNING, USUAL, EvaluationOptions, ProtocolOptions
 from bsdsbench.errors import Setting
 from bsdsbench.io import as_json
 from bsdsbench.kernels import never_compiled

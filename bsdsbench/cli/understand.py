@@ -267,7 +267,7 @@ def worst_command(
     ),
     figure: str | None = opt.path(
         "Draw the images, their ground truth and the runs' maps side by side to this file, with "
-        "ids and F: .pdf, .svg or .png.",
+        "ids and F: .pdf, .svg or .png."
     ),
     rows: int = opt.add_option("Number of images in the figure.", type=IntRange(1, 12), default=6),
     look: str = opt.choice(
