@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -31,7 +31,6 @@ from bsdsbench.plotting.style import (
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
 
-_D = TypeVar("_D", bound="CurveDisplay")
 # Axes extend this far beyond 0 and 1, so that a curve along an edge is drawn in full width
 ROOM = 0.01
 _EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
@@ -98,14 +97,14 @@ class CurveDisplay:
 
     @classmethod
     def from_predictions(
-        cls: type[_D],
+        cls,
         labels: ArrayLike,
         scores: ArrayLike,
         name: str = "",
         *,
         ax: Axes | None = None,
         **options: object,
-    ) -> _D:
+    ) -> Self:
         """Draw the curve of labels and scores, (N,) each, and return the display.
 
         - name: text in the legend
@@ -119,7 +118,7 @@ class CurveDisplay:
         return cls.from_curve(curve, name, **arguments)._draw_now(ax)
 
     @classmethod
-    def of_run(cls: type[_D], run: Evaluation, name: str | None, metric: str | None) -> _D:
+    def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
         """Return the display of a run without drawing it.
 
         name   : text in the legend, by default the run's name
@@ -132,14 +131,14 @@ class CurveDisplay:
 
     @classmethod
     def from_evaluation(
-        cls: type[_D],
+        cls,
         run: Evaluation,
         name: str | None = None,
         metric: str | None = None,
         *,
         ax: Axes | None = None,
         **line: object,
-    ) -> _D:
+    ) -> Self:
         """Draw the curve of a run, and return the display.
 
         name     : text in the legend, by default the run's name
@@ -150,14 +149,14 @@ class CurveDisplay:
         """
         return cls.of_run(run, name, metric)._draw_now(ax, **line)
 
-    def _draw_now(self: _D, ax: Axes | None, **line: Any) -> _D:
+    def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
         """Plot the display, and let the next `plot` close the figure, if this makes one."""
         self.plot(ax, **line)
         self._first_figure = self.figure_ if ax is None else None
         return self
 
     @classmethod
-    def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: object) -> _D:
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
         `arguments` set fields of the display. The other fields are taken from the attributes of the
@@ -193,7 +192,7 @@ class CurveDisplay:
         text = f"{self.number.upper()} {value:.3f}"
         return f"{self.name} ({text})" if self.name else text
 
-    def plot(self: _D, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> _D:
+    def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> Self:
         """Draw the curve and return the display.
 
         ax     : axes to draw on, by default those of a new figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -84,9 +84,7 @@ class PRCurveDisplay(CurveDisplay):
     auc: float | None = None
 
     @classmethod
-    def of_run(
-        cls, run: Evaluation, name: str | None = None, metric: str | None = None
-    ) -> PRCurveDisplay:
+    def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's curve with its ODS point, without drawing it.
 
         Raises DataError if the run or `metric` (by default the first with a curve) has none.
@@ -100,7 +98,7 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     @classmethod
-    def from_published(cls, published: PublishedResult) -> PRCurveDisplay:
+    def from_published(cls, published: PublishedResult) -> Self:
         """Return the display of a published result. Raises DataError if no curve is stored."""
         curve = published.curve
         if curve is None:
@@ -108,7 +106,7 @@ class PRCurveDisplay(CurveDisplay):
         return cls(curve.recall, curve.precision, name=published.label, best=curve.ods)
 
     @classmethod
-    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> PRCurveDisplay:
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
         - points with totals that form a curve: counts are interpolated between the points, which
@@ -201,9 +199,7 @@ class FThresholdDisplay(CurveDisplay):
     best: OperatingPoint | None = None
 
     @classmethod
-    def of_run(
-        cls, run: Evaluation, name: str | None = None, metric: str | None = None
-    ) -> FThresholdDisplay:
+    def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's F at each threshold with its ODS point, without drawing it.
 
         Raises DataError if there is no curve, or if the run is a reference run of segmentations,
@@ -275,7 +271,7 @@ class ROCCurveDisplay(CurveDisplay):
         super().__post_init__()
 
     @classmethod
-    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> ROCCurveDisplay:
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of a curve on the axes with which `curves.roc` made it."""
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
@@ -414,9 +410,7 @@ class ToleranceDisplay(CurveDisplay):
         self.kind = self.unit
 
     @classmethod
-    def of_run(
-        cls, run: Evaluation, name: str | None = None, metric: str | None = None
-    ) -> ToleranceDisplay:
+    def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run that was evaluated at several tolerances, without drawing it.
 
         Raises DataError if `metric`, or by default every metric, was counted at one tolerance.
@@ -439,9 +433,7 @@ class ToleranceDisplay(CurveDisplay):
         """Set the limits of the y axis to 0 and 1. The x axis keeps matplotlib's limits."""
         ax.set_ylim(0, 1)
 
-    def plot(
-        self, ax: Axes | None = None, *, chance: bool = True, **line: object
-    ) -> ToleranceDisplay:
+    def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: object) -> Self:
         """Draw the curve with a dot at each tolerance, and return the display."""
         return super().plot(ax, chance=chance, **{"marker": "o", "markersize": 4, **line})
 
@@ -470,9 +462,7 @@ class ReliabilityDisplay(CurveDisplay):
     ece: float | None = None
 
     @classmethod
-    def of_run(
-        cls, run: Evaluation, name: str | None = None, metric: str | None = None
-    ) -> ReliabilityDisplay:
+    def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the diagram of the pixels of all images of a run, without drawing it.
 
         Raises DataError if `metric`, or by default every metric of the run, has no bins.
