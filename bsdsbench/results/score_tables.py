@@ -434,8 +434,9 @@ def _score_notes(
     runs: Sequence[Evaluation],
     style: _Style,
 ) -> list[str | Note]:
-    """Return the notes below a table of scores: on late curves, below the columns of AP, on the
-    metric's further numbers, the common ones, and in a table of parts on the mark of an ODS.
+    """Return the notes below a table of scores; late curves are noted below its columns of AP.
+
+    In a table of parts, the last note explains the mark of an ODS at the end of its thresholds.
     """
     notes = list[str | Note]()
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
