@@ -242,7 +242,7 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
-def iou(counts: Map, _: float = 0.0, divide: Callable[..., F8] = ratio) -> F8:
+def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
     """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt."""
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
@@ -351,10 +351,10 @@ class _Definition(NamedTuple):
 
 
 TABLE = {
-    "iou": _Definition("areas", iou, 0.0, False),
+    "iou": _Definition("areas", lambda areas, _: iou(areas), 0.0, False),
     "dice": _Definition("areas", _dice, 0.0, False),
-    "biou": _Definition("shells", iou, 0.02, False),
-    "biou-min": _Definition("shells", iou, 0.02, False),
+    "biou": _Definition("shells", lambda shells, _: iou(shells), 0.02, False),
+    "biou-min": _Definition("shells", lambda shells, _: iou(shells), 0.02, False),
     "f": _Definition("side in pixels", _f_within, 0.008, False),
     "bf": _Definition("rim in pixels", _f_within, 0.0075, False),
     "hd": _Definition("rim", lambda sides, _: _hausdorff("directed", sides, 100), 0.0, True),
@@ -367,7 +367,7 @@ TABLE = {
     "nsd-counts": _Definition("rim", partial(_nsd, "counts"), 1.0, False),
     "nsd-mean": _Definition("rim", partial(_nsd, "mean"), 1.0, False),
     "fom": _Definition("rim in pixels", _fom, 1 / 9, False),
-    "trimap": _Definition("trimap", iou, 3.0, False),
+    "trimap": _Definition("trimap", lambda areas, _: iou(areas), 3.0, False),
     "cldice": _Definition("skeletons", lambda skeletons, _: cldice(skeletons), 0.0, False),
 }
 
