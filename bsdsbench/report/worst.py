@@ -93,7 +93,8 @@ def _values_of_images(
     for table_of_score in tables:
         cells = table_of_score.plain()  # key of a column -> a cell per row
         parts = {*cells.get("part", [None])}
-        prefix = f"{parts.pop()}: " if len(parts) == 1 and None not in parts else ""
+        part = parts.pop() if len(parts) == 1 else None
+        prefix = f"{part}: " if part else ""
         for field in table_of_score.columns:
             if field.format:  # not a column of text
                 # Backwards, so that the row of an image replaces those of its parts, which follow
