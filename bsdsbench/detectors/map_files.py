@@ -146,8 +146,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
     """Return a label map of `shape` with its n labels replaced by 1 .. n, in ascending order.
 
-    Raises DataError if the map has another shape, is not of integers or bool, or has more than
-    65535 labels.
+    Raises DataError for another shape, other values than integers, or more than 65535 labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

@@ -90,8 +90,7 @@ class PRCurve(TabularCurve):
 
         - thresholds (T,): in ascending order.
         - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: a pixel is on if its value is >= or > a threshold. With ">=" a first threshold
-          of 0 turns every pixel on.
+        - operator: a pixel is on if its value is >= or > a threshold.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)

@@ -1,8 +1,8 @@
 """Sums, means and ratios of counts, for a data set and its resamples. Only `ratio` divides.
 
-A ratio is made from sums of integers, of one image or of a data set. The mean of ratios is never
-taken if counts can be summed. Weights (S, N) tell how often each of N images is in each of S
-samples: ones for the data set, the draws of a bootstrap, or all images but one for a jackknife.
+A ratio is made from sums of integers; the mean of ratios is never taken if counts can be summed.
+Weights (S, N) tell how often each of N images is in each of S samples: ones for the data set, the
+draws of a bootstrap, or all images but one for a jackknife.
 """
 
 from __future__ import annotations

@@ -78,8 +78,7 @@ def _find_uniform(labels, uniform):
 def _write_eroded(bits, side, back, row, eroded):
     """Write the pixels of two maps around which a whole square is on into `eroded`.
 
-    bits, eroded uint64 (2 H, words): two maps one below the other. Bit 0 of a word is its
-        westernmost pixel.
+    bits, eroded uint64 (2 H, words): two maps one below the other.
     side: side of the square, which begins `back` rows and columns before the pixel.
     row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
 

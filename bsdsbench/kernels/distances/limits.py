@@ -18,9 +18,9 @@ RELATIVE_TOLERANCE = 1e-12
 
 
 def with_tolerance(limit: _Limit, tolerance: float = RELATIVE_TOLERANCE) -> _Limit:
-    """Raise a limit by a relative tolerance, so that `x <= limit` survives rounding errors.
+    """Raise a limit, a number or an array, so that `x <= limit` survives rounding errors.
 
-    The limit is a number or a float64 array, in any unit. A limit of 0 is unchanged.
+    A limit of 0 is unchanged.
 
     Examples
     --------

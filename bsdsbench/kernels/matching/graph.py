@@ -98,8 +98,9 @@ class Side(NamedTuple):
 class Geometry(NamedTuple):
     """The constants by which edges are found and weighted, for both sides."""
 
-    rows: int  # of the image, as `cols`
-    cols: int
+    cols: int  # of the image
+    tile_rows: int  # rows and columns of tiles
+    tile_cols: int
     reach: int  # R of the disk
     mask: U8  # (8, 8, T, T): see Disk
     gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift by offset, row by row
@@ -218,7 +219,9 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     shift = tie_bits + count_bits
     return Geometry(
-        *shape,
+        cols=shape[1],
+        tile_rows=(shape[0] + 7) // 8,
+        tile_cols=(shape[1] + 7) // 8,
         reach=len(reach.cost) // 2,
         mask=reach.mask,
         gain=(reach.lost - reach.cost.ravel()) << shift,
@@ -285,12 +288,14 @@ def clear_matching(side, dual):
 
 
 @inner
-def forget_edges(side):
-    """Empty the arena of a side. Edges are found again when a search needs them."""
-    edges, used = side.edge, side.used
+def forget_edges(nodes, edges, used):
+    """Empty the arena of a side, `edges`, of which the first used[0] elements are filled.
+
+    `first_edge` of the side's `nodes` is set; edges are found again when a search needs them.
+    """
     header = np.int64(0)
     while header < used[0]:
-        side.node[edges[header].weight].first_edge = EDGES_UNKNOWN
+        nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
         header = np.int64(edges[header].to)
     used[0] = 0
 
@@ -434,15 +439,14 @@ def find_edges(start, stop, side, opposite, geometry):
     # Unsigned, because every access by a signed index would test whether it counts from the end
     gains, reach, factor = geometry.gain, np.uint64(geometry.reach), opposite.factor
     tiles_aside, width = np.uint64(geometry.mask.shape[2] // 2), ONE + reach + reach
-    cols = np.uint64(geometry.cols)
-    tile_cols = (cols + _SEVEN) >> _THREE
-    last_y, last_x = (np.uint64(geometry.rows) - ONE) >> _THREE, tile_cols - ONE
+    cols, tile_cols = np.uint64(geometry.cols), np.uint64(geometry.tile_cols)
+    last_y, last_x = np.uint64(geometry.tile_rows) - ONE, tile_cols - ONE
     max_edges = min(gains.size, opposite.pixel.size)
     end = np.uint64(side.used[0])
     for i in range(start, stop):
         if np.int64(end) + max_edges >= edges.size:
             side.used[0] = end
-            forget_edges(side)
+            forget_edges(nodes, edges, side.used)
             end = np.uint64(0)
         header = end
         end += ONE

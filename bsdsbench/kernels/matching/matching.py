@@ -24,6 +24,7 @@ bits of that range.
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -204,18 +205,7 @@ def match_all(
     gt_arena = graph.new_arena(n_gt, n_pred, n_offsets)
     pred = graph.new_side(steps.pixel, steps.tile, graph.PRED, pred_arena, words)
     work = graph.new_work(max(n_pred, n_gt))
-    rows, cols = truth.shape
-    bands = (rows * cols >> BAND_BITS) + 1
-    largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
-    n_events = steps.start[-1]
-    ordering = Order(
-        bands=bands,
-        cost_start=np.empty(largest_cost + 2, np.int64),
-        group_start=np.zeros(2 * n_steps * bands + 2, np.int64),
-        group_of_event=np.empty(n_events, np.int64),
-        by_cost=np.empty(n_events, np.int32),
-        order=np.empty(n_events, np.int32),
-    )
+    ordering = _new_order(steps.start, truth)
     for k, annotator in enumerate(annotators):
         vertices = slice(truth.ends[k], truth.ends[k + 1])
         gt = graph.new_side(truth.pixel[vertices], truth.tiles[k], graph.GT, gt_arena, words)
@@ -248,19 +238,42 @@ def count_partners(truth: Truth) -> I8:
     """
     n_partners = np.zeros(truth.pixel.size, np.int64)
     annotators = [slice(*ends) for ends in pairwise(truth.ends)]
-    for i, j in combinations(range(len(annotators)), 2):
-        pixel, gt_pixel = truth.pixel[annotators[i]], truth.pixel[annotators[j]]
-        n, tile = pixel.size, truth.tiles[i].copy()
-        all_enter = np.arange(n, dtype=np.int32), np.ones(n, np.bool_)
-        steps = Steps(np.array([0, n]), *all_enter, gt_enters=False, pixel=pixel, tile=tile)
-        gt = truth._replace(
-            ends=np.array([0, gt_pixel.size]), pixel=gt_pixel, tiles=truth.tiles[j : j + 1]
-        )
-        gt_bits = np.zeros((gt_pixel.size, 1), np.uint64)
-        pred = match_all(steps, gt, np.array([0]), np.zeros(1, np.int64), gt_bits)
-        n_partners[annotators[i]] += pred.bits[:, 0] != 0
-        n_partners[annotators[j]] += gt_bits[:, 0] != 0
+    largest = int(np.diff(truth.ends).max(initial=0))
+    arena = graph.new_arena(largest, largest, truth.disk.cost.size)
+    sides = [
+        graph.new_side(truth.pixel[vertices], tile, graph.GT, arena, words=1)
+        for vertices, tile in zip(annotators, truth.tiles, strict=True)
+    ]
+    start, nothing = np.zeros(2, np.int64), np.zeros(0, np.int32)
+    one_step = Steps(start, nothing, nothing.astype(np.bool_), True, nothing, truth.tiles[0])
+    work, ordering, n_matched = (
+        graph.new_work(largest),
+        _new_order(start, truth),
+        np.zeros(1, np.int64),
+    )
+    for i, j in combinations(range(len(sides)), 2):
+        pred, gt = sides[i]._replace(factor=graph.PRED), sides[j]
+        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, 0)
+        # The smaller map enters as the ground truth, because fewer of its pixels find no mate
+        both = sorted([gt, pred], key=lambda side: -side.pixel.size)
+        _match(one_step, *both, geometry, work, ordering, n_matched, sorts=False, keeps_gt=False)
+        n_partners[annotators[i]] += pred.node["mate"] != NO_VERTEX
+        n_partners[annotators[j]] += gt.node["mate"] != NO_VERTEX
     return n_partners
+
+
+def _new_order(start: I8, truth: Truth) -> Order:
+    """Allocate the arrays for `order_batches`; `start` is that of the steps."""
+    bands = (math.prod(truth.shape) >> BAND_BITS) + 1
+    largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
+    return Order(
+        bands=bands,
+        cost_start=np.empty(largest_cost + 2, np.int64),
+        group_start=np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
+        group_of_event=np.empty(start[-1], np.int64),
+        by_cost=np.empty(start[-1], np.int32),
+        order=np.empty(start[-1], np.int32),
+    )
 
 
 @kernel(_nrt=False)
@@ -297,7 +310,7 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
             matched_gt[step] += n_matched
             continue
         if not gt_enters:  # the edges of the ground truth lead to the vertices of the changed map
-            forget_edges(gt)
+            forget_edges(gt_nodes, gt.edge, gt.used)
             for place in range(begin, last):
                 row, col = row_col(pred.pixel[order[place]], geometry.cols)
                 k, bit = tile_and_bit(row, col, geometry.cols)
@@ -307,9 +320,9 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
             i = np.int64(order[place])
             mate = nodes[i].mate
             if mate != NO_VERTEX:
-                record_matched_steps(i, pred, step)
+                record_matched_steps(i, pred.node, pred.bits, step)
                 if keeps_gt:
-                    record_matched_steps(np.int64(mate), gt, step)
+                    record_matched_steps(np.int64(mate), gt.node, gt.bits, step)
                 nodes[i].mate = gt_nodes[mate].mate = NO_VERTEX
                 freed[n_freed] = mate
                 n_freed += 1
@@ -330,10 +343,10 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
         matched_gt[step] += n_matched
     for i in range(nodes.size):  # those that are matched to the end
         if nodes[i].mate != NO_VERTEX:
-            record_matched_steps(i, pred, n_steps)
+            record_matched_steps(i, pred.node, pred.bits, n_steps)
     for j in range(gt_nodes.size if keeps_gt else 0):
         if gt_nodes[j].mate != NO_VERTEX:
-            record_matched_steps(j, gt, n_steps)
+            record_matched_steps(j, gt.node, gt.bits, n_steps)
 
 
 @kernel(_nrt=False)

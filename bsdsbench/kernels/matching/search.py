@@ -44,7 +44,7 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     The matching stays optimal: a vertex stays free if no path is worth it. Vertices whose best
     partner has a mate are searched for after all others.
     """
-    nodes, waiting = side.node, work.waiting
+    nodes, opposite_nodes, waiting, reached = side.node, opposite.node, work.waiting, work.reached
     new_pairs, n_waiting = 0, 0
     for place in range(begin, end):
         vertex = entering[place]
@@ -52,32 +52,33 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
             continue
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
             find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
-        outcome = _match_directly(vertex, side, opposite, step)
+        outcome = _match_directly(vertex, nodes, opposite_nodes, side.edge, step)
         if outcome == _CONTESTED:
             waiting[n_waiting] = vertex
             n_waiting += 1
         else:
             new_pairs += outcome
-    for place in range(n_waiting):
-        root = waiting[place]
+    for k in range(n_waiting):
+        root = waiting[k]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
-        # The duals change so that the edges of the path become tight
-        nodes[root].dual -= cost
-        for k in range(n_reached):
-            neighbour = opposite.node[work.reached[k]]
+        nodes[root].dual -= cost  # the duals change so that the edges of the path become tight
+        for place in range(n_reached):
+            neighbour = opposite_nodes[reached[place]]
             if neighbour.dist < cost:
                 neighbour.dual += cost - neighbour.dist
                 nodes[neighbour.mate].dual -= cost - neighbour.dist
             neighbour.dist = UNREACHED
         if last != NO_VERTEX:
             nodes[root].since = step
-            new_pairs += _flip(last, side, opposite, step)
+            new_pairs += _flip(last, nodes, opposite_nodes, side.bits, step)
     return new_pairs
 
 
 @inner
-def _match_directly(vertex, side, opposite, step):
-    """Match a free vertex of `side` at a step with its best partner, if that is free too.
+def _match_directly(vertex, nodes, opposite_nodes, edges, step):
+    """Match a free vertex of `nodes` at a step with its best partner, if that is free too.
+
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. edges EDGE_DTYPE: the arena.
 
     The best partner has the largest weight minus dual. Three outcomes:
     - no partner has a weight above its dual: the vertex stays free, returns 0
@@ -85,7 +86,7 @@ def _match_directly(vertex, side, opposite, step):
     - otherwise the two are matched, returns 1. The partner's dual rises as far as the second best
       partner allows, which shortens later searches.
     """
-    opposite_nodes, edges, node = opposite.node, side.edge, side.node[vertex]
+    node = nodes[vertex]
     best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
     for e in range(node.first_edge + 1, edges[node.first_edge].to):
         gain = edges[e].weight - opposite_nodes[edges[e].to].dual
@@ -123,7 +124,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
     """
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
     tight, front = work.tight, work.front
-    front_dist, front_place = work.front_dist, work.front_place
+    front_dist, front_place, reached = work.front_dist, work.front_place, work.reached
     zero, vertex = np.uint64(0), root
     best, last, length = nodes[root].dual, np.uint32(NO_VERTEX), np.int64(0)
     n_front = n_tight = n_reached = zero
@@ -144,7 +145,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
                 continue
             is_new = np.uint64(neighbour.dist == UNREACHED)
             neighbour.dist = dist
-            work.reached[n_reached] = j
+            reached[n_reached] = j
             n_reached += is_new
             if dist == length:
                 tight[n_tight] = mate
@@ -177,10 +178,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
 @inner
 def _remove_from_front(place, n_front, front, front_dist, front_place):
-    """Remove entry `place` of the queue by moving its last entry there, and return its length.
+    """Remove entry `place` of a queue by moving its last entry there, and return its length.
 
-    front, front_dist: the vertices of the queue and their distances, n_front of each.
-    front_place: index of each vertex in `front`.
+    front, front_dist: n_front vertices and their distances. front_place: index of each in `front`.
     """
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
@@ -189,20 +189,19 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 
 
 @inner
-def _flip(last, side, opposite, step):
+def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
 
     From `last`, `parent` and `mate` lead back to the vertex that enters at this step. Returns the
     number of additional pairs: 1 if `last` was free, or 0 if its mate loses it, whose steps with a
-    mate are then recorded.
+    mate are then recorded in `bits`.
     """
-    nodes, opposite_nodes = side.node, opposite.node
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
         opposite_nodes[last].since = step
     else:
         nodes[ousted].mate = NO_VERTEX
-        record_matched_steps(np.int64(ousted), side, step)
+        record_matched_steps(np.int64(ousted), nodes, bits, step)
         new_pairs = 0
     while last != NO_VERTEX:
         vertex = opposite_nodes[last].parent
@@ -212,15 +211,15 @@ def _flip(last, side, opposite, step):
 
 
 @inner
-def record_matched_steps(vertex, side, step):
-    """Record in `side.bits` the steps at which a vertex was matched: from its `since` to step - 1.
+def record_matched_steps(vertex, nodes, bits, step):
+    """Record the steps at which a vertex was matched, from its `since` in `nodes` to step - 1.
 
-    Step s is bit s & 63 of word s >> 6 of the vertex's row.
+    bits uint64 (n, words): step s is bit s & 63 of word s >> 6 of the vertex's row.
     """
-    first = side.node[vertex].since
+    first = nodes[vertex].since
     if first < step:
         for word in range(first >> 6, (step + 63) >> 6):
             low = max(first - (word << 6), 0)
             high = min(step - (word << 6), 64)
             run = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (high - low))
-            side.bits[vertex, word] |= run << np.uint64(low)
+            bits[vertex, word] |= run << np.uint64(low)

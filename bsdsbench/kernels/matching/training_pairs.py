@@ -85,8 +85,9 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     gain[allowed] = top_gain - offset_cost
     rows, cols = first.shape
     geometry = graph.Geometry(
-        rows=rows,
         cols=cols,
+        tile_rows=(rows + 7) // 8,
+        tile_cols=(cols + 7) // 8,
         reach=len(cost) // 2,
         mask=graph.tile_mask(allowed),
         gain=gain.ravel(),

@@ -62,8 +62,7 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     """Compute what `classify_steps` needs of the pixels around the ground truth.
 
     A vertex is ALONE if no other annotator's map has a mate of it, ALL if all other maps have one,
-    and SOME otherwise. With a single annotator it is NO_CLASS. Raises DataError if twice the
-    tolerance `max_dist_px` is too large for memory.
+    else SOME. A single annotator's is NO_CLASS. Raises DataError if the tolerance is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     n_others = len(truth.tiles) - 1

@@ -1,11 +1,8 @@
 """Sparse contingency tables of one segmentation with all annotators of an image.
 
 A table has one row per region of the segmentation and one column per region of any annotator; the
-columns of annotator k are `col_start[k] : col_start[k+1]`. It is sparse, so its size depends on the
-overlapping regions, not on rows times columns.
-
-Regions are numbered in raster order of their first pixel, so the same partition gives the same
-table for any labels and any way of building it.
+columns of annotator k are `col_start[k] : col_start[k+1]`. Regions are numbered in raster order of
+their first pixel, so the same partition gives the same table for any labels.
 
 One-to-one pairs of regions with the largest total intersection are found by adding columns one by
 one, each by the cheapest augmenting path over the rows (shortest augmenting paths with potentials,
