@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -230,11 +231,6 @@ class CountingChange:
     many_to_one: bool = False  # pixels are matched any number of times
     n_causes: int = 1  # 2 for a pair of changes
 
-    @property
-    def fields(self) -> set[str]:
-        """The changed fields of the protocol."""
-        return {name for change in self.changes for name in change}
-
     def on(self, protocol: Protocol) -> Protocol:
         """Return the changed protocol. Raises ProtocolError if other options contradict it."""
         for change in self.changes:
@@ -275,7 +271,8 @@ class CountingChange:
 
         They do if their kinds are equal, or if both change the same field (other than options).
         """
-        if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
+        fields, other_fields = ({*chain(*c.changes)} for c in (self, other))
+        if self.kind == other.kind or (fields & other_fields) - {"options"}:
             return None
         return CountingChange(
             kind=f"{self.kind} + {other.kind}",

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from bsdsbench.diagnosis import symptoms
+from bsdsbench.diagnosis import examined_images
 from bsdsbench.diagnosis.examined_images import (
     FEW_VALUES,
     ExaminedImage,
@@ -353,7 +353,9 @@ def check_fit(examination: Examination) -> None:
     protocol = examination.protocol
     measured = examination.measured
     dark = [
-        image for image, maps in measured if symptoms.is_darker_near_truth(maps.soft, maps.truth)
+        image
+        for image, maps in measured
+        if examined_images.is_darker_near_truth(maps.soft, maps.truth)
     ]
     if 2 * len(dark) <= len(measured):
         dark = [image for image in dark if image.maps and np.median(image.maps.soft) > 0.5]
@@ -386,10 +388,10 @@ def check_lines(examination: Examination) -> None:
         examination.report_images(code, examination.with_code(code))
     measured = examination.measured
     maps = [(m.soft, m.truth) for _, m in measured]
-    moved = symptoms.find_displacement(maps, CORRELATED) if maps else None
+    moved = examined_images.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    quarters = symptoms.find_quarter_displacements(maps, CORRELATED)
+    quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
     # (4, 2) -> the range over the quarters, of rows and of columns; unknown if one is left out
     ranges = np.ptp(quarters, axis=0) if len(quarters) == 4 else np.zeros(2)
     images = [image for image, _ in measured]
