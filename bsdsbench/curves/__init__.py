@@ -34,8 +34,32 @@ from bsdsbench.curves.points import CurvePoints, Meeting, ThresholdCurve, meetin
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.roc_difference import DeLongResult, delong
 
-__all__ = ["AreaRow", "CurvePoints", "DeLongResult", "Meeting", "PRPoints", "PRResult", "ROCPoints"]
-__all__ += ["ROCResult", "ThresholdCurve", "achievable_pr", "area_table", "auc_pr", "auc_roc"]
-__all__ += ["auccalculator_areas", "crossings", "davis_goadrich_area", "delong", "det", "dominates"]
-__all__ += ["interpolate_pr", "meeting", "pr", "pr_to_roc", "roc", "roc_convex_hull", "roc_to_pr"]
-__all__ += ["threshold_curve"]
+__all__ = [
+    "AreaRow",
+    "CurvePoints",
+    "DeLongResult",
+    "Meeting",
+    "PRPoints",
+    "PRResult",
+    "ROCPoints",
+    "ROCResult",
+    "ThresholdCurve",
+    "achievable_pr",
+    "area_table",
+    "auc_pr",
+    "auc_roc",
+    "auccalculator_areas",
+    "crossings",
+    "davis_goadrich_area",
+    "delong",
+    "det",
+    "dominates",
+    "interpolate_pr",
+    "meeting",
+    "pr",
+    "pr_to_roc",
+    "roc",
+    "roc_convex_hull",
+    "roc_to_pr",
+    "threshold_curve",
+]

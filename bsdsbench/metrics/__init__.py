@@ -1,6 +1,7 @@
 """One module per metric: one image to counts, counts to scores.
 
-`Column` and `Metric` are all that a metric of another package imports.
+`Column` and `Metric` are all that a metric of another package imports; the functions measure two
+arrays without a run.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +11,31 @@ from bsdsbench.lazy import lazy_getattr
 if TYPE_CHECKING:
     from bsdsbench.metrics.base import Column as Column
     from bsdsbench.metrics.base import Metric as Metric
-else:  # when first used: names of metrics are read without numpy
-    __getattr__ = lazy_getattr(__name__, dict.fromkeys(("Column", "Metric"), "metrics.base"))
+    from bsdsbench.metrics.crispness import image_crispness as image_crispness
+    from bsdsbench.metrics.depth import dbe_parts as dbe_parts
+    from bsdsbench.metrics.depth import log_steps as log_steps
+    from bsdsbench.metrics.instances_metric import instance_counts as instance_counts
+    from bsdsbench.metrics.saliency import e_measure as e_measure
+    from bsdsbench.metrics.saliency import s_measure as s_measure
+    from bsdsbench.metrics.saliency import weighted_f as weighted_f
+    from bsdsbench.metrics.segmentation import class_scores as class_scores
+    from bsdsbench.metrics.segmentation import segmentation_counts as segmentation_counts
+    from bsdsbench.metrics.structures import betti_numbers as betti_numbers
+    from bsdsbench.metrics.superpixel import explained_variation as explained_variation
+    from bsdsbench.metrics.superpixel import recall_radius as recall_radius
 
-__all__ = ["Column", "Metric"]
+_NAMES = {
+    "base": ("Column", "Metric"),
+    "crispness": ("image_crispness",),
+    "depth": ("dbe_parts", "log_steps"),
+    "instances_metric": ("instance_counts",),
+    "saliency": ("e_measure", "s_measure", "weighted_f"),
+    "segmentation": ("class_scores", "segmentation_counts"),
+    "structures": ("betti_numbers",),
+    "superpixel": ("explained_variation", "recall_radius"),
+}
+# When first used: names of metrics are read without numpy
+_places = {name: f"metrics.{module}" for module, names in _NAMES.items() for name in names}
+__all__ = ["Column", "Metric", *sorted(_places.keys() - {"Column", "Metric"})]
+if not TYPE_CHECKING:  # it would give every name the type Any
+    __getattr__ = lazy_getattr(__name__, _places)
