@@ -82,27 +82,27 @@ class Column:
     Parameters
     ----------
     key : str
-        The path of the score in a `ScoreTree`, such as "ap" or "ods.threshold". The path of a
-        point of a curve stands for its F.
+        The path of the score in a `ScoreTree`, such as "ap" or "ods.threshold". If the path leads
+        to a point of a curve, such as "ods", the score is the F of the point.
     heading, short : str
         The heading of the column, and a shorter one for narrow tables.
     lower : bool
         True if smaller values are better.
     digits : int
-        Decimals in the table of one run; tables of several runs have one less.
+        Decimals in the table of one run; tables of several runs show one fewer.
     shown : str
         "always", "own" (only in the table of one run), "several" (only in tables of several runs)
         or "never" (only in files and gates).
     score : bool
-        False for values that are no scores, such as a threshold or a number of images.
+        False for values that are not scores, such as a threshold or a number of images.
     undefined : str
-        Why the score can be undefined, for a note under the table.
+        The reason why the score can be undefined, for a note under the table.
     quantity : str
         The name under which papers report the score. `explain` compares a reported number with all
         columns of the same quantity.
     pooled : bool
-        True if a `ValuesMetric` computes it from the counts summed over images, False if it is the
-        mean of the images' values.
+        True if a `ValuesMetric` computes the score from counts summed over images, False if the
+        score is the mean of the images' values.
 
     Examples
     --------
@@ -122,13 +122,15 @@ class Column:
     pooled: bool = False
 
 
-Over = dict[str, dict[str, NDArray[Any]]]  # score -> unit -> values included and all, (S, 2)
+# score -> unit -> (S, 2): the number of values that the mean includes, and the number of all values
+Over = dict[str, dict[str, NDArray[Any]]]
 
 
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
-    """Build the entry "over" of `scores`: how many values each mean includes, and of how many.
+    """Build the entry "over" of `scores`, which tells how many values each mean includes.
 
-    `counts` maps each score to these numbers, (S,) each. `unit` is what is counted, as "images".
+    unit: what is counted, such as "images".
+    counts: score -> (number of values included, number of all values), each (S,).
     """
     return {
         key: {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}
@@ -137,10 +139,12 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
-    """Compute the weighted means over images, without the images whose value is NaN.
+    """Return the weighted mean of each score over the images in which it is defined (not NaN).
 
-    `weights` (S, N) say how often each image occurs in each data set, `values` are name -> (N,).
-    Returns name -> (S,), and "over": how many images each mean includes; {} without values.
+    weights (S, N): how often each image occurs in each of S data sets.
+    values: score -> (N,).
+
+    Returns score -> (S,), and "over" with the number of images in each mean; {} without values.
     """
     if not values:
         return {}
@@ -154,20 +158,21 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
 
 @frozen
 class FilesRead:
-    """What the files of predictions and ground truth hold, as a metric's options say."""
+    """The content of prediction and ground-truth files, as a metric's options define it."""
 
-    labels: Kind = Kind.CLASSES  # of label maps: classes, instances, objects by number, or masks
-    # Values in ground-truth files whose pixels are not counted in either map. Readers of masks and
-    # annotators make them the part `valid`, bool (H, W), False there; label maps keep their labels
+    labels: Kind = Kind.CLASSES  # the content of label maps: classes, instances, objects or masks
+    # Values in ground-truth files that mark void pixels, which are not counted in either map. Label
+    # maps keep them as labels. Other readers turn them into `GroundTruth.valid`, bool (H, W), which
+    # is False at void pixels
     void: tuple[float, ...] = ()
-    classes: tuple[str, ...] = ()  # if a prediction has one file for each class
+    classes: tuple[str, ...] = ()  # names of the classes if a prediction has one file per class
     instances: bool = False  # True if the instance maps of the ground truth are read too
     sequences: bool = False  # True if images are frames with ids SEQUENCE/FRAME
 
 
 @frozen
 class VoidOptions:
-    """The option of metrics that leave out void pixels."""
+    """The only option of several metrics: the values of void pixels, which are left out."""
 
     ignore: tuple[float, ...] = IGNORE
 
@@ -196,7 +201,7 @@ IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 @typing.runtime_checkable
 class HumanForm(typing.Protocol[OptIn]):
-    """Compares annotators with each other, for the "human" point of precision-recall plots."""
+    """A metric that compares annotators, for the "human" point of precision-recall plots."""
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
         """Count each annotator against the others; raise DataError if there are fewer than two."""
@@ -205,58 +210,67 @@ class HumanForm(typing.Protocol[OptIn]):
 class Metric(ABC, Generic[Opt]):
     """The base class of metrics. Instances have no state; the registry makes one of each class.
 
-    Optional abilities (a human form, further files, pictures) are in `bsdsbench.metrics.optional`.
+    Optional abilities, such as writing further files or drawing pixels, are the protocol classes in
+    `bsdsbench.metrics.optional`.
 
     Attributes
     ----------
     name, title : str
-        "boundary"; the heading of its table.
+        The name, such as "boundary", and the heading of the metric's table.
     version : int
-        Increased when the counts change; records of other versions are counted again.
+        Increased whenever the counts change. Images counted by another version are counted again.
     reads : str
-        What the metric compares: "annotators" (boundary maps or segmentations with those of each
-        annotator), "mask", "classes" (label maps), "depth", "lines" or another key of `READS`. It
-        determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
+        A key of `READS`: what the metric compares, such as "annotators" (boundary maps or
+        segmentations, with each annotator's), "mask" or "classes" (label maps). It determines
+        `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
     segmentations, photo : bool
-        True if the annotators' segmentations are needed, not only their boundaries; if the image
-        itself is used (`GroundTruth.photo`, None if not found).
+        True if the metric needs the annotators' segmentations, not only their boundaries; and True
+        if it uses the image itself (`GroundTruth.photo`, None if the image is missing).
     columns : tuple of Column
-        Every score, in the order of tables.
+        All scores, in the order in which tables show them.
     image_columns, part_columns : tuple of Column
-        The columns of the table of images, which are compared by the first (by default the first
-        score alone), and of the table of `parts`.
+        The columns of the table of images, and of the table of `parts`. Images are compared by the
+        first of `image_columns`, which by default hold only the metric's first score.
     numbers : tuple of Column
-        Numbers of objects among its scores, shown in a note under the table.
+        The scores that are numbers of objects, shown in a note under the table.
     shared, ragged : tuple of str
-        Counts that are equal for all images (thresholds), and counts that differ in length.
+        Names of counts that are equal for all images, such as the thresholds, and names of counts
+        whose length differs between images.
     default_protocol : str or None
         The preset to use by default; None if the user must name one.
     options : type or None
-        The metric's own options, a frozen attrs class (`protocol.fields`), set in a protocol's
-        table of this name or by `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
-    void_option, usual_option, ap_option, beta2_option, matching_option : str
-        Attributes of the options, "" if there is none: the values that are void in ground-truth
-        files; the keys of the columns that tables show by default (without it, or if it is None,
-        all); the metric's own rule of AP, in place of the protocol's; beta^2 of its F, otherwise 1;
-        False if nothing is matched, so that there is no curve and no field of `uses` matters.
+        The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
+        protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
+    void_option : str
+        Name of the option with the values of void pixels in ground-truth files. This and the
+        following names are "" if the metric has no such option.
+    usual_option : str
+        Name of the option with the keys of the columns that tables show by default. None means all.
+    ap_option, beta2_option : str
+        Names of the options for the metric's own rule of AP, used in place of the protocol's, and
+        for beta^2 of its F, which is 1 without the option.
+    matching_option : str
+        Name of the option that switches off the matching. Without matching there is no curve, and
+        no field in `uses` matters.
     curved : bool
-        True if `scores` has one precision-recall curve with its scores: `curve`, `ods` ...
+        True if there is a single precision-recall curve: `scores` has the key "curve", and the
+        curve's scores ("ods" ...) beside it.
     curve_names : dict of str to str
-        The key in `scores` of each of several curves -> its title. Each is a part of the scores.
+        If there are several curves, the key of each in `scores` -> its title.
     cuts_at_thresholds : bool
         True if soft maps are binarised at the thresholds of the protocol.
     takes_masks : bool
         True if a mask may replace the only annotator, because pixels are counted, not boundaries.
     void : bool
-        True if void pixels, False in `GroundTruth.valid`, are left out. Other metrics refuse them.
+        True if the metric can leave out void pixels. If not, it refuses images that have any.
     uses : tuple of str
-        The fields of a protocol that affect the scores; signature and caption show only these.
+        The protocol's fields that affect the scores. Signatures and captions show only these.
     tolerance_scores : tuple of str
-        Scores that have a column for each of several tolerances, such as "ods@0_00375". Metrics
-        without them refuse several tolerances.
+        Scores that get a column for each tolerance, such as "ods@0_00375", if there are several. A
+        metric without any refuses several tolerances.
     has_errors : bool
-        True if its missed and false pixels have classes: `count` then takes a `counter`, which
-        counts more than `boundary_counts`, and `columns` have those of `error_scores` too.
+        True if missed and false pixels can be counted by class of error. Then `count` takes a
+        `counter`, used in place of `boundary_counts`, and `columns` include `ERROR_COLUMNS`.
 
     Examples
     --------
@@ -294,7 +308,7 @@ class Metric(ABC, Generic[Opt]):
     has_errors: ClassVar[bool] = False
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
-    # False where boundaries stand for the segmentations that they were made of
+    # False if the metric uses only the boundaries of the annotators' segmentations
     reads_whole_truth: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
@@ -311,49 +325,49 @@ class Metric(ABC, Generic[Opt]):
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
-        """Count one image, without reading files; return count name -> array.
+        """Count one image, and return the counts by name. No file is read here.
 
-        `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ... are the data. Only the fields
-        of the protocol in `uses` matter; `opt` are the metric's options in it, or None. Raises
-        DataError if the data cannot be compared.
+        The data are `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` and so on. Only the
+        protocol's fields in `uses` may affect the counts. `opt` holds the metric's options, or is
+        None if it has none. Raises DataError if the data cannot be compared.
         """
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute every score of S weighted data sets; undefined scores are NaN.
+        """Compute every score of S weighted data sets. Undefined scores are NaN.
 
-        stack : count name -> (N, ...), the counts of N images; those in `shared` have no first axis
-        weights : whole numbers (S, N): how often each image occurs in each data set
+        stack : the counts of N images, name -> (N, ...); counts in `shared` lack the first axis
+        weights : int (S, N), how often each image occurs in each data set
 
-        Returns score name -> array (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The
-        keys of `columns` are paths in it.
+        Returns a tree with the scores at the paths that the keys of `columns` name. Its leaves are
+        arrays (S,) or (S, T), or a `PRCurve` that holds S curves.
         """
 
     # Defaults that a metric may replace.
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
-        """Return the parts that have a table of their own: name -> path in the scores."""
+        """Return the path in `scores` of each part (a curve, a class ...) that tables list."""
         return {title: (key,) for key, title in self.curve_names.items()}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
-        """Return True if `count` accepts a prediction of this size for this ground truth."""
+        """Return True if `count` accepts the prediction's size for this ground truth."""
         return pred.shape == gt.shape
 
     def describe(self, protocol: Protocol, opt: Opt) -> str:
-        """Describe the metric's own conventions, or return ""; printed under the scores."""
+        """Describe the metric's own conventions, for a line below the scores; "" if it has none."""
         return "; ".join(captions(opt).values()) if opt else ""
 
     def files_read(self, opt: Opt) -> FilesRead:
-        """Return what the files of predictions and ground truth hold with these options."""
+        """Return the content of prediction and ground-truth files, given these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
     # What every metric has.
 
     def used(self, opt: Opt) -> tuple[str, ...]:
-        """Return the fields of a protocol that affect the scores with these options.
+        """Return the names of the protocol's fields that affect the scores, given these options.
 
-        They are `uses`, none without matching (`matching_option`), and if label maps are read as
-        masks also the fields that say how.
+        None do if matching is switched off. Otherwise they are `uses`, and also the fields in READ,
+        which say how masks are read, if label maps are read as masks.
         """
         if self.matching_option and not getattr(opt, self.matching_option):
             return ()
@@ -361,11 +375,16 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns`, and a column for each of the keys that is a score at a tolerance."""
+        """Return `columns` plus one column for each key of the form SCORE@TOLERANCE.
+
+        The extra columns go just before the last one. Keys are ignored unless their SCORE is in
+        `tolerance_scores`.
+        """
         at_tolerances = []
         for key in keys:
             score, _, tolerance = key.partition("@")
             if tolerance and score in self.tolerance_scores:
+                # Keys have "_" for the decimal point: "ods@0_0075" gets the heading "ODS@.0075"
                 heading = f"{score.upper()}@{tolerance}".replace("@0_", "@.")
                 at_tolerances.append(Column(key, heading))
         return (*self.columns[:-1], *at_tolerances, self.columns[-1])
@@ -375,14 +394,16 @@ class Metric(ABC, Generic[Opt]):
         return getattr(opt, self.usual_option) if self.usual_option else None
 
     def ap_rule(self, protocol: Protocol) -> str:
-        """Return the rule for AP: that of the option `ap_option`, or else the protocol's."""
-        record = self.options_of(protocol) if self.ap_option else protocol
-        return str(getattr(record, self.ap_option or "ap_rule"))
+        """Return the name of the rule for AP: the metric's own (`ap_option`) or the protocol's."""
+        if not self.ap_option:
+            return protocol.ap_rule
+        return str(getattr(self.options_of(protocol), self.ap_option))
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
-        """Compute `scores` and, if the counts have classes of errors, the scores of these.
+        """Compute `scores` and, if errors were counted by class, also `error_scores`.
 
-        An unexpected error in the metric of another package becomes a DataError that names it.
+        If the metric comes from another package, an unexpected exception in its `scores` is raised
+        as a DataError that names the metric.
         """
         package = type(self).__module__.partition(".")[0]
         try:
@@ -398,10 +419,11 @@ class Metric(ABC, Generic[Opt]):
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
-        """Yield (key, column, value) of every score in a tree of scores, in the order of columns.
+        """Yield (key, column, value) for every score in a tree, in the order of the columns.
 
-        With a protocol, the scores of parts (such as classes) follow, with keys PART.KEY, unless
-        they are columns of the metric too.
+        Columns that are not scores, and scores that the tree does not contain, are skipped. If a
+        protocol is given, the scores of the parts follow (such as classes, see `parts`), with the
+        key PART.KEY, unless the metric has a column for the same value.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():
@@ -427,8 +449,9 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image, or compare its annotators with each other if `pred` is None.
 
-        Metrics without `has_errors` ignore the `counter`. Raises DataError if the sizes differ, or
-        the metric cannot leave out void pixels or compare annotators.
+        `counter` counts in place of `boundary_counts`; metrics without `has_errors` ignore it.
+        Raises DataError if the sizes differ, if the image has void pixels that the metric cannot
+        leave out, or if the metric cannot compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -443,32 +466,32 @@ class Metric(ABC, Generic[Opt]):
             same_shape(pred.shape, gt.shape, pred.where)
         if counter is None or not self.has_errors:
             return self.count(pred, gt, protocol, opt)
-        count: Callable[..., Arrays] = self.count
+        count: Callable[..., Arrays] = self.count  # takes a counter, as `has_errors` promises
         return count(pred, gt, protocol, opt, counter=counter)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how to read the files of both sides, as the protocol and the options say.
+        """Return the options for reading predictions and ground truth under this protocol.
 
-        `pred_kind` is the kind of predictions, one of `pred_kinds`, such as "soft".
+        `pred_kind` is one of the metric's `pred_kinds`, such as "soft".
         """
         files = self.files_read(self.options_of(protocol))
         void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
         gt_kind = _KINDS.get(self.gt_kind, files.labels)
         if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             gt_kind = Kind.REGIONS
-        of_side = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
+        options = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
         return Readings(
-            of_side(
+            options(
                 kind=_KINDS.get(pred_kind, files.labels),
                 inverted=protocol.invert,
                 normalised=protocol.normalise,
                 truth=False,
             ),
-            of_side(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
+            options(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
         )
 
     def options_of(self, protocol: Protocol) -> Opt:
-        """Return the metric's options in a protocol, or None if it has none.
+        """Return the metric's options as set in a protocol, or None if the metric has no options.
 
         Raises ProtocolError if an option is unknown or has a wrong value.
         """
@@ -479,7 +502,7 @@ class Metric(ABC, Generic[Opt]):
         return typing.cast(Opt, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
-        """Stack the counts of N images, name -> (N, ...), see `stack_counts`."""
+        """Stack the counts of N images, name -> (N, ...), as `stack_counts` does."""
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
@@ -493,12 +516,12 @@ class Metric(ABC, Generic[Opt]):
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images."""
-        n = len(stack[min(stack.keys() - self.shared)])
+        n = len(stack[min(stack.keys() - self.shared)])  # any array with an axis of images will do
         once = np.ones((1, n), np.int64)
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of single images, of up to _BLOCK at a time; arrays are (images,)."""
+        """Yield the scores of single images: a tree of arrays (B,) for each block of B images."""
         block, per_image = dict(stack), stack.keys() - self.shared
         n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
@@ -511,18 +534,15 @@ class Metric(ABC, Generic[Opt]):
 class ValuesMetric(Metric[Opt]):
     """A metric whose scores are means over the images in which they are defined.
 
-    The scores of columns with `pooled` are computed from the counts summed over images instead.
+    Scores whose column is `pooled` are computed from the counts summed over images instead.
     """
 
     @abstractmethod
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute the values of N images, or N sums of images, from their counts (N, ...).
-
-        Returns arrays (N,) with the keys of `columns`.
-        """
+        """Compute column key -> (N,) from the counts of N images, or from N sums over images."""
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return each column's score (S,): a mean over images, or the value of summed counts."""
+        """Return each column's score (S,): the mean over images or, if pooled, of summed counts."""
         pooled = {column.key for column in self.columns if column.pooled}
         per_image = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
@@ -543,9 +563,9 @@ class ValuesMetric(Metric[Opt]):
 def counts_in_order(
     records: Sequence[ImageRecord], metric: str
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return (image id, counts) pairs of one metric, sorted by image id.
+    """Return (image id, counts of the metric) for each record, sorted by image id.
 
-    Raises DataError if there are no records, or a record lacks counts of the metric.
+    Raises DataError if there are no records, or if a record lacks counts of the metric.
     """
     for record in records:
         if metric not in record.counts:

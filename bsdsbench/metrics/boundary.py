@@ -5,12 +5,13 @@ pixel wide. This map is matched one to one with each annotator's boundaries, wit
 pixels, at the least cost (bsdsbench.kernels.matching.matching). Recall is the share of annotated
 pixels that are matched, summed over annotators; precision is the share of predicted pixels that
 are matched with at least one annotator. ODS is the best F at one threshold for all images, OIS the
-best F at a threshold for each image, AP the area under the curve, R50 the recall at precision 0.5.
+F with the best threshold for each image, AP the area under the curve, R50 the recall at precision
+0.5.
 
 Conventions. Counts are summed over images before they are divided, and 0/0 is 0. Void pixels are
-removed from both maps before matching: they are not counted and match nothing. The matching is
+removed from both maps before matching, so they are not counted and match nothing. The matching is
 optimal, whereas the official program's is randomised. ODS may be interpolated between thresholds
-(`ods_rule`), and there are several rules of AP (bsdsbench.scores.curve).
+(`ods_rule`), and there are several rules for AP (bsdsbench.scores.curve).
 
 Source. Arbelaez, Maire, Fowlkes and Malik, "Contour detection and hierarchical image segmentation",
 PAMI 2011; BSDS500's evaluation_bdry_image.m and collect_eval_bdry.m; the edges toolbox (R50).
@@ -62,7 +63,7 @@ from bsdsbench.transforms.maps import clean, prepare
 if TYPE_CHECKING:
     from bsdsbench.kernels.arrays import U8, Events
 
-# Kernels are imported where they are called: scores are read and shown without them.
+# Kernels are imported inside functions, so that scores can be read and shown without loading them
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
     Column("ods.threshold", "ODS threshold", "threshold", digits=3, shown="own", score=False),
@@ -71,8 +72,7 @@ CURVE_COLUMNS = (
     Column("ois", "OIS"),
     Column("ap", "AP", undefined="all thresholds have the same recall (binary or label maps)"),
 )
-# Of an image: its F at the ODS threshold of the run, beside its best F.
-F_AT_ODS = Column(AT_ODS, "F at the ODS threshold", "F at ODS")
+F_AT_ODS = Column(AT_ODS, "F at the ODS threshold", "F at ODS")  # for the table of images
 BOUNDARY_COLUMNS = (
     *CURVE_COLUMNS,
     Column("r50", "R50", undefined="the curve does not cross a precision of 0.5"),
@@ -81,58 +81,59 @@ BOUNDARY_COLUMNS = (
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance, such as "ods@0_00375"; dots separate key levels.
+    """Return the key of a score at a tolerance, such as "ods@0_00375".
 
-    `tolerance` is one of `Protocol.tolerance_names`, or "mean".
+    `tolerance` is one of `Protocol.tolerance_names`, or "mean". Its dot becomes "_", as dots in a
+    key separate the levels of the score tree.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
 
 class CurveMetric(Metric[Opt]):
-    """A metric of one curve, or of several, each with the scores of the boundary benchmark.
+    """A metric of precision-recall curves that are scored as in the boundary benchmark.
 
-    Without `curve_names` there is a single curve, whose scores are not in a group of their own.
+    The scores of each curve in `curve_names` form a group. If there are no `curve_names`, there is
+    a single curve, whose scores are at the top level of the score tree.
     """
 
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve, int64 (N, T, 4) as `matches`, by the path of its scores.
+        """Return the counts of each curve, in the columns of `matches`, by the path of its scores.
 
-        The path is () if there is a single curve, else (key,).
+        The counts are int64 (N, T, 4). The path is () if there is a single curve, else (key,).
         """
         if not self.curve_names:
             return {(): stack["matches"]}
         return {(key,): stack[key] for key in self.curve_names}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return the scores of `curve_scores`, by key of the curve if there are several curves."""
+        """Return the `curve_scores` of the curve; by key of the curve if there are several."""
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
-            of_curve = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
-            scores |= {path[0]: of_curve} if path else of_curve
+            group = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
+            scores |= {path[0]: group} if path else group
         return scores
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
     ) -> Texts:
-        """Yield (file name, text) of the official tables of each curve that has scores.
+        """Yield (file name, text) for the official tables of each curve that has scores.
 
-        The tables of several curves are in a folder each, named by the last key of the curve's
-        path. Images that were not counted for a curve (`counted` of the stack, bool (N, curves))
-        are not in its tables.
+        If there are several curves, each has a folder, named after the last key of its path. If the
+        stack has `counted`, bool (N, curves), a curve's tables leave out images that are False.
         """
         counted = stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
-            of_curve = part_of(score, path)
-            if of_curve is None:
+            scores = part_of(score, path)
+            if scores is None:
                 continue
             images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
             counted_ids = [ids[i] for i in images.tolist()]
             rows = stack["thresholds"], matches[images], protocol.ods_rule
             folder = "/".join(map(safe_name, path[-1:]))
-            for name, text in format_boundary_tables(of_curve, counted_ids, *rows):
+            for name, text in format_boundary_tables(scores, counted_ids, *rows):
                 yield f"{folder}/{name}" if folder else name, text
 
 
@@ -160,9 +161,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         opt: VoidOptions,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Return the counts of the `counter`, by default those of `boundary_counts`.
+        """Count with `counter`, or with `boundary_counts` if it is None.
 
-        These are added too if there are several tolerances, as counters take the first one only.
+        A `counter` counts at the first tolerance only. If there are several, the counts of
+        `boundary_counts`, which include all tolerances, are returned as well.
         """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
@@ -172,18 +174,18 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return {**boundary_counts(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
-        """Count each annotator's boundaries against those of all others (leave-one-out).
+        """Count each annotator's map as a prediction, with all other annotators as ground truth.
 
-        Returns the counts of `boundary_counts` at a single threshold, 0.5, summed over the left-out
-        annotators. Raises DataError if there are fewer than two annotators.
+        Returns the sums of these `boundary_counts` at the single threshold 0.5. Raises DataError if
+        there are fewer than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
-        plain = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
+        for_binary_maps = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
         counts = []
-        for k, drawn in enumerate(annotators):
+        for k, left_out in enumerate(annotators):
             others = gt.replace(boundaries=annotators[:k] + annotators[k + 1 :])
-            counts.append(boundary_counts(drawn, others, plain))
+            counts.append(boundary_counts(left_out, others, for_binary_maps))
         names = counts[0].keys() - {"thresholds"}
         sums = {name: np.sum([arrays[name] for arrays in counts], axis=0) for name in names}
         return {"thresholds": counts[0].thresholds, **sums}
@@ -191,10 +193,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of `curve_scores` at the first tolerance.
+        """Return the `curve_scores` at the first tolerance.
 
-        With several tolerances there are also, for each of `tolerance_scores`, the score at each
-        tolerance (`ods@0_00375`) and the mean over the tolerances (`ods@mean`).
+        If there are several tolerances, each score in `tolerance_scores` is also returned at each
+        of them ("ods@0_00375") and as their mean ("ods@mean").
         """
         scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
         if OTHER_MATCHES not in stack:
@@ -210,15 +212,14 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return scores
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Parse the scores that the official program wrote.
+        """Return the scores that the official program wrote, from its `tables` by file name.
 
-        tables: file name -> (rows, columns).
-          eval_bdry_thr.txt  the curve, from which R50 is computed
-          eval_bdry.txt      ODS, OIS and AP; without it ODS and AP come from the curve, OIS is NaN
-          eval_bdry_img.txt  the best point of each image, by the image's number; optional
+        - eval_bdry_thr.txt: the curve, from which R50 is computed
+        - eval_bdry.txt: ODS, OIS and AP. If it is absent, ODS and AP are computed from the curve,
+          and OIS is NaN.
+        - eval_bdry_img.txt: the best point of each image, which is named by its number; optional
 
-        Returns None if neither of the first two files is present. Raises DataError if there is no
-        curve.
+        Returns None if the first two are both absent. Raises DataError if only the first is.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -232,7 +233,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         if "eval_bdry.txt" in tables:
             # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
             *points, ap = tables["eval_bdry.txt"][0, :8].tolist()
-            ods = dict(zip(ods, points[:4], strict=True))
+            ods = dict(zip(ods, points[:4], strict=True))  # the keys are in this order
             ois = dict(zip(ois, points[4:], strict=True))
         # columns: number of the image; threshold, recall, precision and F of its best point
         keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
@@ -254,18 +255,18 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 def boundary_score(
     records: Sequence[ImageRecord] | Counts, protocol: Protocol | str | None = None
 ) -> BoundaryScore:
-    """Compute the boundary scores of records with boundary counts, or of the counts of one image.
+    """Compute the boundary scores of a data set from its images' records, or of a single image.
 
     The order of the records does not matter. An image without a boundary pixel in either map adds
-    zeros. Source: collect_eval_bdry.m; for R50 the edges toolbox.
+    nothing. Source: collect_eval_bdry.m; for R50 the edges toolbox.
 
     Parameters
     ----------
     records : sequence of ImageRecord, or Counts
-        One record per image; or the counts of one image, for which `curve` has precision, recall
-        and F at each threshold, and `ods` the best F.
-    protocol : Protocol or None
-        The constants to score by; by default those of the bsds500 preset.
+        One record with boundary counts per image; or the counts of a single image, whose `ods` is
+        then its best F.
+    protocol : Protocol, str or None
+        The protocol, or the name of a preset, that sets the rules of the scores; bsds500 if None.
 
     Returns
     -------
@@ -275,7 +276,7 @@ def boundary_score(
     Raises
     ------
     DataError
-        If there are no records, a record lacks boundary counts, or the thresholds differ.
+        If there are no records, if one lacks boundary counts, or if their thresholds differ.
 
     Examples
     --------
@@ -307,7 +308,7 @@ def boundary_counts(
     *,
     dropped: Bool | None = None,
 ) -> MatchCounts:
-    """Count the boundary pixels of one image, matched and in all, at each threshold.
+    """Count the boundary pixels of one image, and the matched ones among them, at each threshold.
 
     Source: official evaluation_bdry_image.m and correspondPixels.
 
@@ -315,31 +316,34 @@ def boundary_counts(
     ----------
     pred : array or Prediction
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction. Segmentations have the thresholds 1 .. n instead of the protocol's.
+        Prediction. If it holds n segmentations, their numbers 1 .. n are the thresholds.
     gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
-        (H, W) bool, predicted pixels to remove after thinning.
+        (H, W) bool, True at predicted pixels to remove after thinning.
 
     Returns
     -------
     MatchCounts
-        `thresholds` float64 (T,) and `matches` int64 (T, 4). The columns of `matches` are
-        `matched_gt` and `total_gt`, ground-truth pixels summed over annotators (cntR, sumR of the
-        official ID_ev1.txt), and `matched_pred` and `total_pred`, predicted pixels matched with any
-        annotator and in all (cntP, sumP). Maps without a boundary pixel give zeros. If the protocol
-        has D tolerances, `matches` holds the first and `other_matches` int64 (D - 1, T, 4) the
-        others.
+        `thresholds` float64 (T,) and `matches` int64 (T, 4) at the first tolerance, with the
+        columns
+
+        - `matched_gt`, `total_gt`: matched and all ground-truth pixels, summed over annotators
+          (cntR, sumR of the official ID_ev1.txt)
+        - `matched_pred`, `total_pred`: predicted pixels matched with at least one annotator, and
+          all predicted pixels (cntP, sumP)
+
+        If the protocol has D > 1 tolerances, also `other_matches` int64 (D - 1, T, 4).
 
     Raises
     ------
     ShapeError
         If the sizes differ.
     DataError
-        If a value is NaN or out of range, or there is no annotator.
+        If a value is NaN or out of range, or if there is no annotator.
 
     Examples
     --------
@@ -360,13 +364,13 @@ def boundary_counts(
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.pixel.size)
-    tables = []  # (T, 4) at each tolerance; steps are from the highest threshold to the lowest
+    tables = []  # (T, 4) at each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(events, target)
+        matched_gt, matched_pred = match_steps(events, target)  # highest threshold first
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-        if has_whole_image:
-            table = np.vstack([whole_image_counts(gt_maps, valid), table])  # at threshold 0
+        if has_whole_image:  # threshold 0
+            table = np.vstack([whole_image_counts(gt_maps, valid), table])
         tables.append(table)
     if has_whole_image:
         thresholds = np.r_[0.0, thresholds]
@@ -380,10 +384,11 @@ def boundary_match_maps(
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
-    """Return which pixels `boundary_counts` matches at one of its thresholds.
+    """Return which pixels `boundary_counts` matches at `threshold`, and which it does not.
 
-    The arguments are its arguments; the first tolerance is used. The sums of true_pred and
-    matched_gt are its matched_pred and matched_gt. Raises DataError for any other threshold.
+    pred, gts, protocol: as in `boundary_counts`, but only the first tolerance is used.
+
+    Raises DataError unless `threshold` is one of the thresholds of the counts.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -414,7 +419,7 @@ def boundary_match_maps(
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
-    """Return the boundaries of every annotator, bool (A, H, W), thinned if `protocol.gt_thin`."""
+    """Return each annotator's boundaries, bool (A, H, W), thinned if the protocol has `gt_thin`."""
     from bsdsbench.kernels.thinning import thin_each
 
     return thin_each(annotated_maps(gt)) if protocol.gt_thin else annotated_maps(gt)
@@ -425,16 +430,15 @@ def boundaries_of_segs(
 ) -> Bool | None:
     """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
 
-    Returns None if the prediction has another form, such as a soft map. Void pixels, False in
-    `valid` (H, W), separate no segments. Raises ShapeError if the prediction does not have the
-    (rows, columns) `shape`.
+    Returns None if the prediction is not made of segmentations. No boundary is drawn along void
+    pixels, False in `valid` (H, W). Raises ShapeError if the prediction's size is not `shape`.
     """
     same_shape(pred.shape, shape)
     return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
 
 
 class ThresholdEvents(NamedTuple):
-    """The changes of a thinned map as the threshold falls, one step per threshold."""
+    """The changes of a boundary map as the threshold falls, one step per threshold."""
 
     thresholds: F8  # (T,), ascending
     events: Events  # the changes of each step; step 0 is the highest threshold
@@ -449,34 +453,34 @@ def threshold_events(
     dropped: Bool | None = None,
     valid: Bool | None = None,
 ) -> ThresholdEvents:
-    """Threshold and thin a prediction at all thresholds, as changes from one map to the next.
+    """Threshold and thin a prediction; return the changes from each boundary map to the next.
 
-    shape: (rows, columns) of the ground truth; ShapeError is raised for another size.
-    near uint64 (H, words) of `bits.pack`: changes of pixels whose bit is 0 may be left out.
-    dropped bool (H, W): pixels to remove after thinning.
-    valid bool (H, W): void pixels (False) are removed before thinning.
+    shape: (rows, columns) of the ground truth; ShapeError is raised if the prediction's differs.
+    near uint64 (H, words), see `bits.pack`: changes of pixels whose bit is 0 may be left out.
+    dropped bool (H, W): True at pixels to remove after thinning.
+    valid bool (H, W): False at void pixels, which are removed before thinning.
 
-    Segmentations have the thresholds 1, 2, ... and a boundary map each. All other predictions are
-    soft maps, cut at the protocol's thresholds; the threshold 0 of `protocol.whole_image` is left
-    out, as it needs no matching.
+    Segmentation k of a prediction gives the boundary map of threshold k + 1. Any other prediction
+    is a soft map, which is cut at the protocol's thresholds. If the first of these stands for the
+    whole image (`protocol.whole_image`), it is left out, as it needs no matching.
     """
     from bsdsbench.kernels import thinning, thresholding
 
-    size = None
+    size = None  # unknown
     bmaps = boundaries_of_segs(pred, shape, valid)
-    if valid is not None:  # also if a threshold of 0 takes every pixel
+    if valid is not None:  # void pixels were set to 0, but a threshold of 0 takes even these
         dropped = ~valid if dropped is None else dropped | ~valid
     if bmaps is not None:
         thresholds = np.arange(1.0, len(bmaps) + 1)
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
-        soft, lowest = pred.boundary_map(), int(protocol.whole_image)
-        thresholds, cuts = protocol.threshold_array()[lowest:], protocol.cuts()[lowest:]
-        if near is None or protocol.clean or dropped is not None:
+        soft, first = pred.boundary_map(), int(protocol.whole_image)
+        thresholds, cuts = protocol.threshold_array()[first:], protocol.cuts()[first:]
+        if near is None or protocol.clean or dropped is not None:  # these steps need all changes
             near = thinning.EVERYWHERE
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)
-        level = thresholding.levels(soft, cuts)  # (H, W): thresholds that each pixel reaches
+        level = thresholding.levels(soft, cuts)  # (H, W): number of thresholds that a pixel reaches
         events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events = thinning.stack_events(clean(rebuild_maps(events, shape)))
@@ -488,20 +492,19 @@ def threshold_events(
         size = None
     if size is None:
         n_added = _count_before(events.added)[events.start]
-        size = (2 * n_added - events.start)[1:]  # added less removed pixels
+        size = (2 * n_added - events.start)[1:]  # pixels added so far minus pixels removed so far
     return ThresholdEvents(thresholds, events, size)
 
 
 def _count_before(flags: Bool) -> I8:
-    """Return the number of True flags before each of E flags and in all, int64 (E + 1,)."""
+    """Return how many of E flags are True before each flag, and then in total, int64 (E + 1,)."""
     return np.concatenate([[0], np.cumsum(flags)])
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the map at each threshold, bool (T, H, W) from the lowest to the highest.
+    """Rebuild the map (H, W) at each threshold from the changes that `threshold_events` returns.
 
-    `events` are those of `threshold_events`, whose steps begin at the highest threshold, and
-    `shape` is (H, W).
+    Returns bool (T, H, W). The maps begin at the lowest threshold, `events` at the highest.
     """
     n_steps = events.start.size - 1
     changed = np.zeros((n_steps, math.prod(shape)), bool)
@@ -511,10 +514,10 @@ def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return the counts of a prediction with every pixel on, int64 (4,), columns as in `matches`.
+    """Return one row of `matches`, int64 (4,), for a prediction in which every pixel is on.
 
-    `gt_maps` is (A, H, W). Every annotated pixel is matched, and every predicted pixel that any
-    annotator drew. Void pixels, False in `valid` (H, W), are not predicted.
+    Every pixel of the annotators' `gt_maps` (A, H, W) is matched, and so is every predicted pixel
+    that an annotator drew. Void pixels, False in `valid` (H, W), are not predicted.
     """
     n_annotated, n_drawn = np.count_nonzero(gt_maps), np.count_nonzero(gt_maps.any(axis=0))
     n_predicted = gt_maps[0].size if valid is None else np.count_nonzero(valid)

@@ -4,9 +4,10 @@ Definition. Average crispness is the mean over images of sum(NMS map) / sum(raw 
 boundary benchmark with NMS (the protocol's nms_params) and thinning. CEval uses neither, so thick
 edges lose precision.
 
-Conventions. All three scores use the raw maps. The NMS of average crispness (2, 5, 1.01) compares
-the values of the unsmoothed map, so that a map with lines one pixel wide scores about 1; only the
-orientation comes from a smoothed map. All-zero maps are left out of the mean.
+Conventions. All three scores use the raw maps. The NMS for average crispness (radius 2, border 5,
+multiplier 1.01) compares values of the unsmoothed map, so that a map with lines one pixel wide
+scores about 1; only the orientation comes from a smoothed map. All-zero maps are left out of the
+mean.
 
 Source. Ye, Xu, Huang, Yi and Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
 Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
@@ -35,7 +36,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     default_protocol, void, void_option = "crispness-seval", True, "ignore"
     columns = (
         Column("average", "Average crispness", "AC"),
-        *(  # shown in tables of several runs; that of one run has a table of its parts
+        *(  # shown in tables of several runs; the report of one run has a table of the curves
             Column(
                 f"{part}.{k}", f"{title} {k.upper()}", f"{title[0]} {k.upper()}", shown="several"
             )
@@ -55,13 +56,12 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Arrays:
-        """Match boundaries with and without NMS, and sum the map before and after NMS.
+        """Match boundaries with and without NMS, and sum the map after and before NMS.
 
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
             with neither
-        kept, total : float64 (), sums of the map after NMS and of the raw map; this NMS has
-            parameters of its own, see `_crispness_sums`
+        kept, total : float64 (), the sums of `_crispness_sums`, whose NMS is not the protocol's
         """
         thinned = protocol.replace(nms=True, thin=True)
         raw = protocol.replace(nms=False, thin=False)
@@ -78,7 +78,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of SEval and CEval, and `average` (S,), the mean of kept / total.
+        """Return the scores of both curves, and `average` (S,), the mean of kept / total.
 
         Images whose map is 0 everywhere are left out of the mean.
         """
@@ -87,14 +87,14 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         return {**curves, **image_means(weights, {"average": crispness})}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
-        """Describe how the maps of the two evaluations are thinned."""
+        """Describe how the maps are thinned for SEval and for CEval."""
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Return the sum of a soft map (H, W) after NMS and before, float64 (2,).
+    """Return the sums of a soft map (H, W) after NMS and before it, float64 (2,).
 
-    This NMS compares the values of the raw map, not of a smoothed one.
+    This NMS compares the values of the raw map instead of a smoothed map.
     """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
@@ -107,13 +107,13 @@ def image_crispness(soft: Map) -> float:
     Parameters
     ----------
     soft : array
-        (H, W), bright edges on dark ground; uint8, uint16 or float.
+        (H, W) uint8, uint16 or float, with bright edges on a dark background.
 
     Returns
     -------
     float
-        sum(NMS map) / sum(raw map), about 1 for lines one pixel wide, or NaN if the map is 0
-        everywhere.
+        sum(NMS map) / sum(raw map): about 1 for lines one pixel wide, but less for lines that reach
+        the border, where NMS fades the map out. NaN if the map is 0 everywhere.
 
     Examples
     --------

@@ -1,11 +1,21 @@
 """Where the score of one image is lost: missed and false pixels by class at every threshold.
 
-With r the tolerance, a missed pixel is `suppressed` if it is matched at the lowest threshold of the
-protocol (the row of the whole image, which matches everything, is not one); else `near` if a false
-pixel lies within 2r; else `absent`. A false pixel is a `duplicate` if an annotated pixel lies
-within r, all such being taken; `near` within 2r; else `background`. An annotated pixel's agreement
-is how many other annotators drew a pixel that it is matched with: it is drawn by one `alone`, by
-`some`, or by `all`. The idea is that of TIDE (Bolya et al., ECCV 2020).
+Let r be the match tolerance. A missed pixel is
+
+- suppressed if it is matched at the lowest threshold of the protocol (other than a threshold 0 that
+  stands for the whole image, at which every annotated pixel is matched)
+- near if a false pixel lies within 2r
+- absent otherwise
+
+A false pixel is
+
+- a duplicate if an annotated pixel lies within r; all these are matched with other pixels
+- near if an annotated pixel lies within 2r
+- background otherwise
+
+The first class that applies is taken. If there are several annotators, an annotated pixel also has
+an agreement: alone, some or all, if it is matched with a pixel of none, some or all of the other
+annotators. The idea is taken from TIDE (Bolya et al., ECCV 2020).
 """
 
 from __future__ import annotations
@@ -28,7 +38,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
 
-#: Codes of the classes in `pixel_classes`: missed pixels first
+#: The classes of errors -> their codes in `pixel_classes`; 1 to 3 are MATCHED_PIXEL to MISSED_PIXEL
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
 
 
@@ -40,14 +50,15 @@ def pixel_classes(
     errors: bool,
     dropped: Bool | None = None,
 ) -> dict[str, DrawnSteps]:
-    """Return the class of each boundary pixel at every threshold but 0, {"steps": classes}.
+    """Return the class of each boundary pixel at each threshold, as {"steps": classes}.
 
-    pred, gts, protocol, dropped: the arguments of `boundary_counts`, which counts these pixels.
-    errors: if True, false and missed pixels have the `ERROR_CODES`, else FALSE_PIXEL and
-        MISSED_PIXEL.
+    pred, gts, protocol, dropped: as in `boundary_counts`, which counts these pixels. A threshold 0
+        that stands for the whole image is left out.
+    errors: if True, false and missed pixels get their class in `ERROR_CODES`; if False, they get
+        FALSE_PIXEL and MISSED_PIXEL.
 
-    Of a pixel's classes one is shown: a predicted pixel is matched or false, never missed; of the
-    classes of several annotators' missed pixels the first in MISSED is taken.
+    A pixel has one class, even if several apply. A pixel that is predicted is matched or false, not
+    missed. If several annotators' pixels are missed at one place, the first class in MISSED wins.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -65,7 +76,7 @@ def pixel_classes(
     pixel = np.union1d(pred_pixel, target.pixel)
     classes = np.zeros((pixel.size, n_steps), np.uint8)
 
-    # Bits of the steps, (vertices, words): is a ground-truth pixel missed, and in which way
+    # For each ground-truth pixel, the steps at which it is missed in each way, as bits in words
     is_missed = ~steps.gt_matched
     kinds = {
         "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
@@ -73,7 +84,7 @@ def pixel_classes(
         "absent": is_missed & ~steps.near_false,
     }
     row_of_gt = np.searchsorted(pixel, target.pixel)
-    for name in reversed(MISSED):  # the first is written last
+    for name in reversed(MISSED):  # the first is written last, and so wins
         bits = np.zeros((pixel.size, is_missed.shape[1]), np.uint64)
         np.bitwise_or.at(bits, row_of_gt, kinds[name])
         classes[unpack(bits, n_steps)] = ERROR_CODES[name] if errors else MISSED_PIXEL
@@ -92,7 +103,8 @@ def pixel_classes(
     is_matched = unpack(steps.matched, n_steps)
     classes[row_of_matched] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[row_of_matched])
 
-    # Steps begin at the highest threshold, unless the matching went backwards
+    # The steps of `events` begin at the highest threshold, and those of a backwards matching at the
+    # lowest
     ascending = slice(None, None, 1 if steps.backwards else -1)
     matched_gt = steps.matched_gt[ascending]
     matched_pred = np.count_nonzero(is_matched, axis=0)[ascending]
@@ -109,37 +121,34 @@ def boundary_errors(
     *,
     dropped: Bool | None = None,
 ) -> MatchCounts:
-    """Count missed, false and matched boundary pixels of one image by class.
+    """Count the missed, false and matched boundary pixels of one image by class.
 
-    The classes add up to the missed and the false pixels of `boundary_counts` at every threshold.
+    At each threshold the classes add up to the missed and the false pixels of `boundary_counts`.
 
     Parameters
     ----------
-    pred : array or Prediction
-        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction.
-    gts : sequence of array, or GroundTruth
-        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
-        GroundTruth.
-    protocol : Protocol, str or None
-        A protocol or the name of a preset; bsds500 if None. The first tolerance is used.
-    dropped : array or None
-        (H, W) bool, predicted pixels to remove after thinning.
+    pred, gts, protocol, dropped
+        The prediction, the annotators' maps, the protocol and the pixels to remove, as in
+        `boundary_counts`. Only the first tolerance of the protocol is used.
 
     Returns
     -------
     MatchCounts
-        `thresholds` and `matches` of `boundary_counts`, and int64 `missed` (T, 3: suppressed, near,
-        absent), `false` (T, 3: duplicate, near, background), `agreement_pixels` (3: alone, some,
-        all) and `agreement_matched` (T, 3), summed over annotators as total_gt is. Two annotators
-        have no pixels of `some`, a single one has none of any agreement.
+        `thresholds` and `matches` as in `boundary_counts`, and these int64 arrays. Annotated pixels
+        are summed over annotators.
+
+        - `missed` (T, 3): missed pixels that are suppressed, near, absent
+        - `false` (T, 3): false pixels that are duplicate, near, background
+        - `agreement_pixels` (3,): pixels drawn by one annotator alone, by some, by all. With two
+          annotators no pixel is drawn by some; with a single one all three are 0.
+        - `agreement_matched` (T, 3): the matched pixels among these
 
     Raises
     ------
     ShapeError
         If the sizes differ.
     DataError
-        If a value is NaN or out of range, or there is no annotator.
+        If a value is NaN or out of range, or if there is no annotator.
 
     Examples
     --------
@@ -166,8 +175,7 @@ def boundary_errors(
     total_gt = np.full(thresholds.size, target.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1
-    # Steps begin at the highest threshold
-    tables = {
+    tables = {  # in order of ascending thresholds; steps begin at the highest
         "matches": matches[::-1],
         "missed": errors.missed[::-1],
         "false": errors.false[::-1],
@@ -181,7 +189,7 @@ def boundary_errors(
         first_rows = {
             "matches": counts,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            # up to r, r to 2r and further from an annotated pixel
+            # Unmatched pixels within r of an annotated pixel, within 2r, and farther away
             "false": np.diff([counts[MATCHED_PRED], near.sum(), wider.sum(), counts[TOTAL_PRED]]),
             "agreement_matched": agreement_pixels,
         }

@@ -1,4 +1,4 @@
-"""The one-to-one matching of two boundary maps at the least cost, pixel by pixel."""
+"""The one-to-one matching of the pixels of two boundary maps at the least cost."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from bsdsbench.tables.read_only import ReadOnly
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Match(ReadOnly):
-    """A one-to-one matching of two boundary maps.
+    """A one-to-one matching of the pixels of two boundary maps.
 
     Parameters
     ----------
     pred_match, gt_match : array
-        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1.
+        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1 if
+        it has none.
     cost : int or float
-        Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
-        * 100 * max_dist_px), at least 1: the official objective. A match made by `assign` has the
-        cost of its pairs only.
+        The official objective: the sum of round(100 distance) over the pairs, plus C (n_pred + n_gt
+        - n_matched), where C is ceil(100 * 100 * max_dist_px), but at least 1. In a match made by
+        `assign`, the cost of the pairs alone.
     n_matched : int
         Number of pairs.
 
@@ -44,9 +45,9 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Build the matching of two maps (rows, columns) from its pairs and their cost.
+        """Build a matching of two maps of size `shape` from its pairs and its cost.
 
-        `pred_at` and `gt_at` (pairs,) are the flat indices of each pair's pixels.
+        pred_at, gt_at (pairs,): flat index of each pair's pixel in the prediction and ground truth.
         """
         partners = np.full((2, *shape), -1, np.int64)
         partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
@@ -60,15 +61,15 @@ class Match(ReadOnly):
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     """Match the pixels of two boundary maps one to one at the least cost.
 
-    Solves the problem of the official correspondPixels, whose solver is randomised, to optimality.
-    An empty map gives a matching without pairs.
+    The problem is the one that the official correspondPixels solves by a randomised method; here
+    the solution is optimal. If a map is empty, the matching has no pairs.
 
     Parameters
     ----------
     bmap, gt : array
         (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8; they are not thinned.
     max_dist_px : float
-        Largest distance of a pair in pixels.
+        Largest distance between the pixels of a pair, in pixels.
 
     Returns
     -------
@@ -99,7 +100,8 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
     (row, col), (gt_row, gt_col) = (np.divmod(flat, bmap.shape[1]) for flat in (pred_at, gt_at))
-    unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
+    # Every pixel costs C, and every pair saves one C
+    n_outlier_costs = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
-    total = int(cost) + outlier_cost(max_dist_px) * int(unpaired)
+    total = int(cost) + outlier_cost(max_dist_px) * int(n_outlier_costs)
     return Match.of_pairs(bmap.shape, pred_at, gt_at, total)

@@ -1,9 +1,9 @@
 """Occlusion boundaries: are they right, and does the prediction know which side is in front?
 
-Definition. Edges are matched as in the boundary benchmark. A pair of the matching is right if the
-angles at its two pixels, in radians, differ by at most a quarter turn: |a - b| modulo 2 pi is at
-most pi / 2, or at least 3 pi / 2. The counts at each threshold give three curves, each with ODS,
-OIS and AP by the rules of the boundary benchmark:
+Definition. Edges are matched as in the boundary benchmark. A matched pair is right if the angles at
+its two pixels, in radians, differ by at most a quarter turn: |a - b| modulo 2 pi is at most pi / 2,
+or at least 3 pi / 2. The counts at each threshold give three curves, each with ODS, OIS and AP by
+the rules of the boundary benchmark:
 
 | curve | recall | precision |
 |---|---|---|
@@ -11,8 +11,8 @@ OIS and AP by the rules of the boundary benchmark:
 | orientation | as for edge | predicted in a right pair / predicted |
 | accuracy | as for edge | predicted in a right pair / matched predicted |
 
-Conventions. A predicted pixel counts once, even if several annotators have it in a (right) pair. If
-the sizes differ, edges and angles are resized bilinearly to the ground truth before NMS.
+Conventions. A predicted pixel that is in a (right) pair with several annotators counts once. If the
+sizes differ, edges and angles are resized bilinearly to the size of the ground truth before NMS.
 
 Source. DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 """
@@ -38,17 +38,18 @@ _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 def _count_right_pairs(
     bmap: Bool, angles: Map, gt_maps: Bool, gt_angles: Sequence[Map], radius: float
 ) -> I8:
-    """Match a boundary map with each annotator's, and count the pairs whose angles agree.
+    """Match a boundary map with each annotator's, and count the right pairs, whose angles agree.
 
-    `bmap` and `angles` (H, W) are the predicted boundaries and their angles in radians, `gt_maps`
-    (A, H, W) and `gt_angles` those of the annotators. `radius` is the largest distance of a pair.
+    bmap, gt_maps (H, W), (A, H, W): predicted boundaries, and the boundaries of A annotators.
+    angles, gt_angles: their angles in radians, (H, W), and (H, W) of each annotator.
+    radius: largest distance between the pixels of a pair, in pixels.
 
     Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (summed
-    over annotators), and the predicted pixels in a right pair with any annotator.
+    over annotators), and the predicted pixels in a right pair with at least one annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
-    is_matched, right = np.zeros((2, bmap.size), bool)  # of predicted pixels
+    is_matched, right = np.zeros((2, bmap.size), bool)  # for each pixel of the prediction
     matched_gt = right_gt = 0
     for annotator, (drawn, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
         pred_at, gt_at = match_maps(bmap, drawn, radius, annotator)
@@ -93,14 +94,15 @@ class OcclusionMetric(CurveMetric[None]):
         opt: None,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count matched pixels, and pixels in pairs with the right orientation, at every threshold.
+        """Count matched pixels, and pixels in right pairs (whose angles agree), at each threshold.
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
-        right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators; the
-            official programs write and never use it
-        right_pred : int64 (T,), predicted pixels in a right pair with any annotator
+        right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators. The
+            official programs write this number but never use it.
+        right_pred : int64 (T,), predicted pixels in a right pair with at least one annotator
 
-        The counts of a `counter` are added. All leave out the threshold 0 of the whole image.
+        A `counter` provides further arrays. A first threshold that stands for the whole image is
+        left out everywhere.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -110,31 +112,31 @@ class OcclusionMetric(CurveMetric[None]):
         if angles.shape != shape:
             angles = bilinear(angles, shape)
         resized = Prediction(pred.image_id, soft=soft)
-        edges: Arrays = {}
+        further: Arrays = {}
         if counter is not None:
-            above = protocol.thresholds[int(protocol.whole_image) :]
-            edges = counter(resized, gt, protocol.replace(thresholds=above))
+            thresholds_above_0 = protocol.thresholds[int(protocol.whole_image) :]
+            further = counter(resized, gt, protocol.replace(thresholds=thresholds_above_0))
         thresholds, events, _ = threshold_events(resized, shape, protocol)
         maps, radius = rebuild_maps(events, shape), protocol.radius(shape)
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
-            if k and np.array_equal(bmap, maps[k - 1]):
+            if k and np.array_equal(bmap, maps[k - 1]):  # matching the same map again is slow
                 counts[k] = counts[k - 1]
             else:
                 counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
         right_gt, right_pred = counts[:, 4:].T
         orientation = {"right_gt": right_gt, "right_pred": right_pred}
-        return {**edges, "thresholds": thresholds, "matches": counts[:, :4], **orientation}
+        return {**further, "thresholds": thresholds, "matches": counts[:, :4], **orientation}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
-        """Return True: `count` resizes the prediction to the ground truth."""
+        """Return True, because `count` resizes a prediction to the size of the ground truth."""
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
-        """Return the counts (N, T, 4) of the three curves by the path of their scores.
+        """Return the counts of each curve, (N, T, 4) with the columns of `matches`, by its path.
 
-        The columns are those of `matches`. For orientation and accuracy, predicted pixels in a
-        right pair take the place of matched ones; for accuracy, matched ones that of all.
+        Orientation: predicted pixels in a right pair replace matched predicted pixels. Accuracy: in
+        addition, matched predicted pixels replace all predicted pixels.
         """
         edge = stack["matches"]
         orientation = edge.copy()
@@ -146,7 +148,7 @@ class OcclusionMetric(CurveMetric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (name, text) of the files of the curves, and of ID_ev1_occ.txt for each image.
+        """Yield (name, text) for the tables of each curve, and for ID_ev1_occ.txt of each image.
 
         The columns of ID_ev1_occ.txt are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
         """

@@ -55,21 +55,21 @@ BUILT_IN = {
 
 
 def names() -> tuple[str, ...]:
-    """List the names of all metrics in the order of tables, those of other packages last."""
+    """Return the names of all metrics in the order of tables; those of other packages come last."""
     return (*BUILT_IN, *sorted(_others()))
 
 
 def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Sort names of metrics into the order of tables, without repetitions; others come last."""
+    """Return names of metrics in the order of tables, each once; other packages' come last."""
     given = set(wanted)
     return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
 
 
 @cache
 def get(name: str) -> Metric:
-    """Return the metric with a name; there is one instance of each metric.
+    """Return the metric with this name. Every call returns the same instance.
 
-    Raises DataError if no metric has the name, or the metric of another package cannot be loaded.
+    Raises DataError if no metric has the name, or if another package's metric cannot be loaded.
     """
     from importlib.metadata import EntryPoint
 
@@ -80,7 +80,7 @@ def get(name: str) -> Metric:
         raise DataError(f"metric {name!r}: expected one of {', '.join(names())}")
     try:
         metric = entry.load()()
-    except Exception as error:  # whatever another package does while it is imported
+    except Exception as error:  # importing another package can raise anything
         fault = describe_unexpected(error, {entry.module.partition(".")[0]})
         raise DataError(f"metric {name!r}: {entry.value} cannot be loaded: {fault}") from None
     if not isinstance(metric, Metric) or getattr(metric, "name", None) != name:
@@ -98,20 +98,22 @@ def other_packages() -> set[str]:
 
 @cache
 def file_hash(name: str) -> str:
-    """Hash the modules of another package's metric: its own, and all of the package that it uses.
+    """Return a hash of the source code on which another package's metric depends.
 
-    A module uses the modules that it holds, and those whose functions and classes it holds.
+    That is the code of the metric's own module and, transitively, of all modules of the same
+    package that it imports, or from which it imports functions or classes.
     """
     home = type(get(name)).__module__
     package = home.partition(".")[0]
     modules, new = set[str](), {home}
     while new:
         modules |= new
-        used = set[str]()
-        for value in (v for module in new for v in vars(sys.modules[module]).values()):
+        imported = set[str]()
+        for value in [v for module in new for v in vars(sys.modules[module]).values()]:
             attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
-            used.add(str(getattr(value, attribute, "")))
-        new = {m for m in used & sys.modules.keys() if m.partition(".")[0] == package} - modules
+            imported.add(str(getattr(value, attribute, "")))
+        in_package = {m for m in imported if m.partition(".")[0] == package}
+        new = (in_package & sys.modules.keys()) - modules
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(modules):
         with suppress(OSError, AttributeError):  # an interactive session has no file
@@ -120,14 +122,14 @@ def file_hash(name: str) -> str:
 
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
-    """Return name -> `file_hash` of the metrics that come from other packages."""
+    """Return {name: file_hash(name)} for those of the metrics that come from other packages."""
     return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one or several names of metrics, and sort them into the order of tables.
+    """Check one name of a metric, or several, and return them in the order of tables.
 
-    Repetitions are dropped. Raises DataError if there is no name, or a name is unknown.
+    Repetitions are dropped. Raises DataError if there is no name, or if a name is unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -144,15 +146,17 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that decide how the files of a run are read.
 
-    These are the metrics of masks, as masks also serve the metrics of annotators' pixels, or all.
+    If there are metrics of masks, they alone decide, because the other metrics of the run can use
+    masks too (`takes_masks`). Otherwise all metrics do.
     """
     asked = list(map(get, metrics))
     return [metric for metric in asked if metric.reads == "mask"] or asked
 
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
-    """Return the names of the metrics that have a precision-recall curve with these options."""
-    curved = [metric for metric in map(get, metrics) if metric.curved]  # all use the protocol
+    """Return the names of the metrics that have a precision-recall curve under this protocol."""
+    curved = [metric for metric in map(get, metrics) if metric.curved]
+    # Curves depend on the protocol: a metric that uses none of its fields has its curve turned off
     return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
 
 
@@ -165,9 +169,10 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def complete_options(protocol: Protocol) -> Protocol:
-    """Check the options of a protocol, and add their defaults: equivalent protocols become equal.
+    """Return a protocol with its options checked and their defaults filled in.
 
-    Raises ProtocolError if an option is unknown, belongs to no metric or has a wrong value.
+    This makes equivalent protocols equal. Raises ProtocolError if an option is unknown, belongs to
+    no metric or has a wrong value.
     """
     for name in protocol.options:
         if name not in names():
@@ -182,14 +187,14 @@ def complete_options(protocol: Protocol) -> Protocol:
 
 
 def read_protocol(values: Mapping[str, Any]) -> Protocol:
-    """Read the protocol of a saved run; raise ProtocolError for unknown or wrong options."""
+    """Rebuild the protocol of a saved run. Raises ProtocolError for unknown or wrong options."""
     from bsdsbench.protocol.protocol import Protocol
 
     return complete_options(Protocol.from_mapping(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe the conventions behind the scores, those of the protocol and of each metric."""
+    """Describe the protocol's settings that affect the scores, and each metric's conventions."""
     conventions, used = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -202,39 +207,42 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError if options contradict each other, or have no effect on the metrics.
 
     - Several tolerances need metrics that count at each of them.
-    - No class may have the name of a group of scores, see `_check_part_names`.
-    - All metrics that read the same files must have the same void values.
-    - An option that says how files are read (READ) must be used by a metric, if it is set.
+    - No class may have a name that makes keys of scores ambiguous, see `_check_part_names`.
+    - Metrics that read the same files must have the same void values.
+    - An option about reading files (READ) that differs from its preset must be used by a metric.
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
-    voids = dict[str, tuple[float, ...]]()
+    void_values = dict[str, tuple[float, ...]]()  # by metric
     several = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
-        if metric.reads != "classes":  # label maps are read as each metric asks
-            voids[metric.name] = metric.files_read(opt).void
+        if metric.reads != "classes":  # label maps can be read separately for each metric
+            void_values[metric.name] = metric.files_read(opt).void
         if several and "max_dist" in metric.used(opt) and not metric.tolerance_scores:
             raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
         if paths := metric.parts(protocol, opt):
             _check_part_names(metric, paths)
-    if len(set(map(frozenset, voids.values()))) > 1:
-        words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
+    if len(set(map(frozenset, void_values.values()))) > 1:
+        words = ", ".join(f"{name}.ignore {list(values)}" for name, values in void_values.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
-    preset, unused_names = protocol.name.removesuffix("*"), unused_settings(metrics, protocol)
-    usual = Protocol.preset(preset) if preset in preset_names() else Protocol()
+    unused = unused_settings(metrics, protocol)
+    preset = protocol.name.removesuffix("*")  # "*" marks a preset with changed settings
+    original = Protocol.preset(preset) if preset in preset_names() else Protocol()
     for name in READ:
-        if name in unused_names and getattr(protocol, name) != getattr(usual, name):
-            has = f"{name} = {getattr(protocol, name)}: means nothing for {', '.join(metrics)}"
-            raise DataError(f"{has} as it is set here, expected {getattr(usual, name)}")
+        value, expected = getattr(protocol, name), getattr(original, name)
+        if name in unused and value != expected:
+            setting = f"{name} = {value}: means nothing for {', '.join(metrics)}"
+            raise DataError(f"{setting} as it is set here, expected {expected}")
 
 
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise DataError if a part, such as a class, has the name of a group of the metric's scores.
+    """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    METRIC.pooled.iou would also be the score of a class `pooled`, and METRIC.liver.pooled.iou that
-    of a class `liver.pooled`. `paths` maps each part to its path in the scores; a part that is
-    itself a group of scores is accepted.
+    If the metric has the columns "iou" and "pooled.iou", "pooled" is a group of scores. Then
+    METRIC.pooled.iou would also be the IoU of a class "pooled", and METRIC.liver.pooled.iou the IoU
+    of a class "liver.pooled". So no part may be named GROUP or end with ".GROUP", except a part
+    that is the group itself. `paths` maps each part to its path in the scores.
     """
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
     groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
@@ -255,9 +263,11 @@ class ReadAlike(NamedTuple):
 def group_by_reading(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str
 ) -> tuple[ReadAlike, ...]:
-    """Group metrics by how they read the files, such as masks or maps of instance numbers.
+    """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Metrics that do not decide how files are read (see `readers`) join the first group.
+    Two metrics are in one group if they agree on the kind of ground truth, the meaning of labels
+    and the void values. Metrics that do not decide how files are read (see `readers`) join the
+    first group.
     """
     deciding = readers(metrics)
     following = [metric for metric in map(get, metrics) if metric not in deciding]
@@ -274,22 +284,27 @@ def group_by_reading(
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that a signature names even at their default: {METRIC.OPTION: JSON}."""
-    options = {}
+    """Return the options that a run's signature names even if they have their default value.
+
+    Returns "METRIC.OPTION" -> value as JSON. Such options have the field metadata "signed".
+    """
+    signed = {}
     for metric in map(get, metrics):
-        record = metric.options_of(protocol)
-        for field in fields(metric.options) if metric.options else ():
+        if metric.options is None:
+            continue
+        options = metric.options_of(protocol)
+        for field in fields(metric.options):
             if field.metadata.get("signed"):
-                options[f"{metric.name}.{field.name}"] = json.dumps(getattr(record, field.name))
-    return options
+                signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(options, field.name))
+    return signed
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Return the protocol's fields and tables of options that no score of the metrics depends on.
+    """Return the names of the protocol's fields and option tables that affect no score.
 
-    Without metrics nothing is unused.
+    If there are no metrics, nothing counts as unused.
     """
-    names = {*protocol.names(), *protocol.options} if metrics else set()
+    unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):
-        names -= {metric.name, *metric.used(metric.options_of(protocol))}
-    return frozenset(names)
+        unused -= {metric.name, *metric.used(metric.options_of(protocol))}
+    return frozenset(unused)

@@ -1,25 +1,26 @@
 """Wireframes: are the straight lines and the junctions of a building found?
 
-Definition. F^H and AP^H count pixels. At each threshold of the score, the lines above it are drawn
-and matched one to one with the annotated lines (loaders.formats.line_files, metrics.boundary). TP
-is the number of matched predicted pixels, summed over images; precision is TP / predicted pixels,
-recall TP / annotated pixels. As in L-CNN's program, recalls in ascending and precisions in
-descending order are then paired by rank, regardless of their thresholds. F^H is the largest F of
-these pairs. AP^H is the area under the interpolated curve (the largest precision at this or a
-higher recall), with precision 0 at recall 0 and at recall 1.
+Definition. F^H and AP^H count pixels. At each threshold of the score, the lines that reach it are
+drawn and matched one to one with the annotated lines (loaders.formats.line_files,
+metrics.boundary). TP is the number of matched predicted pixels, summed over images; precision is
+TP / predicted pixels, recall TP / annotated pixels. As in L-CNN's program, recalls in ascending and
+precisions in descending order are then paired by rank, regardless of their thresholds. F^H is the
+largest F of these pairs. AP^H is the area under the interpolated curve (at each recall the largest
+precision at this or a higher recall), with precision 0 at recall 0 and at recall 1.
 
-sAP compares end points on a grid of 128 x 128. The distance of two lines is the sum of the squared
-distances of their ends, for the better of the two ways to pair the ends. Predictions are taken in
-the order of the file: one is true if its nearest annotated line (the first of equally near ones) is
-nearer than 5, 10 or 15 and not yet taken. The predictions of all images are then ranked by score,
-ties in the order of images and files. sAP is the area under the interpolated curve; msAP is the
-mean of the three. mAP^J does the same for junctions, as the mean over the distances 0.5, 1 and 2;
-junctions are taken by falling score, not in the order of the file.
+sAP compares end points on a grid of 128 x 128. The distance between two lines is the sum of the
+squared distances between their ends, which are paired in the better of the two ways. Predictions
+are taken in the order of the file. A prediction is true if its nearest annotated line (the first of
+equally near lines) is nearer than 5, 10 or 15 and was not taken by an earlier prediction. The
+predictions of all images are then ranked by score; equal scores keep the order of images and files.
+sAP is the area under the interpolated curve, and msAP the mean of the three sAP. mAP^J is the same
+for junctions, with the mean over the distances 0.5, 1 and 2; an image's junctions are taken by
+falling score, not in the order of the file.
 
 Conventions. Junctions in an image without annotated junctions are neither true nor false. Networks
-pad their output by repeating its first lines. For F^H and AP^H the lines of a file end at the first
-repetition of the first score (if the best lines of a detector all have the score 1, one line is
-left), for sAP at the first repetition of the first line.
+pad their output by repeating its first lines. Therefore F^H and AP^H use the lines of a file up to
+the first repetition of the first score (a single line if the best lines all have the score 1), and
+sAP uses the lines up to the first repetition of the first line.
 
 Source. L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 """
@@ -43,8 +44,8 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
-SQUARED = (5.0, 10.0, 15.0)  # limits of the distances of lines
-APART = (0.5, 1.0, 2.0)  # limits of the distances of junctions
+SQUARED = (5.0, 10.0, 15.0)  # limits of the sum of squared distances between the ends of two lines
+APART = (0.5, 1.0, 2.0)  # limits of the distance between two junctions
 SLACK = 2.0  # grid cells: networks place points slightly beyond their grid
 
 
@@ -86,22 +87,23 @@ class WireframeMetric(Metric[WireframeOptions]):
         opt: WireframeOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the pixels of drawn lines by `counter`, and lines and junctions by their distance.
+        """Count the pixels of the drawn lines with `counter`, and compare lines and junctions.
 
-        The counts of `counter` are returned, and
+        Returns the counts of `counter`, and
 
-        lines : float64 (L, 4), in the order of the file up to the first repetition of the first
-            line: each predicted line's score, and 1 if it is true at 5, 10 and 15, else 0
-        junctions : float64 (J, 4), the same of junctions at 0.5, 1 and 2, by falling score; J is 0
+        lines : float64 (L, 4), the score of each predicted line, and whether (1 or 0) it is true at
+            5, 10 and 15; in the order of the file, up to the first repetition of the first line
+        junctions : float64 (J, 4), the same for junctions at 0.5, 1 and 2, by falling score; J is 0
             if no junction is annotated
-        n_lines, n_junctions : float64 (), number of annotated items
+        n_lines, n_junctions : float64 (), numbers of annotated lines and junctions
 
-        If a side has no line coordinates, or no junctions, the number is NaN and the array empty.
+        If the prediction or the ground truth has no coordinates of lines, or no junctions, the
+        array is empty and the number NaN.
         """
         grid, drawn = GRID, pred
         if "lines" in pred.parts:
             grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-            if grid not in (pred.lines.grid, GRID):  # the reader drew them on the network's grid
+            if grid not in (pred.lines.grid, GRID):  # reading the file has drawn them as on GRID
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {**counter(drawn, gt, protocol)}
@@ -124,11 +126,11 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets, each (S,), and those of `curve_scores`.
+        """Return the `curve_scores` of the pixels, and these scores, each (S,).
 
         fh, aph : F^H and AP^H of the pixels, for which recalls in ascending and precisions in
             descending order are paired by rank
-        sap5, sap10, sap15, msap : sAP at each distance, and their mean
+        sap5, sap10, sap15, msap : sAP of the lines at each distance, and the mean of the three
         map_j : mAP^J of the junctions, the mean over three distances
         """
         pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
@@ -147,14 +149,15 @@ class WireframeMetric(Metric[WireframeOptions]):
 
 
 def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
-    """Return the score of each predicted line, and whether it is true at each limit of SQUARED.
+    """Return the score of each predicted line, and whether it is true at each limit in SQUARED.
 
-    pred_ends (N, 4), gt_ends (M, 4): rows and columns of both ends on the common grid.
+    drawn: the N predicted lines as the file has them, for their scores and repetitions.
+    pred_ends (N, 4), gt_ends (M, 4): row and column of both ends on the grid of 128 x 128.
 
-    Returns float64 (L, 4), where L is N, or the number of lines before the first is repeated.
+    Returns float64 (L, 4) for the L lines before the first repetition of the first line.
     """
-    is_repeated = (drawn.ends[1:] == drawn.ends[:1]).all(axis=1)
-    n = int(is_repeated.argmax()) + 1 if is_repeated.any() else len(pred_ends)
+    repeats_first = (drawn.ends[1:] == drawn.ends[:1]).all(axis=1)
+    n = int(repeats_first.argmax()) + 1 if repeats_first.any() else len(pred_ends)
     a = pred_ends[:n].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
     b = gt_ends.reshape(1, -1, 2, 2)
     straight = ((a - b) ** 2).sum(axis=(2, 3))
@@ -164,10 +167,10 @@ def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
 
 
 def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
-    """Return the score of each predicted junction, and whether it is true at each limit of APART.
+    """Return the score of each predicted junction, and whether it is true at each limit in APART.
 
     junctions (N, 3): row and column on `grid`, and score.
-    annotated (M, 2): row and column on the common grid.
+    annotated (M, 2): row and column on the grid of 128 x 128.
 
     Returns float64 (N, 4) by falling score, or (0, 4) if no junction is annotated.
     """
@@ -180,8 +183,10 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 
 
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Raise DataError if all coordinates lie within 0 .. 1 (and not all ends are 0), or one lies
-    more than SLACK beyond the (rows, columns) of `grid`. `where` names the file in the message.
+    """Raise DataError if coordinates are not measured in cells of `grid` (rows, columns).
+
+    Either all coordinates lie within 0 .. 1, though not all ends are 0; or one of them exceeds the
+    grid by more than SLACK. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -203,46 +208,47 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 
 def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
-    """Scale (N, 2) or (N, 4) alternating rows and columns of a grid to the grid of 128 x 128."""
+    """Scale rows and columns, alternating in (N, 2) or (N, 4), from `grid` to 128 x 128 (GRID)."""
     factor = np.resize(np.divide(GRID, grid), coordinates.shape[1])
     return coordinates if grid == GRID else np.asarray(coordinates * factor)
 
 
 def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
-    """Return which predictions are true at each limit, bool (P, limits).
+    """Return which of P predictions are true at each limit, bool (P, limits).
 
-    `distance` (P, G) holds the distance of each prediction from each annotated item. A prediction
-    is true if its nearest item is nearer than the limit, and no earlier prediction with the same
-    nearest item is. All are false if nothing is annotated.
+    distance (P, M): distance between each prediction and each annotated line or junction.
+
+    For each annotated line or junction, the first prediction is true for which it is the nearest
+    and nearer than the limit. All predictions are false if nothing is annotated.
     """
     hits = np.zeros((len(distance), len(limits)), bool)
     if distance.size:
         nearest, least = distance.argmin(axis=1), distance.min(axis=1)
         for k, limit in enumerate(limits):
             near = np.flatnonzero(least < limit)
-            first_of_item = np.unique(nearest[near], return_index=True)[1]
-            hits[near[first_of_item], k] = True
+            first = np.unique(nearest[near], return_index=True)[1]  # for each annotated one
+            hits[near[first], k] = True
     return hits
 
 
-def _pooled_ap(ranked: F8, n_annotated: F8, weights: Weights) -> F8:
-    """Compute average precision from the predictions of all images, ranked by score.
+def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
+    """Compute average precision at three limits, with the predictions of all images in one ranking.
 
-    ranked (N, L, 4): of each image's predictions, the score and whether it is true at each of three
-        limits. Rows of NaN fill up images with fewer than L predictions.
-    n_annotated (N,): annotated items of each image, or NaN if they are unknown.
-    weights (S, N): how often each image occurs in each data set.
+    predictions (N, L, 4): of up to L predictions in each of N images, the score, and whether each
+        is true at each limit. Missing predictions are rows of NaN.
+    n_annotated (N,): number of annotated lines or junctions of each image; NaN counts as 0.
+    weights (S, N): how often each image occurs in each of S data sets.
 
     Returns float64 (S, 3), NaN if nothing is annotated. Equal scores keep the order of the images.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 
-    image, row = np.nonzero(~np.isnan(ranked[..., 0]))
-    predictions = ranked[image, row]
-    order = np.argsort(-predictions[:, 0], kind="stable")
-    hits = np.ascontiguousarray(predictions[order, 1:] != 0)
+    image, row = np.nonzero(~np.isnan(predictions[..., 0]))
+    pooled = predictions[image, row]  # (predictions of all images, 4)
+    order = np.argsort(-pooled[:, 0], kind="stable")
+    hits = np.ascontiguousarray(pooled[order, 1:] != 0)
     sums = sum_interpolated_precision(
-        image[order], predictions[order, 0], hits, np.ascontiguousarray(weights, np.int64)
+        image[order], pooled[order, 0], hits, np.ascontiguousarray(weights, np.int64)
     )
     total = weighted_sum(weights, np.nan_to_num(n_annotated))[:, None]
     return defined_ratio(sums, total)
