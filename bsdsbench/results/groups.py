@@ -59,8 +59,8 @@ def group_rows(
 ) -> Rows:
     """Return the groups of every image as {image id: {column: value}}.
 
-    If all values of a column are numbers, they are floats, else they are text. A missing value is
-    None. An id in the table may have a folder or a suffix that the image's id does not have.
+    The values of a column are floats if all of them are numbers, and text otherwise. A missing
+    value is None. An id in the table may have a folder or a suffix that the image's id lacks.
 
     groups : a table with a row for each image, as one of
 
@@ -69,8 +69,9 @@ def group_rows(
         - {id: group}, {id: {column: value}} or {column: {id: value}}
         - {column: [value, ...]}, where image, image_id or id is the column of the ids
 
-    group_by : a regular expression, which is searched in each id. Each named group becomes a column
-    others : further images that rows of the table may name; None allows any
+    group_by : a regular expression that is searched for in each id. Each of its named groups
+        becomes a column.
+    others : ids of further images that the table may contain; None allows any
 
     Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
     a column occurs twice.
@@ -104,7 +105,10 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that `name`, maybe a path with a suffix, means, or `name`."""
+    """Return the known image id that an id in a table means, or `name` itself if none is known.
+
+    Tried in order: `name`; with "/" for backslashes; also without suffix; also without folder.
+    """
     path = name.replace("\\", "/")
     file_id = id_of(path)
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
@@ -115,10 +119,10 @@ def _resolve_id(name: str, known: Collection[str]) -> str:
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
-    """Return image id -> number of the image's row in a table, for all `images`.
+    """Return image id -> index of the image's row in a table, for all `images`.
 
-    Rows of `others` are skipped; None skips any other. Raises DataError that lists images with
-    several rows or none, and rows of unknown images.
+    Rows for images in `others` are skipped; with None, so are rows for any unknown image. Raises
+    DataError that lists images with several rows, images without a row, and unknown images.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -137,9 +141,10 @@ def _find_rows(
 
 
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
-    """Make a table with a column for each named group of a regular expression in the image ids.
+    """Search for a regular expression in the image ids, and make a column of each named group.
 
-    Raises DataError if the expression is malformed, has no named group, or does not match an id.
+    The value is None for an id in which an optional group matches nothing. Raises DataError if the
+    expression is malformed, has no named group, or is not found in some id.
     """
     source = f"group_by {pattern!r}"
     try:
@@ -162,9 +167,10 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
     """Convert groups in any form that `group_rows` accepts to a table.
 
-    A mapping of mappings is {id: {column: value}} if any key means one of the `images`, else
-    {column: {id: value}}. A mapping to single values, {id: group}, becomes a column "group". Raises
-    DataError for anything else, and for repeated columns.
+    A mapping of mappings is taken as {id: {column: value}} if any key means one of the `images`,
+    and as {column: {id: value}} otherwise. {id: group} becomes one column with the name "group".
+
+    Raises DataError for any other form, and for repeated columns.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -197,9 +203,10 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
 def _split_off_ids(
     source: str, columns: dict[str, list[Any]], default_to_first: bool = False
 ) -> _GroupTable:
-    """Make a table of columns of equal length, of which the first of ID_COLUMNS has the image ids.
+    """Make a table of columns, one of which holds the image ids.
 
-    Without one of these, it is the first column with `default_to_first`, else DataError is raised.
+    The ids are in the first of ID_COLUMNS that exists. If none exists, they are in the first column
+    if `default_to_first` is True. Raises DataError otherwise, or if columns differ in length.
     """
     id_column = next((name for name in ID_COLUMNS if name in columns), None)
     if id_column is None and not default_to_first:
@@ -215,9 +222,10 @@ def _split_off_ids(
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     """Read a table of groups from a CSV file in UTF-8 with a header.
 
-    The separator is the first of comma, semicolon and tab that the header contains. Spaces around
-    cells and blank lines are ignored. Raises FileFormatError if a row is shorter or longer than the
-    header, or if the header has fewer than two columns, an empty name or a repeated name.
+    The separator is a comma, a semicolon or a tab: the first of these that the header contains.
+    Spaces around cells and blank lines are ignored. If no column is in ID_COLUMNS, the first column
+    holds the ids. Raises FileFormatError if a row is shorter or longer than the header, or if the
+    header has fewer than two columns, an empty name or a repeated name.
     """
     expected = "expected a header of an id column and others"
     with reading(path, "a table of groups"):
@@ -245,14 +253,17 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def _check_distinct(names: Sequence[str], source: str) -> None:
-    """Raise FaultError if a column name is repeated. The message begins with `source`, if any."""
+    """Raise FaultError if a column name is repeated. The message starts with `source`, if any."""
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         line = f"column {repeated[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
 
 
 def group_value(raw_value: object, what: str) -> Value:
-    """Convert a value to a float, text or None (NaN, blank text). Raises DataError for infinity."""
+    """Convert a value to a float if it is a number, and to text otherwise.
+
+    None, NaN and blank text become None. Raises DataError for infinity; `what` names the value.
+    """
     if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
         number = float(raw_value)
         if math.isinf(number):
@@ -263,14 +274,17 @@ def group_value(raw_value: object, what: str) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """Return a value as it is printed: 2019, not 2019.0, and "no value" for None."""
+    """Format a value of a group for printing: 2019.0 as "2019", and None as "no value"."""
     if value is None:
         return NO_VALUE
     return f"{value:.12g}" if isinstance(value, float) else value
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Add groups to copies of the records. Raises DataError if one has another value already."""
+    """Return copies of the records with the groups in `rows` added to the groups they have.
+
+    Raises DataError, with the `name` of the run, if a record already has another value in a column.
+    """
     grouped = []
     for record in records:
         row = rows[record.image_id]
@@ -285,40 +299,40 @@ def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -
 
 @attrs.frozen(eq=False)
 class Partition:
-    """The images of a run, divided by a column of their groups."""
+    """The images of a run, divided into groups by one of the columns that describe them."""
 
     column: str
     names: tuple[str, ...]  # (G,): the groups, in the order of their values
-    members: I8  # (N,): the group of each image, an index into `names`
-    empty: tuple[str, ...] = ()  # the ranges that were asked for and contain no image
+    members: I8  # (N,): the group of each image, as an index into `names`
+    empty: tuple[str, ...] = ()  # ranges that contain no image, and so are not in `names`
 
     def weights(self) -> I8:
         """Return an array (G, N): 1 if image n is in group g, else 0."""
         return (self.members == np.arange(len(self.names))[:, None]).astype(np.int64)
 
     def images_of(self, group: int) -> I8:
-        """Return the positions of a group's images in the run, in ascending order."""
+        """Return the indices of a group's images among the run's records, in ascending order."""
         return np.flatnonzero(self.members == group)
 
 
 def group_columns(records: Sequence[ImageRecord]) -> list[str]:
-    """List the columns of the images' groups, in order of occurrence."""
+    """List the columns that describe the images, in order of first occurrence."""
     return list(dict.fromkeys(column for record in records for column in record.groups))
 
 
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
-    """Divide images by a column of their groups.
+    """Divide images into groups by the values of a column.
 
     by : COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each
 
-        - With limits (size=0,1024,9216), a group is a range that includes its lower limit.
-        - A column of more than four different numbers is divided at its quartiles, but not for
+        - With limits (size=0,1024,9216), each group is a range that includes its lower limit.
+        - A column with more than four different numbers is divided at its quartiles, except for
           COLUMN=each or if `uncut` is True.
         - Otherwise each different value is a group: numbers in ascending order, then texts in
           natural order.
 
-    Images without a value are the last group, "no value". Raises DataError if no image has the
-    column, the limits are not ascending numbers, or limits are given for a column of text.
+    Images without a value form the last group, "no value". Raises DataError if no image has the
+    column, if the limits are not ascending numbers, or if limits are given for a column of text.
 
     Examples
     --------
@@ -363,13 +377,15 @@ def _divide(
 ) -> Partition:
     """Divide images into ranges of a column of numbers.
 
-    values (N,): the number of each image, maybe with leading zeros, or None; else DataError. edges
-    : the limits in ascending order; a range includes its lower limit. open_ended : True for limits
-    of the user: there is a range below the first, and no end after the last. False for quartiles:
-    the ranges end at the smallest and largest value, included.
+    values (N,): the number of each image, as a float or as text with leading zeros, or None. Raises
+        DataError for other text.
+    edges : the limits in ascending order. A range includes its lower limit.
+    open_ended : True for limits that the user gave: the first range lies below the first limit, and
+        the last range has no upper limit. False for quartiles: the ranges go from the smallest to
+        the largest value, both included.
 
-    Only ranges with an image become groups; of the others, those that the user asked for are in
-    `Partition.empty`. Images without a number are the last group.
+    Only ranges with an image become groups. The others are listed in `Partition.empty`, except for
+    the range below the user's first limit. Images without a number form the last group.
     """
     numbers: list[float | None] = []
     for value in values:
@@ -399,7 +415,10 @@ def _divide(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into a cluster for each value of a column, which every image must have."""
+    """Divide images into clusters, one for each different value of a column.
+
+    The clusters are in order of first occurrence. Raises DataError if an image has no value.
+    """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
         raise DataError(
@@ -413,8 +432,9 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 def frames_note(records: Sequence[ImageRecord]) -> str:
     """Return a line that advises clusters if most images look like frames of videos, else "".
 
-    Ids that are equal except for their last number form a sequence. More than half of the images
-    must be in sequences of _MIN_FRAMES or more, of which there must be two.
+    Images whose ids are equal except for the last number form a sequence. The line is returned if
+    at least two sequences have _MIN_FRAMES images or more, and such sequences together hold more
+    than half of all images.
     """
     stems = Counter(m.groups() for r in records if (m := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}

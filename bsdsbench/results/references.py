@@ -1,4 +1,4 @@
-"""Load runs that other programs counted: official files, and reference runs.
+"""Load runs whose counts come from other programs: official files and reference runs.
 
 ID_ev1.txt files hold the counts of each image, so a folder of them is a complete Evaluation that
 can be compared and bootstrapped. eval_*.txt files alone give a curve and scores.
@@ -9,9 +9,11 @@ the official randomised solver. The counts are from SEISM (Pont-Tuset and Marque
 version 3, with 12 methods, and from SAUGE (AAAI 2025), with its variants and granularities. There
 are no maps, so nothing can be counted again.
 
-references.npz has for each method its `parameter` (T,) as text; matched_gt, unmatched predicted
-pixels and total_pred are stored as differences along T, split into planes of bytes. `ids` (N,) and
-`total_gt` (N,) are shared.
+references.npz holds `ids` (N,) and `total_gt` (N,), which all methods share, and for each method
+
+- KEY.parameter (T,): the values of the method's parameter as text
+- KEY.matched_gt, KEY.unmatched_pred and KEY.total_pred (3, T, N): counts as planes of bytes of
+  their differences along T, see `sharing.unpack_counts`
 """
 
 from __future__ import annotations
@@ -46,18 +48,19 @@ if TYPE_CHECKING:
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
-# How much two runs of it differ in ODS; in an image, at most 19 of some thousands of counts.
+# The largest difference in ODS between two runs of the solver. In one image at most 19 of some
+# thousands of counts differ.
 SOLVER_MOVES = 0.0003
-# How many pairs it loses in a map: 4 on average, 9 at most, in 33 maps of 5 images, 10 runs of each
+# Pairs that the solver loses in a map: 4 on average, at most 9 (33 maps of 5 images, 10 runs each)
 PAIRS_LOST = 4
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference run: the form of its maps, its parameters and its source."""
+    """The description of a reference run: the form of its maps, its parameters and its source."""
 
-    key: str  # what follows `ref:`
+    key: str  # the name after `ref:`
     name: str
     year: int | None
     form: str  # "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
@@ -79,7 +82,10 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Return `ref:NAME` as the arguments of an Evaluation. The sizes of images are (0, 0)."""
+    """Return the reference run `ref:NAME` as the arguments of an Evaluation.
+
+    Sizes of images are not stored, so they are (0, 0). Raises DataError for an unknown NAME.
+    """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
         known = ", ".join(references())
@@ -121,11 +127,15 @@ def reference_run(name: str) -> RunArguments:
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Convert the texts of a parameter to thresholds (T,): numbers in [0, 1), or else 1, ..., T."""
+    """Convert the values of a method's parameter, as text, to thresholds (T,).
+
+    Numbers are thresholds themselves if all lie in [0, 1). Other numbers, and texts that are not
+    numbers (combinations of parameters), are replaced with 1, 2, ..., T.
+    """
     numbered = np.arange(1.0, parameter.size + 1)
     try:
         numbers = parameter.astype(np.float64)
-    except ValueError:  # combinations
+    except ValueError:  # combinations of parameters
         return _even_grid(numbered)
     is_threshold = numbers.min() >= 0 and numbers.max() < 1
     return _even_grid(numbers if is_threshold else numbered)
@@ -134,10 +144,13 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 def official_run(path: Path) -> RunArguments:
     """Read a folder of official files, and return the arguments of an Evaluation.
 
-    ID_ev1.txt files give a record for each image, of unknown size (0, 0); eval_*.txt files alone
-    give `reported` scores of metrics that read them. Of the protocol only thresholds that ascend in
-    [0, 1] are known. Raises FileFormatError if no file is official, for damage, and if the
-    thresholds of images differ.
+    - With ID_ev1.txt files there is one record per image. The sizes of images are unknown: (0, 0).
+    - With eval_*.txt files alone there are no records. `reported` holds the scores of each metric
+      that reads these files.
+
+    The protocol is unknown except for its thresholds, which are kept if they ascend within [0, 1].
+    Raises FileFormatError if there are no official files, if a file is damaged, or if images have
+    different thresholds.
     """
     tables = read_run_folder(path)
     counts = tables.pop("ev1")
@@ -176,7 +189,10 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _even_grid(printed: F8) -> F8:
-    """Undo the rounding of even thresholds (T,), maybe after a 0, to six printed digits."""
+    """Return the exact values of evenly spaced thresholds (T,) that were printed with six digits.
+
+    A first threshold 0, in front of the even ones, stays. Other thresholds are returned unchanged.
+    """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
     return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
@@ -185,9 +201,12 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
 
-    The rules are those of the first other run, or of bsds500 if all are reference runs and their AP
-    rules differ. Runs are returned unchanged if the AP rules agree, or if the other run's protocol
-    is not known. A reference run whose parameters have no order keeps the ODS rule "maximum".
+    - The rules come from the first run that is not a reference run. If its protocol is unknown, all
+      runs are returned unchanged.
+    - If all are reference runs, they get the rules of bsds500 if their AP rules differ, and are
+      returned unchanged otherwise.
+
+    A reference run whose parameters have no order keeps the ODS rule "maximum".
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:

@@ -1,4 +1,4 @@
-"""Tables of scores, one per metric with a row per run, and the texts below all tables of runs."""
+"""Tables of scores, one per metric with a row per run, and the texts below any table of runs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 METHOD, PART = Field("method", "Method"), Field("part", "Part")
-MOST_NAMED = 20  # images that are left out, in a note
-_LONG_REASON = 50  # characters; what was expected is dropped from a longer one
-GRID_END = "grid end"  # beside an ODS at the first or the last threshold
+MOST_NAMED = 20  # the largest number of left-out images, and of reasons, that a note lists
+_LONG_REASON = 50  # characters; from a longer reason the part ", expected ..." is dropped
+GRID_END = "grid end"  # the mark of an ODS at the first or the last threshold
 AT_GRID_END = (
     f"[{GRID_END}] no threshold is better than the first or the last one: this ODS says nothing "
     "about the method."
 )
-# A row: its name, its scores as in result.json, and the mark of each score that is not comparable
-# with its column, by key
+# A row: its name, its scores as in result.json, and {key of a score: mark} for scores that must not
+# compete for the best of their column
 Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
@@ -46,8 +46,8 @@ class TableFooter(TypedDict):
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """Return the texts below a table of runs.
 
-    The notes are, in order: images left out, differences, averaged scales, different protocols, and
-    sources of reference runs and shared runs.
+    The notes report, in this order: images left out, differences between runs, maps averaged over
+    scales, the protocols if runs have different ones, and sources of reference and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
     for run in runs:
@@ -77,8 +77,8 @@ def _names_by_text(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line on the source of each reference run and each shared run.
 
-    A last line names reference runs whose parameters have no order, so that their ODS cannot be
-    interpolated, if the runs have several ODS rules.
+    If the runs differ in their ODS rule, a last line names the reference runs whose parameters have
+    no order, because their ODS cannot be interpolated.
     """
     lines: list[str] = []
     without_order: list[str] = []
@@ -99,10 +99,10 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each difference between two runs that a reader of a table must know.
+    """Return a line for each difference between two runs that a reader of their table must know.
 
-    Differences of the protocol share one line, the first. Metrics that differ have tables of their
-    own. Images that differ have a line even if they do not forbid a comparison.
+    These are the differences that forbid a comparison, and any difference in images. Those of the
+    protocol share one line, the first. Different metrics get no line, as each has its own table.
     """
     protocols_differ = False
     lines = list[str]()
@@ -120,11 +120,11 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how the files of the runs were read, with their names unless all are alike."""
+    """Describe how the files of the runs were read, naming the runs unless all read them alike."""
     names_by_line = _names_by_text((run.name, run.read_as) for run in runs)
     if [len(names) for names in names_by_line.values()] == [len(runs)]:
         return next(iter(names_by_line))
-    # The lines begin with "Read as", which follows the names in lower case
+    # Each line begins with "Read as"; after the names of runs the "R" becomes lower case
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
 
 
@@ -136,9 +136,9 @@ def left_out_notes(runs: Sequence[Evaluation]) -> list[Note]:
 def notes_on_left_out(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
     """Return notes on left-out images: their number, which ones they are, and why.
 
-    `left_out` maps the name of a run or method to its number of images and to {image id: reason}.
-    Runs that lack the same images for the same reasons share a note. Runs that lack no image have
-    none.
+    `left_out` maps the name of a run or method to the number of images that it has, and to {image
+    id: reason} for the images that it lacks. Runs that lack the same images for the same reasons
+    share a note. A run that lacks no image gets no note.
     """
     lines = []
     for name, (n_images, reasons) in left_out.items():
@@ -153,10 +153,11 @@ def notes_on_left_out(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> 
 
 
 def summarize_reasons(reasons: Mapping[str, str]) -> str:
-    """List images by the reason why they are left out, with the reason in brackets.
+    """List left-out images, grouped by reason, with the reason in brackets after them.
 
-    `reasons` maps image ids to reasons. The name of the file is dropped from a reason that begins
-    with it, and a long reason is cut. At most MOST_NAMED reasons, and images of each, are listed.
+    `reasons` maps image ids to reasons. If a reason begins with the name of the image's file, the
+    name is dropped, and a long reason is cut. At most MOST_NAMED reasons are listed, with at most
+    MOST_NAMED images each.
 
     Examples
     --------
@@ -178,7 +179,10 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """Return a line for each different signature but "", with the names of its runs."""
+    """Return a line for each different signature, with the names of the runs that have it.
+
+    A signature is the line that identifies the settings of a run. Empty ones are left out.
+    """
     lines = []
     for signature, its_names in _names_by_text(zip(names, signatures, strict=True)).items():
         is_common = len(names) > 1 and its_names == list(names)
@@ -189,10 +193,10 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 def undefined_notes(
     columns: Mapping[str, Column], rows: Sequence[Mapping[str, Any]]
 ) -> list[list[Note]]:
-    """Return for each row the notes that explain why its undefined scores can be undefined.
+    """Return, for each row, notes on the reasons why its undefined scores may be undefined.
 
-    columns : key in the table -> column of the metric
-    rows : for each row, key in the table -> score; None if it is undefined
+    columns : {key in the table: column of the metric}
+    rows : for each row, {key in the table: score}, with None for an undefined score
     """
     note_of = {key: Note(f"{c.undefined}.", (key,), True) for key, c in columns.items() if c.score}
     return [[note for key, note in note_of.items() if row[key] is None] for row in rows]
@@ -203,8 +207,8 @@ def with_left_out(
 ) -> list[Table]:
     """Return the tables with a last column of left-out images and reasons, for CSV files.
 
-    `left_out` is {run: {image id: reason}}. Tables without a column of runs are unchanged, and so
-    are all if no run lacks an image.
+    `left_out` is {run: {image id: reason}}. Tables without a column of runs do not get the column;
+    nor does any table if no run lacks an image.
     """
     if not any(left_out.values()):
         return list(tables)
@@ -220,10 +224,14 @@ def with_left_out(
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
-    """Return the precision-recall curves of a metric by class or other part; overall is ""."""
+    """Return the precision-recall curves of a metric, keyed by part, with "" for the overall curve.
+
+    A part is a class, or whatever else the metric reports separately. Parts without a curve are
+    left out. A run without records has the overall curve at most.
+    """
     definition = registry.get(metric)
     score = run.score(metric)
-    paths: dict[str, tuple[str, ...]] = {"": ()}
+    paths: dict[str, tuple[str, ...]] = {"": ()}  # part -> its keys in the tree of scores
     if run.records:
         paths |= definition.parts(run.protocol, definition.options_of(run.protocol))
     curves = {}
@@ -235,14 +243,15 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
 
 
 def is_area(score: str) -> bool:
-    """Return True for the key of an AP, which is an area under a curve."""
+    """Return True if a score, given by its key, is an AP: the area under a curve."""
     return score.rpartition(".")[2] in ("ap", "ap_mean")
 
 
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return a note on curves that start above recall 0, if the AP rule counts 0 below the start.
 
-    Curves are named by run and part. Returns "" without such curves, or if AP rules differ.
+    Curves are named by part and, if there are several runs, by run. Returns "" if no curve starts
+    late, or if the runs have different AP rules.
     """
     ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
     if len(ap_rules) != 1:
@@ -256,10 +265,10 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
 
 
 def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """Add a last column to a table, whose first rows are those of `runs`, if any run has a time.
+    """Add a last column, the milliseconds per image of each run's detector, and a note on machines.
 
-    It has the milliseconds per image of each run's detector. Times are ranked only if all are of
-    the same machine, and a note names the machines.
+    The first rows of the table belong to `runs`; further rows have no time. Times are ranked only
+    if all come from one machine. If no run has a time, the table is returned unchanged.
     """
     rows = [[*row, None] for row in table.rows]
     names_by_machine: dict[str, list[str]] = {}
@@ -293,14 +302,14 @@ def score_tables(
 
     A single row is shown with all columns of the metric. Several rows are shown with the columns
     that serve a comparison; the parts of their scores, such as classes, are in a second table, in
-    which the best run of each part is marked. Runs of `bsdsbench run` have a last column,
-    milliseconds per image.
+    which the best run of each part is marked. If `bsdsbench run` has timed a detector, a last
+    column shows milliseconds per image.
 
     extra : further rows, such as published results: name, {metric: scores as in result.json}, and
         {key of a score: mark}. A score with a mark, even "", is never the best.
     notes : further lines below each table
-    columns : the columns to show, by key or heading; "all" for every one. DataError is raised for a
-        name that no table has. Default: the usual ones.
+    columns : the columns to show, by key or heading; "all" for every column. By default the usual
+        columns are shown. Raises DataError for a name that no table has.
     """
     n_rows = len(runs) + len(extra)
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
@@ -309,7 +318,7 @@ def score_tables(
         images = runs[0].set_line
         if len(sizes) > 1:
             images = f"{sizes[0]} to {sizes[-1]} images"
-        elif runs[0].signature.set.startswith("set:"):  # an unknown set
+        elif runs[0].signature.set.startswith("set:"):  # a set without a name
             images = counted(sizes[0], "image")
         contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"
@@ -337,7 +346,7 @@ def score_tables(
 
 
 class _Style(NamedTuple):
-    """The properties that all tables of one call of `score_tables` have in common."""
+    """The properties that all tables of one call to `score_tables` have in common."""
 
     alone: bool  # the tables have a single row
     chosen: bool  # the user chose the columns
@@ -346,9 +355,9 @@ class _Style(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The rows of one table, and the columns of its metric that the table may have."""
+    """The rows of one table, and the columns of its metric that may be shown."""
 
-    key: str  # of the table
+    key: str  # the table's name for programs
     title: str
     columns: Sequence[Column]
     rows: Sequence[Row]  # with the scores of one metric or of a part of it
@@ -358,15 +367,15 @@ class _Rows(NamedTuple):
 def _score_table(
     content: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style
 ) -> Table:
-    """Make the table of a metric's scores, or of the scores of its parts.
+    """Make the table of a metric's overall scores, or of the scores of its parts.
 
-    A column is shown if any row has its score, even an undefined one. Without a choice of the user,
-    it must also be a usual one, and fit the number of rows (`Column.shown`).
+    A column is shown if any row has its score, even an undefined one. Unless the user chose the
+    columns, it must also be a usual one, and suit the number of rows (`Column.shown`).
 
-    runs : the runs that have the metric; in a table of overall scores, the first rows are theirs
+    runs : the runs that have the metric; the first rows of a table of overall scores belong to them
     """
     usual = metric.usual(metric.options_of(runs[0].protocol))
-    kinds = ("always", "own" if style.alone else "several")
+    kinds = ("always", "own" if style.alone else "several")  # accepted values of `Column.shown`
     measured = {key for _, scores, _ in content.rows for key in scores}
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
     for column in content.columns:
@@ -376,14 +385,14 @@ def _score_table(
     filled = [_fill_row(row, columns) for row in content.rows]
     names: list[Sequence[Cell]] = [[name] for name, _, _ in content.rows]
     labels = [METHOD]
-    n_explained = len(runs)  # not published results
+    n_explained = len(runs)  # the rows after them are published results
     if content.names:
         labels = [PART] if style.alone else [PART, METHOD]
         names = [name[: len(labels)] for name in content.names]
         n_explained = len(filled)
     explained = undefined_notes(columns, [row.cells for row in filled[:n_explained]])
     explained += [[] for _ in filled[n_explained:]]
-    fewer = 0 if style.alone else 1  # a decimal less to compare rows
+    fewer = 0 if style.alone else 1  # one decimal less when rows are compared
     fields = [table_column(c, max(0, c.digits - fewer)) for c in columns.values()]
     notes = _score_notes(content, columns, metric, runs, style)
     footer: TableFooter = {**style.footer, "notes": notes}
@@ -401,16 +410,17 @@ def _score_table(
 
 
 class _FilledRow(NamedTuple):
-    """The cells of a row by key in the table, and notes on its means over only some images."""
+    """The content of a row."""
 
-    cells: dict[str, Cell]
-    partial_means: list[Note]
+    cells: dict[str, Cell]  # by key in the table
+    partial_means: list[Note]  # on scores that are means over only some images, classes or the like
 
 
 def _fill_row(row: Row, columns: Mapping[str, Column]) -> _FilledRow:
-    """Return the cells of a row. A score with a mark is not comparable with its column.
+    """Return the cells of a row, and its notes on means over only some images, classes or the like.
 
-    A score that is a mean over some images, classes or the like only gets a note. Its row has
+    `columns` is {key in the table: column of the metric}. A score with a mark becomes an Estimate
+    that does not compete for the best of its column. The row's scores list such means as
     "over": {key: {unit: (number in the mean, number of all)}}.
     """
     name, scores, marks = row
@@ -434,9 +444,11 @@ def _score_notes(
     runs: Sequence[Evaluation],
     style: _Style,
 ) -> list[str | Note]:
-    """Return the notes below a table of scores; late curves are noted below its columns of AP.
+    """Return the notes below a table of scores.
 
-    In a table of parts, the last note explains the mark of an ODS at the end of its thresholds.
+    They are, in this order: curves that start late, if a column of AP is shown; in a table of
+    overall scores, the metric's further numbers for each row (`Metric.numbers`); the notes that all
+    tables have in common; in a table of parts, the meaning of the mark GRID_END if it occurs.
     """
     notes = list[str | Note]()
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
@@ -459,8 +471,9 @@ def _part_rows(
 ) -> dict[tuple[str, str], Row]:
     """Return {(part, run): row} for the parts of a metric, such as classes, sorted by part.
 
-    Beside several rows in the overall table (not `alone`), parts without columns of their own, or
-    with columns of that table, are left out. An ODS at the first or last threshold is marked.
+    If the overall table has several rows (`alone` is False), parts are left out if the metric has
+    no columns for them, or if their scores are already columns of the overall table. An ODS at the
+    first or last threshold is marked.
     """
     overall_keys = {c.key for c in metric.columns}
     main_key = next((c.key for c in metric.part_columns if c.score), None)
@@ -482,7 +495,7 @@ def _part_rows(
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
     """Convert a metric's column to a column of a table, with `digits` decimals.
 
-    The key in the table is the metric's key after `prefix`, with "_" for a ".". A column that is no
+    Its key in the table is `prefix` and the metric's key, with "_" for ".". A column that is not a
     score, such as a threshold, is not ranked.
     """
     return Field(
@@ -496,14 +509,15 @@ def table_column(column: Column, digits: int, prefix: str = "") -> Field:
 
 
 def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Score a run at the ODS threshold of another run, such as that of a validation set.
+    """Score a run at the ODS threshold of another run, such as a run on a validation set.
 
-    Returns a table of one row for each metric that has a curve in both runs: precision, recall and
-    F at that threshold, and for comparison the run's own ODS and its threshold. Raises DataError if
-    protocols, kinds of maps or ranges of thresholds differ, or if no metric has a curve in both.
+    For each metric that has a curve in both runs, returns a table with one row: precision, recall
+    and F at that threshold, and for comparison the run's own ODS and its threshold. Raises
+    DataError if protocols, kinds of maps or ranges of thresholds differ, or if no metric has a
+    curve in both.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
-    for pair in pair_differences([other, run]):  # the images may differ
+    for pair in pair_differences([other, run]):  # a difference in images is allowed
         difference = pair.difference
         is_essential = difference.of_protocol or difference.field in ("pred", "reading")
         if is_essential and difference.severity is not Severity.IGNORED:
@@ -523,7 +537,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         score = run.score(metric)
         other_score = other.score(metric)
         spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
-        if spans[0] != spans[1]:  # of segmentations, whose thresholds are their levels
+        if spans[0] != spans[1]:  # possible for segmentations: their thresholds number the levels
             differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
             raise DataError(f"{differing}; {only_alike}")
         point = score.curve.at(other_score.ods.threshold)

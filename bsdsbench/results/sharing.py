@@ -1,8 +1,8 @@
 """A run in one small file, to be published beside a paper and compared by others.
 
-The file is an .npz: the arrays of counts.npz, whole numbers as steps from one threshold to the
-next, and `about`, a text in JSON. Its last bytes are the hash of all before, so that a file with a
-changed byte is refused. It holds numbers and text alone, and nothing in it is executed.
+The file is an .npz of the arrays of counts.npz, with counts stored as differences between
+neighbouring thresholds, and of `about`, a text in JSON. It ends in the hash of all bytes before, so
+that a file with a changed byte is refused. It holds only numbers and text; nothing is executed.
 
 A run is loaded from the file or from its address, https://... The first time an address is read
 its sha256 may follow after a #. The file and its hash are kept in the user's cache, and from then
@@ -51,16 +51,19 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
 def _difference_axes(n_axes: int) -> range:
-    """Return the axes after N, up to T, of counts (N, T) or (N, ..., T, 4)."""
+    """Return the axes along which counts are stored as differences.
+
+    For counts (N, T) this is the axis T, and for (N, ..., T, 4) all axes but the first and last.
+    """
     return range(1, max(2, n_axes - 1))
 
 
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts (N, T) or (N, ..., T, 4) as byte planes (B, N, ...), which compress well.
 
-    The differences between neighbours along each of `_difference_axes` are zigzag-encoded
-    (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k has byte k, counted from the least
-    significant, of all values.
+    Differences between neighbours are taken along each of the `_difference_axes` and
+    zigzag-encoded (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k holds byte k of every value,
+    where byte 0 is the least significant. There are as many planes as the largest value needs.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -71,7 +74,10 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode byte planes (B, N, ...) of `_pack_counts` to counts (N, ...). Raises FaultError."""
+    """Decode the byte planes (B, N, ...) made by `_pack_counts` to counts (N, ...).
+
+    Raises FaultError for another dtype than uint8, fewer than three axes, or more than 8 planes.
+    """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -82,11 +88,14 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
-    """Write the .npz file that shares a run, without scores and the author's folders.
+    """Write a run to an .npz file for others, without its scores and the author's folders.
 
-    It has the arrays of counts.npz, of which those in "steps" are packed by `_pack_counts`, and
-    "about", a text in JSON. It ends in a mark and the hash of all bytes before. `licence` and
-    `citation`, the text to cite, may be "". Raises DataError for another suffix, or without counts.
+    The file holds the arrays of counts.npz and "about", a text in JSON. Arrays of counts are packed
+    by `_pack_counts`; "steps" in the text lists their names. The comment at the end of the archive
+    is a mark and the hash of all bytes before the mark.
+
+    `licence` and `citation` may be "". Raises DataError if the run has no counts, or if the name of
+    the file does not end in .npz.
     """
     run.require_records()
     target = given_path(path, "path")
@@ -105,7 +114,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     failed = {}
     for image_id, reason in content["failed"].items():
         for folder in filter(None, map(origin.get, _LOCAL)):
-            reason = reason.replace(f"{folder}/", "")  # of the author's folders
+            reason = reason.replace(f"{folder}/", "")
         failed[image_id] = reason
     header = {
         "schema": _SCHEMA,
@@ -124,9 +133,9 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
 
 
 def read_shared_run(path: Path) -> RunArguments:
-    """Read the file of `share_run`, and return the arguments of an Evaluation.
+    """Read a file written by `share_run`, and return the arguments of an Evaluation.
 
-    Raises FileFormatError if the file is no shared run, if the hash at its end differs, or if
+    Raises FileFormatError if the file is not a shared run, if the hash at its end is wrong, or if
     counts are missing or damaged.
     """
     data = read_bytes(path)
@@ -158,16 +167,19 @@ def read_shared_run(path: Path) -> RunArguments:
 
 
 def is_address(run: object) -> bool:
-    """Return True if a run is named by a URL, False if by a folder or file."""
+    """Return True if `run` is a URL, False if it is a path or anything else."""
     return isinstance(run, str) and run.startswith(ADDRESSES)
 
 
 def download_shared_run(address: str) -> Path:
-    """Return the cached file of a shared run, and download it if it is not in the cache.
+    """Return the cached file of a shared run, downloading it if it is not in the cache.
 
     `address` is an https URL, which may end in #SHA256. The file's sha256 is stored beside it, and
-    later calls with the same URL must get the same file. Raises DataError for another address or
-    hash, if the file cannot be downloaded, and if it is no shared run; it is then deleted.
+    later calls with the same URL must get the same file.
+
+    Raises DataError if the address is not an https URL of a file, if the file has another hash than
+    the given or stored one, or if it cannot be downloaded. A file that is not a shared run also
+    raises DataError, and is deleted from the cache.
     """
     import pooch
 
