@@ -4,10 +4,9 @@ A pixel is on at threshold t where value >= t, compared in float64: an unsigned 
 v / 255, a 16-bit one v / 65535, a float32 is promoted exactly. Its level is the number of
 thresholds at or below it, so it is on at exactly the thresholds i < level (increasing order).
 
-The level of an integer is read from a table. That of a float follows from its bucket,
-floor(value * K) with K a power of two: the product is exact, so the value reaches all thresholds of
-lower buckets and none of higher ones. On an even grid a bucket has at most one threshold, and one
-comparison decides.
+The level of an integer is read from a table. That of a float follows from its bucket, floor(value *
+K) with K a power of two: the product is exact, so the value reaches all thresholds of lower buckets
+and none of higher ones. On an even grid one comparison decides.
 """
 
 from __future__ import annotations
@@ -151,11 +150,11 @@ def _buckets(thresholds: bytes) -> _Buckets:
 def _float_levels(values, first, thresholds, halvings, n_buckets, reaching, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    values float32 or float64 (N,). A value v in [0, 1] is in bucket floor(v * n_buckets).
+    values float32 or float64 (N,). A value v in [0, 1] is in bucket floor(v * n_buckets), where
+        n_buckets is a power of two, as a float.
     first int64 (n_buckets + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1.
     thresholds float64: in ascending order, padded with NaN.
     halvings: number of comparisons that find a level within the fullest bucket.
-    n_buckets: a power of two, as a float.
     reaching int32 (N,): work space, the indices of the values that reach the lowest threshold.
     levels int16 (N,): 0 on entry.
     """

@@ -218,10 +218,9 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 
     cols int32: columns of the sites, row by row, ascending in each row. The sites of row i, from
         `low` to `high`, are row_start[i - low] to row_start[i - low + 1] - 1.
-    row_step, col_step: spacing of rows and columns.
 
     Rows are searched outwards from r, above and below together, and in a row the two sites next to
-    column c.
+    column c. `row_step` and `col_step` are the spacing of rows and columns.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)

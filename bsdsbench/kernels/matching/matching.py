@@ -167,9 +167,8 @@ def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
 def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Steps:
     """Return the changes of pixels within the radius of a ground-truth pixel, as vertices.
 
-    events: all changes of the predicted map.
-    gt_enters: reverse the steps. At the first step all pixels of the last map enter, and then the
-        changes are undone one step after another.
+    With `gt_enters` the steps are reversed: at the first step all pixels of the last map enter, and
+    then the changes are undone one step after another.
     """
     n_events = int(events.start[-1])
     if gt_enters:  # the first step's events are not undone; all pixels of the last map enter

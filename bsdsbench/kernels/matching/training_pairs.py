@@ -46,8 +46,7 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Round the parts of the costs to whole units, for a matching of at most n pairs.
 
     A cost is a sum of one element of each part; an empty part costs nothing. The minimum of each
-    part is subtracted. The unit is the smallest power of two, from 2^-40 on, with which all weights
-    fit 60 bits.
+    part is subtracted. A unit is a power of two, as small as all weights fit 60 bits, but >= 2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest = sum(float(part.max(initial=0)) for part in shifted)
