@@ -5,19 +5,19 @@ may belong to one image, as annotators or as predicted label maps, in these arra
 
 | arrangement | recognised by |
 |---|---|
-| ID_1.png, ID_2.png (also ID-1, ID.1, ID_0, ID_01) | the ids of the other side or of a split |
+| ID_1.png, ID_2.png (also ID-1, ID.1, ID_0, ID_01) | the ids of the other side, or of a split |
 | ID_gt1.png, ID_annotator2.png: a word and a number | the same |
 | ID/NAME.png | the same |
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
-A side has the arrangement in which most ids are known from the other side, or from the split.
-Numbered files may also be the frames of a video: numbers from 0 in folders ID/NAME or with zeros
-before them, ID_001, numbers that start above 1. Such files are annotators only if a split names
-their ids. An id is refused if its files have several arrangements, or if it would be read in part,
-because a file left over may be another annotator.
+"Side" means the predictions or the ground truth. A side has the arrangement by which most of its
+ids also exist on the other side, or in the split. Numbered files may also be the frames of a video:
+ID/0.png, ID/00.png and so on, names with leading zeros such as ID_001, or numbers that start above
+1. Such files are annotators only if a split names their ids. An id is refused if its files have
+several arrangements, or if a file is left over that may be one more annotator.
 
-If names repeat over folders that both sides have, the images are frames of sequences, and the id is
-the path SEQUENCE/FRAME. A split file lists such ids, or sequences.
+If the same file names occur in several folders, and both sides have these folders, the images are
+frames of sequences, and the id is the path SEQUENCE/FRAME. A split lists such ids, or sequences.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ SEVERAL = (
     "several files for: {}; expected one, or all of them annotators as ID_1, ID_2 .., ID/NAME or "
     "ANNOTATOR/ID.seg (frames, and ground truth alone: with a split file)"
 )
-# Endings of file names after an image id, such as ID_1, and ID_gt1 or ID_gt_1
+# Endings of file names after an image id: "_1"; "_gt1" or "_gt_1"
 _NUMBER = re.compile(r"(?<=.)[_.-]\d+$")
 _WORD_AND_NUMBER = re.compile(r"(?<=.)[_.-][A-Za-z]+[_.-]?\d+$")
-# Numbers with zeros before them
+# Numbers at the end of a name that number the frames of a video: 0, 00, 01, 001 .. in a folder of
+# the image's own; with three digits or more among other images, where annotators may be _0 and _01
 _FRAME_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
 _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 
 
 class Arrangement(Enum):
-    """The part of a file's path that is the image id. If several members fit, the first applies."""
+    """The part of a path that is the image id. Among equally good members the first is taken."""
 
     ONE = "ID"
     NUMBERED = "ID_1"
@@ -60,11 +61,11 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file. `parts` are its folders, outermost first, and its stem.
+        """Return the image id of a file, whose path is `parts`: folders, then name without suffix.
 
-        - FOLDERS: the innermost folder; without a folder as NUMBERED
         - ONE: the name
-        - WORDED, NUMBERED: the name without its ending, such as "_gt1" or "_1", if it has one
+        - NUMBERED, WORDED: the name without an ending such as "_1" or "_gt1", if it has one
+        - FOLDERS: the innermost folder; a file that lies in no folder is treated as NUMBERED
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -77,7 +78,7 @@ class Arrangement(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The arrangement of one side's files, by which they became images."""
+    """The number of files per image on one side, and their names."""
 
     least: int = 1  # the smallest number of files of an image
     most: int = 1  # the largest number of files of an image
@@ -86,9 +87,9 @@ class Layout:
     sequences: int = 0  # the number of sequences if ids are SEQUENCE/FRAME
 
     def describe(self) -> str:
-        """Return the number of files per image and of sequences in words.
+        """Describe the number of files per image and the number of sequences.
 
-        Returns "" if every image has one file with the id as its name.
+        Returns "" if every image has one file and there are no sequences.
 
         >>> Layout(3, 5, "ID_0", "ID_4").describe()
         '3 to 5 files an image: ID_0 .. ID_4'
@@ -102,10 +103,10 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Derive the layout from the files of each image, image id -> paths.
+        """Derive the layout from a mapping of each image id to its files.
 
-        `first` and `last` are the first and last file of the image with most files, in which ID
-        stands for the image id: "ID_1", "ID/NAME" or "ANNOTATOR/ID". Images without files are
+        `first` and `last` become the first and the last file of the image with most files, with ID
+        in place of the image id: "ID_1", "ID/NAME" or "ANNOTATOR/ID". Images without files are
         ignored. An id with a slash is SEQUENCE/FRAME.
         """
         n_files = [len(paths) for paths in files.values() if paths]
@@ -127,9 +128,9 @@ class Layout:
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Rebuild a layout from the dict of `dataclasses.asdict`, as stored in JSON.
+        """Rebuild a layout from its fields by name, as `dataclasses.asdict` returns them.
 
-        Returns None for a value that is no mapping, lacks a field, or has one of a wrong type.
+        Returns None if the value is not a mapping, or if a field is missing or has a wrong type.
         """
         if not isinstance(values, Mapping):
             return None
@@ -142,14 +143,15 @@ class FilesOfSide(NamedTuple):
     """The files of the predictions, or of the ground truth."""
 
     files: Files  # image id -> paths, in natural order
-    doubled: set[str]  # ids of several files that may not be one image, or may lack a file
+    # ids that are refused: their files may not be one image, or one more file may belong to them
+    doubled: set[str]
     layout: Layout
 
 
 class Grouping(NamedTuple):
-    """The files of both sides by image id, only those of wanted ids."""
+    """The files of both sides, grouped by image id."""
 
-    wanted: set[str] | None  # the ids that a split names, or None if all ids are wanted
+    wanted: set[str] | None  # the ids that a split names; None without a split: all are wanted
     pred: FilesOfSide
     gt: FilesOfSide
 
@@ -159,17 +161,17 @@ class Pair:
     """The files of one image, in natural order of their names."""
 
     image_id: str
-    pred_paths: tuple[Path, ...]  # several are label maps; empty if a missing one counts as zero
+    pred_paths: tuple[Path, ...]  # several are label maps; none: an empty prediction is scored
     gt_paths: tuple[Path, ...]  # several are annotators
 
 
 class _File(NamedTuple):
-    """A file of a side."""
+    """A file of the predictions or of the ground truth."""
 
     path: Path
-    root: Path  # the folder of the side, or of a class, below which it was found
-    # The folders between root and file, outermost first, and the file's name without suffix. Frames
-    # of sequences have one part, SEQUENCE/FRAME.
+    root: Path  # the folder in which files were searched for: of all files, or of a class
+    # The folders between root and file, outermost first, and the file's name without suffix. For
+    # frames of sequences there is a single entry, "SEQUENCE/FRAME".
     parts: tuple[str, ...]
 
 
@@ -180,11 +182,14 @@ def pair(
     missing: str = "error",
     **kinds: Any,
 ) -> list[Pair]:
-    """Pair each image's prediction with its ground truth. The pairs are sorted by id.
+    """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
 
-    `missing` says what to do with a ground truth that has no prediction: "error" raises, "zero"
-    returns a pair without `pred_paths`, "skip" leaves it out. If no image has a prediction, all of
-    them raise. The other parameters are those of `group_files`.
+    `missing` decides what happens to a ground truth without a prediction: "error" raises
+    PairingError, "zero" returns a pair without `pred_paths`, and "skip" leaves the image out. The
+    other parameters are passed to `group_files`.
+
+    Raises PairingError, with all problems at once, also if an id is refused (see the module), if a
+    prediction or an id of the split has no ground truth, or if no image at all has a prediction.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
@@ -205,7 +210,7 @@ def pair(
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
-    """List the images of a ground-truth folder as pairs without prediction; see `pair`."""
+    """Return the images of a ground-truth folder as pairs without a prediction, as `pair` does."""
     return pair(None, gt_dir, split, "zero")
 
 
@@ -218,18 +223,18 @@ def group_files(
     classes: Sequence[str] = (),
     sequences: bool = False,
 ) -> Grouping:
-    """Group the files of both sides by image.
+    """Group the files of predictions and ground truth by image id.
 
-    The id of an image is SEQUENCE/FRAME if the files are frames of sequences. Otherwise it is the
-    part of the path that the arrangement of the side says, and the arrangements are chosen so that
-    most ids are known to both sides or to the split.
+    The id is SEQUENCE/FRAME if the files are frames of sequences. Otherwise each side has an
+    `Arrangement`, which says what part of a path is the id. The two are chosen so that as many ids
+    as possible are on both sides, or in the split; among equals the first in the Enum is taken.
 
     - pred_dir: None for the ground truth alone
     - split: ids of the wanted images, or a file that lists them; None for all
     - pred_kind: "soft", "labels" (several files may belong to one image) or "classes" (each of the
-      `classes` may have a folder of its name, or class_001, class_002 ..)
+      `classes` may have a folder, CLASS or class_001, class_002 ..)
     - gt_kind: "annotators" (several files may belong to one image), or a kind with one file
-    - sequences: folders are sequences even if no file name repeats
+    - sequences: treat folders as sequences even if no file name occurs twice
     """
     pred_roots = _find_prediction_folders(pred_dir, pred_kind, classes)
     sides = [list(chain(*map(_list_files, pred_roots))), _list_files(Path(gt_dir))]
@@ -250,12 +255,12 @@ def group_files(
         wanted = _resolve_split(lines, names[0] | names[1])
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
-    # The arrangements by which most ids are known, to the other side if there is no split
+    # Number of known ids for each pair of arrangements
     n_known = {
         (a, b): len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
         for (a, pred), (b, gt) in product(ids[0].items(), ids[1].items())
     }
-    chosen = max(n_known, key=n_known.__getitem__)  # of equals the first in the Enum
+    chosen = max(n_known, key=n_known.__getitem__)
     grouped = []
     for k, side in enumerate(sides):
         other = 1 - k
@@ -268,10 +273,10 @@ def group_files(
 def _find_prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
-    """Return the folders that hold the predictions; [] without predictions.
+    """Return the folders that hold the predictions, or [] if `pred_dir` is None.
 
-    For pred_kind "classes" these are the folders pred_dir/CLASS of all classes, or else
-    pred_dir/class_001, class_002 .. (as SBD's programs name them), if all of them exist.
+    There is one folder, `pred_dir`, except if `pred_kind` is "classes" and every class has a folder
+    of its own in `pred_dir`: CLASS, or class_001, class_002 .. as in SBD's programs.
     """
     if pred_dir is None:
         return []
@@ -286,7 +291,7 @@ def _find_prediction_folders(
 
 
 def _list_files(root: Path) -> list[_File]:
-    """List the files of known formats below a folder, in natural order of their paths."""
+    """List the files with known suffixes below a folder, at any depth, in natural order."""
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
@@ -300,14 +305,19 @@ def _find_depth(
     several: tuple[bool, bool],
     sequences: bool,
 ) -> int:
-    """Return how many parts at the end of a path form the id: 1, or more for frames of sequences.
+    """Return how many names at the end of a path form the id: 1, or more for frames of sequences.
 
-    Files are frames if file names repeat in the folders of a side, or if `sequences` says so, and
-    if the ends of their paths are unique on each side and occur on both sides (or in the split, if
-    there are no predictions). The smallest such depth is returned.
+    Depth 2, for example, makes FOLDER/NAME the id. Larger depths than 1 are only tried if a file
+    name occurs in several folders of one side, or with `sequences`. The smallest depth is returned
+    at which no two files of a side have the same id, and some id is on both sides (in the split, if
+    there are no predictions); if there is none, 1.
 
-    `sides` are the files of the predictions and of the ground truth, `lines` those of a split.
-    `several` says for each side if an image may have several files.
+    sides: files of the predictions, and of the ground truth. lines: the lines of the split, if any.
+    several: for each side, True if an image may have several files.
+
+    If both sides may have several files, FOLDER may as well be the id. Then only a split that names
+    frames makes them frames, and without a split PairingError is raised. With `sequences` it is
+    also raised if the ground truth has several folders and the predictions have others.
     """
     pred, gt = sides
     deepest = max(len(file.parts) for side in sides for file in side)
@@ -315,7 +325,7 @@ def _find_depth(
     for depth in range(2, deepest + 1) if names_repeat or sequences else ():
         ends = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
         if any(len(end) < len(side) for end, side in zip(ends, sides, strict=True)):
-            continue  # not unique: try longer ends
+            continue  # two files of a side have the same end
         pred_frames, gt_frames = ({end for _, end in side if "/" in end} for side in ends)
         split_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
         shared = pred_frames & gt_frames if pred else split_frames
@@ -339,11 +349,12 @@ def _find_depth(
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
     """Return the ids SEQUENCE/FRAME that the lines of a split name.
 
-    A line is an id, the end of an id after a slash, or a longer path that ends with one of these; a
-    suffix of the frame is ignored. With `of_folders` a line may also name a sequence, and then
-    means all its frames. A line that names no id is returned as it is, to be reported as missing.
+    A line is a whole id, or the end of one that begins after a slash and still has a folder. With
+    `of_folders` it may also name a sequence, which means all its frames. The line may begin with
+    further folders and end with a suffix; both are ignored. A line that names none of `ids` is
+    returned without its suffix, so that it is reported as missing.
     """
-    ids_of_path: dict[str, set[str]] = {}  # end of an id (or of its sequence) -> its ids
+    ids_of_path: dict[str, set[str]] = {}  # end of an id, or of its sequence -> all such ids
     for image_id in ids:
         parts = image_id.split("/")
         for k in range(len(parts) - 1):
@@ -363,14 +374,14 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
 ) -> set[str]:
-    """Return the known ids that may lack a file.
+    """Return the known ids to which a file may belong that was not assigned to them.
 
-    By the `arrangement` of the files some belong to no known id. If such a file would belong to a
-    known id by another arrangement, it may be one more annotator of that image. The same holds for
-    ID_bob beside ID_1.
+    By the `arrangement`, some files belong to no known id. If such a file belongs to a known id by
+    another arrangement, it may be one more annotator of that image. So may ID_bob beside ID_1.
 
-    `known` are the ids of the other side (predictions or ground truth), or of the split.
-    `other_names` are the file names of that side; a file so named is an image of its own.
+    known: the ids of the split, or without a split those of the other side.
+    other_names: names of the files on the other side; a file with such a name is an image of its
+        own, and no annotator.
     """
     ids = set[str]()
     for file in files:
@@ -390,15 +401,15 @@ def _group_by_id(
     doubtful: set[str],
     is_truth: bool,
 ) -> FilesOfSide:
-    """Group files by image id, and find the ids whose files may not be one image.
+    """Group the files of a side by image id, and find the ids that must be refused (`doubled`).
 
-    Doubled are the `doubtful` ids, and ids with several files (more than one for each class) if
+    These are the `doubtful` ids, and ids with several files (or several for a class) if
 
     - the files differ in folder, format or the word in their name (`_is_one_image`), or
-    - they may be frames of a video: they are ground truth without a split, and are numbered with
-      leading zeros, or all numbers start above 1.
+    - they may be the frames of a video. This is only asked of ground truth without a split: a file
+      has a number with leading zeros (`_Ending.is_frame`), or the side's numbers start above 1.
 
-    `wanted` are the ids to keep, or None for all.
+    wanted: the ids to keep, or None for all.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:
@@ -411,7 +422,7 @@ def _group_by_id(
         if [file.root for file in group] != roots:
             endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
     all_endings = chain.from_iterable(endings_by_id.values())
-    numbers = [int(ending.number) for ending in all_endings if len(ending.word) == 1]
+    numbers = [int(ending.number) for ending in all_endings if len(ending.word) == 1]  # "_1"
     may_be_frames = is_truth and wanted is None
     start_above_1 = min(numbers, default=0) > 1
     doubled = set()
@@ -427,10 +438,11 @@ def _group_by_id(
 def _is_one_image(
     paths: Sequence[Path], endings: Sequence[_Ending], arrangement: Arrangement
 ) -> bool:
-    """Return True if files with the same id belong together, as annotators of an image do.
+    """Return True if files with the same id may be the annotators of one image.
 
-    They must share their folder, their format, and the word in the ending of their name. Under ONE
-    they all have the same name, so they must be ANNOTATOR/ID.seg, whose folders share a folder.
+    They must have the same folder, the same suffix, and the same word in the ending of their names.
+    In the arrangement ONE all names are equal, so the files must be ANNOTATOR/ID.seg in folders
+    that lie side by side.
     """
     formats = {path.suffix.lower() for path in paths}
     folders = {path.parent for path in paths}
@@ -444,19 +456,19 @@ def _is_one_image(
 class _Ending(NamedTuple):
     """The ending of a file name after the image id, such as "_gt1".
 
-    Word and number are "" if the id is the folder.
+    If the id is the folder, word and number are "".
     """
 
-    word: str  # the ending without the number, "_gt"; one character, "_", if there is no word
+    word: str  # the ending without the number, "_gt"; a single separator, "_", if there is no word
     number: str  # the digits at the end, "1"
-    is_frame: bool  # True if the number has zeros before it, as numbers of video frames have
+    is_frame: bool  # True if the number begins with a zero, as the numbers of video frames may
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Parse the ending of a file name after the image id.
+    """Split the ending of a file name after the image id into word and number.
 
-    In a folder ID any number that starts with 0 is that of a frame; beside other images only one
-    that starts with 0 and has at least three digits, as annotators may be ID_0 and ID_01.
+    A number that begins with 0 may number a frame; if the id is not a folder, only a number of
+    three or more digits may, because annotators may be called ID_0 and ID_01.
     """
     name = file.parts[-1]
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
@@ -467,7 +479,7 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
 
 
 def read_split(path: PathLike) -> list[str]:
-    """Return the image ids in a split file, in the order of the file and without repetition.
+    """Return the image ids in a split file in the order of the file, each once.
 
     The file has one id or file name per line; empty lines and # comments are ignored. Raises
     FileFormatError if the file cannot be read, and PairingError if it lists no image.
@@ -476,7 +488,7 @@ def read_split(path: PathLike) -> list[str]:
 
 
 def _read_lines(path: PathLike) -> list[str]:
-    """Return the lines of a split file, stripped and without empty lines and # comments."""
+    """Return the lines of a split file without surrounding blanks, empty lines and # comments."""
     with reading(path, "one id per line"):
         lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
@@ -488,8 +500,8 @@ def _read_lines(path: PathLike) -> list[str]:
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
-    Suffixes are compared in lower case. Hidden files and folders are ignored, links are followed.
-    Returns [] if there is no such folder.
+    `suffixes` are in lower case, such as ".png", and match upper case too. Hidden files and folders
+    are ignored, links are followed. Returns [] if there is no such folder.
     """
     names = glob("**/*", root_dir=folder, recursive=True)
     matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
@@ -502,9 +514,10 @@ def natural_sort_key(name: str) -> str:
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Return the photo of each image in a folder: image id, the name without suffix -> file.
+    """Return the photos in a folder and below it, by image id (the file name without its suffix).
 
-    `ids` are the images to look for, or None for all; those without a photo are left out.
+    `ids` are the images to search for, or None for all; images without a photo are left out. Raises
+    PairingError if an image has two photos.
     """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
@@ -518,10 +531,11 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 
 
 def find_photo_folder(gt_dir: PathLike) -> Path | None:
-    """Return the folder of the photos that belong to a folder of ground truth, or None.
+    """Return the folder with the photos that belong to a ground-truth folder, or None.
 
-    In the BSDS layout this is .../images/test for .../groundTruth/test: every folder in the path
-    that is called groundTruth or ground_truth is replaced by images.
+    In the BSDS layout, .../images/test belongs to .../groundTruth/test: "images" replaces every
+    folder name groundTruth or ground_truth (in any case) in the path. None means that the path has
+    no such name, or that there is no such folder of photos.
     """
     gt_path = Path(gt_dir).absolute()
     parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]

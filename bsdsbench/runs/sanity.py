@@ -1,7 +1,8 @@
-"""The first look at a run: are its first maps inverted, mirrored, exchanged or too thick?
+"""Checks of a run's predictions: are maps inverted, flipped, swapped, too thick or badly scaled?
 
-`evidence_of` measures each image; `loaders.reading.verdict` then judges all images of a run. The
-doctor, which compares every image with its ground truth, calls the functions of the first look.
+`first_look` checks the first few images of a run and returns warnings. The doctor applies the same
+functions to every image. `evidence_of` is independent of this: it notes properties of the values of
+each image, by which `loaders.reading.verdict` judges all images together.
 """
 
 from __future__ import annotations
@@ -25,22 +26,24 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
-LOOKS = 4  # the first images by name, because neighbours by name are exchanged most often
+LOOKS = 4  # number of images that are checked: the first by name, as neighbours are often swapped
 Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
-_Finding = tuple[str, Fix | None]  # what is wrong with the maps ("are ..."), and a fix
+_Finding = tuple[str, Fix | None]  # a fault, as the end of "N maps ...", and the suggested fix
 _IdsByFinding = dict[_Finding, list[str]]
 FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
 RAW: _Finding = "have broad edges, whose precision is low without NMS", Setting("nms")
-# A map is inverted if 1 - value is at least this many times larger on the ground truth than off it
+# A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
-# Correlations of thumbnails, on BSDS500 val and the sample: 0.22 to 0.85 with the own ground truth
-# (one map 0.03), up to 0.24 with those of other images and up to 0.26 in another position
-AROUND = 9  # side of the square whose mean is subtracted, because images are alike coarsely
-_ALIKE = 0.2  # least correlation of a map that fits
-_CHANCE = 18.0  # five standard deviations of n smoothed random pixels are _CHANCE / sqrt(n)
-BETTER = 2.0  # a better fit has at least this many times the correlation of the upright one
-_BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
+# Correlations between thumbnails, measured on BSDS500 val and the sample: 0.22 to 0.85 between a
+# map and its ground truth (0.03 for one map), up to 0.24 with the ground truth of other images, and
+# up to 0.26 if the map is flipped
+AROUND = 9  # side of the square whose mean is subtracted, because all images share a coarse layout
+_ALIKE = 0.2  # smallest correlation at which a map fits a ground truth
+_CHANCE = 18.0  # five standard deviations of the correlation of n random pixels: 18 / sqrt(n)
+BETTER = 2.0  # a fit is clearly better from this many times the correlation of the upright map on
+# Limit of `thickness`. Raw maps have 0.99, maps thinned by NMS up to 0.88 (multiplier 1.03 or more)
+_BROAD = 0.95
 # The largest value of a faint map, by the number of bytes per value. A faint map holds bytes of 0
 # and 1, 8-bit values saved as 16 bit, or values divided by 255 twice. A single faint map may be an
 # image without boundaries; a set of faint maps was saved wrongly, because every detector has
@@ -55,17 +58,17 @@ FLIPS = (
 
 
 class Look(NamedTuple):
-    """The measurements of one image for `first_look`."""
+    """The maps of one image that `first_look` compares."""
 
     pred: Prediction
     soft: F8  # (H, W): the soft map in [0, 1], inverted if the protocol says so; (0, 0) if none
     # (H, W): the number of annotators that mark each pixel; (0, 0) if their maps differ in size
     truth: F8
-    measured: bool  # both maps have the same size and neither is constant
+    measured: bool  # True if both maps have the same size and neither is constant
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Compute the soft map and the annotated pixels of an image, which `first_look` compares."""
+    """Return the soft map and the annotated pixels of an image, for `first_look` to compare."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -81,20 +84,21 @@ def first_look(
 ) -> list[InputWarning]:
     """Return warnings about the first images of a run.
 
-    Only the most serious problem is reported. In this order they are
+    The checks are made in this order, and the first one that fails ends them:
 
-    1. inverted maps: most maps are darker on annotated boundaries than elsewhere
-    2. flipped maps: a map fits its ground truth clearly better when mirrored, rotated or
-       transposed. There is a warning for each orientation.
-    3. swapped maps: a map fits the ground truth of another image
-    4. thick maps: most soft maps have broad edges. Only checked if the protocol thins maps without
-       NMS, and a score depends on NMS and on the match tolerance
+    1. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
+    2. Flipped maps: a map fits its ground truth clearly better when mirrored, rotated or
+       transposed. There is one warning for each kind of flip.
+    3. Swapped maps: a map fits the ground truth of another image.
+    4. Thick maps: most soft maps have broad edges. This is only checked if the protocol thins maps
+       without NMS, and a score depends on NMS and on the match tolerance.
 
-    `unused` are the fields of the protocol on which no score of the run depends.
+    Images whose `measured` is False are ignored. `unused` are the fields of the protocol on which
+    no score of the run depends.
     """
     looks = [look for look in looks if look.measured]
     thumbnails = [(k.pred.image_id, thumbnail(k.soft), thumbnail(k.truth)) for k in looks]
-    dark_ids = [look.pred.image_id for look in looks if _is_dark(look)]
+    dark_ids = [look.pred.image_id for look in looks if _has_dark_boundaries(look)]
     findings: _IdsByFinding = {}
     if 2 * len(dark_ids) > len(looks):
         findings = {(DARKER, Setting("invert", not protocol.invert)): dark_ids}
@@ -123,25 +127,26 @@ def first_look(
 
 
 def _sample_lines(values: Map) -> Map:
-    """Return about 16 evenly spaced lines of a map (H, W), as (lines, pixels of a line).
+    """Return up to 16 evenly spaced rows of a map (H, W).
 
-    Lines are rows, or columns if the map is stored column by column, because that is faster.
+    If the map is stored column by column, columns are returned instead, because that is faster.
     """
     lines = values.T if values.strides[0] < values.strides[1] else values
     return lines[:: 1 + len(lines) // 16]
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
-    """Return True if a soft map was probably saved on a wrong scale.
+    """Return True if a soft map was probably saved on a wrong scale, because its values are small.
 
-    No value of unsigned integers exceeds _MAX_FAINT, or none reaches the lowest threshold above 0.
-    Maps of bool, and maps that the protocol normalises, are never faint.
+    An integer map is faint if no value exceeds _MAX_FAINT. Any map is faint if no value reaches the
+    protocol's lowest threshold above 0; this is not checked without `has_thresholds`. Bool maps,
+    and all maps if the protocol normalises them, are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
-    max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
+    max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1  # -1: no limit
     lowest = min(filter(None, protocol.thresholds)) if has_thresholds else 0
-    for lines in (_sample_lines(soft), soft):  # a sample of the rows decides for most maps
+    for lines in (_sample_lines(soft), soft):  # a few rows are enough for most maps
         largest = lines.max(initial=0)
         is_on = float(unit(np.asarray(largest))) >= lowest  # scaled to [0, 1]
         if largest > max_faint and is_on:
@@ -156,14 +161,14 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Return what the values in the files of an image show about their meaning, to one metric.
+    """Return the properties of an image's values, by which all images are later judged together.
 
-    A soft map gets two flags: FAINT, if it was probably saved on a wrong scale, or STRONG; and its
-    polarity. Floats that come from no file are never faint: a network in training may give any
-    numbers. Metrics that interpret labels add the evidence of label maps.
+    A soft map gets FAINT or STRONG (`_is_faint`), and DARK or LIGHT (`_polarity`). Floats that come
+    from no file are always STRONG, as a network in training may return any numbers. If the metric
+    interprets labels, the evidence of the label maps on both sides is added.
 
-    pred : the prediction, or None if there is no file of one; it then has no evidence.
-    has_thresholds : False for metrics without a lowest threshold that a soft map must reach.
+    pred: the prediction; None if there is no file, and the prediction then has no evidence.
+    has_thresholds: False if the metric has no lowest threshold that a soft map must reach.
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
@@ -192,17 +197,20 @@ def evidence_of(
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return DARK if a soft map is much darker on annotated boundaries than elsewhere, else LIGHT.
+    """Tell whether a soft map draws boundaries dark (DARK) or light (LIGHT).
 
-    Most maps are dark as a whole, and LIGHT, as a sample of rows shows. Returns NOTHING if the map
-    is empty or constant, or has no ground truth of its size.
+    A map whose mean is below one half is LIGHT, even if it is constant or has no ground truth:
+    boundaries cover little of an image, so that a map with dark boundaries is bright overall. A
+    brighter map is DARK if it is much darker on annotated boundaries than elsewhere, else LIGHT.
+    NOTHING means that this cannot be told: the map is empty, or it is bright and is constant or has
+    no ground truth of its size. If the protocol inverts maps, all this concerns the inverted map.
     """
     if 0 in pred.shape:
         return Values.NOTHING
     # The benchmark takes every second value of a ucm2 map (2 H + 1, 2 W + 1) as a map (H, W)
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
-    # (values, mean up to which the map is dark): a sample must be clearly dark
+    # A few rows, with a stricter limit, are enough for most maps and save averaging the whole map
     for lines, limit in ((_sample_lines(soft), 0.25), (soft, 0.5)):
         mean = float(lines.mean()) / white
         if (1 - mean if protocol.invert else mean) < limit:
@@ -210,16 +218,17 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     look = look_at(pred, gt, protocol)
     if not look.measured:
         return Values.NOTHING
-    return Values.DARK if _is_dark(look) else Values.LIGHT
+    return Values.DARK if _has_dark_boundaries(look) else Values.LIGHT
 
 
-def _is_dark(look: Look) -> bool:
-    """Return True if a bright map (mean above 0.5) is much darker on annotated boundaries.
+def _has_dark_boundaries(look: Look) -> bool:
+    """Return True if a map is bright overall but much darker on annotated boundaries.
 
-    The mean darkness (1 - value) of blocks with annotated pixels must be more than MUCH_DARKER
-    times that of the other blocks. Both kinds must exist.
+    The mean of the map must be above 0.5, and 1 - value must be on average more than MUCH_DARKER
+    times larger in blocks with annotated pixels than in other blocks. Returns False if all blocks
+    are of one kind.
     """
-    if not look.soft.mean() > 0.5:  # most maps are dark as a whole
+    if not look.soft.mean() > 0.5:
         return False
     darkness = 1 - _block_means(look.soft)
     is_marked = _block_means(look.truth) > 0
@@ -228,7 +237,10 @@ def _is_dark(look: Look) -> bool:
 
 
 def _block_means(values: F8) -> F8:
-    """Return the means of whole blocks of 4 x 4 pixels of a map, of 2 x 2 if H or W < 200."""
+    """Return the means of blocks of 4 x 4 pixels of a map (H, W), or of 2 x 2 if H or W < 200.
+
+    Rows and columns at the end that fill no block are left out.
+    """
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
     blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
@@ -236,9 +248,9 @@ def _block_means(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """Shrink a map (H, W) to block means, smooth it, subtract local means, and scale it to norm 1.
+    """Shrink a map (H, W) to block means, smooth it, subtract the local mean, and scale to norm 1.
 
-    The scalar product of two thumbnails is then their correlation. A constant map gives zeros.
+    The sum of the products of two thumbnails is their correlation. A constant map gives zeros.
     """
     # Sums of shifted copies replace scipy's filters, whose import takes longer than all of this
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
@@ -248,8 +260,11 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Convolve rows and columns of a map (H, W) with the normalised weights, ends repeated."""
-    for _ in range(2):  # along the first axis, then transposed along the second
+    """Convolve the columns and rows of a map (H, W) with the weights, divided by their sum.
+
+    Beyond the border the outermost values are repeated.
+    """
+    for _ in range(2):  # along the first axis; the map is transposed each time
         padded = np.pad(values, ((len(weights) // 2,) * 2, (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):
@@ -259,32 +274,33 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name in FLIPS of the flip of `pred` that fits `truth` best, or "" if none clearly
-    does.
+    """Return the flip in FLIPS that makes a prediction fit its ground truth best, by its name.
 
-    Both are thumbnails of one shape. Only square ones are transposed, which keeps the shape.
+    Returns "" unless that fit is clearly better than the fit of the unflipped prediction. Both
+    arguments are thumbnails of the same shape. Transposing is only tried if they are square.
     """
     is_square = pred.shape[0] == pred.shape[1]
-    flips = FLIPS if is_square else FLIPS[:-1]
+    flips = FLIPS if is_square else FLIPS[:-1]  # the last transposes, which changes the shape
     upright_fit = float((pred * truth).sum())
     best_fit, best_name = max((float((flip(pred) * truth).sum()), name) for name, flip in flips)
     return best_name if best_fit > _min_convincing_fit(pred.size, upright_fit) else ""
 
 
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
-    """Return the correlation that another orientation or image must exceed to be reported.
+    """Return the correlation that a flipped map, or another ground truth, must exceed.
 
-    It is large in itself, larger than chance for thumbnails of `n_pixels`, and clearly larger than
-    `own_fit`, the correlation of the upright map with its own ground truth.
+    This is the largest of three limits: the correlation of maps that fit at all, the correlation
+    that two thumbnails of `n_pixels` may reach by chance, and BETTER times `own_fit`, the
+    correlation between the unflipped map and its ground truth.
     """
     return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
 
 
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
-    """Return the pairs (image, other image) of ids in which a map fits the other ground truth.
+    """Return (id of a map, id of another image whose ground truth the map fits) for all swaps.
 
-    They must fit each other best among all images of the same size, and clearly better than the map
-    fits its own ground truth.
+    Among all images of the same size, the map must fit this ground truth best and this ground truth
+    the map, and clearly better than the map fits its own ground truth.
     """
     by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
     for images in thumbnails:
@@ -292,7 +308,7 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     swapped = []
     for same_shape in by_shape.values():
         ids, preds, truths = zip(*same_shape, strict=True)
-        # (n, n): correlation of each map with each ground truth
+        # (n, n): correlation between each map (row) and each ground truth (column)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             is_mutual = fits[:, best].argmax() == k
@@ -305,8 +321,9 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
 def thickness(soft: F8) -> float:
     """Return the fraction of strong pixels that lie in a 2 x 2 square of strong pixels.
 
-    One-pixel lines have 0, broad edges 1, a map of zeros NaN. It is averaged over three levels of
-    strong pixels: from the median, upper quartile and upper tenth of the non-zero values on.
+    Lines one pixel wide give 0, broad edges almost 1, and a map of zeros NaN. The fraction is the
+    mean over three definitions of "strong": pixels from the median, from the upper quartile, and
+    from the upper tenth of the non-zero values on.
     """
     values = soft[soft > 0]
     if not values.size:
