@@ -64,9 +64,10 @@ def history_of(
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
     """Build a table of runs in their order: the name, the day of the date, and the scores.
 
-    columns : the scores to show, such as "ods", or "all". By default the scores that tables show
+    columns : the scores to show, such as ["ods", "ap"], or ["all"]. By default the scores that
+        tables show for the last run
 
-    Raises DataError if no run has a score.
+    A cell is empty if a run lacks the score or the date. Raises DataError if no run has a score.
     """
     names = _chosen_scores(runs, columns)
     rows: list[list[Cell]] = []
@@ -85,14 +86,14 @@ def plot_history(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw scores over the runs, in the order of the runs.
+    """Draw one line per score over a sequence of runs, from left to right.
 
     Parameters
     ----------
     runs : sequence of Evaluation
         Runs in the order of `history_of`.
     columns : sequence of str, optional
-        The scores to draw, a line each. By default the first score that tables show.
+        The scores to draw. By default the first score that tables show for the last run.
     look, path : optional
         See `bsdsbench.plotting.style.draw_figure`.
 
@@ -118,7 +119,8 @@ def plot_history(
             line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}
             ax.plot(range(len(runs)), values, **line)
         labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
-        # Turn the labels if they do not fit side by side; widths are in letters
+        # Turn the labels if they do not fit side by side. Widths are in letters, each taken to be
+        # 0.8 font sizes wide, with two letters of space per label.
         label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
         figure_width = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
         rotation: Any = {}
@@ -144,9 +146,10 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 
 
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return the scores that `columns` names, by default those that tables show, as METRIC.SCORE.
+    """Return the full names, METRIC.SCORE, of the scores in `columns`.
 
-    Raises DataError if `columns` names an unknown score, or if no run has a score.
+    By default, they are the scores that tables show for the last run and that any run has. Raises
+    DataError if `columns` names a score that no run has.
     """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

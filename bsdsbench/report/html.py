@@ -63,9 +63,9 @@ from bsdsbench.tables.table import Table
 from bsdsbench.text import listed
 
 _WRONG_PIXELS = ("false_pixels", "missed_pixels")
-_MAX_CLASSES = 20  # with a column each in the table of images, the whole image included
-_MAX_GROUPS = 100  # a column of more groups is no filter of the table of images
-_DIFFERENCE = -1  # in place of the number of a run
+_MAX_CLASSES = 20  # runs with more classes get no column per class; counts the whole image as one
+_MAX_GROUPS = 100  # the table of images cannot be filtered by a column with more groups
+_DIFFERENCE = -1  # stands for the difference of two runs where a run's number is expected
 _SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
@@ -88,30 +88,32 @@ def write_report(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write the report of runs, a self-contained HTML page, to the file `path`.
+    """Write a self-contained HTML page about one or more runs to the file `path`.
 
-    Pictures need the files that the runs were made from, in the given folders or in those that the
-    runs name. Human agreement on BSDS500 is marked in the plot if all runs are of its test images.
+    Pictures need the files that were evaluated. They are read from the given folders or, by
+    default, from the folders that each run has stored. The plot marks human agreement on BSDS500 if
+    all runs are of its test images.
 
     runs     : runs, or their folders
     path     : the HTML file
     title    : the heading of the page, by default the names of the runs
-    pred_dirs : the folder of predictions of each run. None means the folder that the run names
-    gt_dir, images_dir : the folders of the ground truth and of the photos of all runs
+    pred_dirs : one folder of predictions per run, or None for a run's stored folder
+    gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
     pictures : draw pictures of images
-    full_pictures : draw pictures of all images. By default the page has those of the worst, the
-        best and the most different images, as many as fit into a few megabytes
-    published : keys of published results for tables and plot
-    labels   : other names, by a run's name or folder or the key of a published result
+    full_pictures : draw pictures of all images. By default, only the worst and the best images and
+        those on which runs differ most are drawn, as many as fit into a few megabytes
+    published : keys of published results to add to tables and plot
+    labels   : replacement names, keyed by a run's name or folder or by a published result's key
     force    : show published results even if they are of different images
-    by       : columns of groups for tables and plots of slices
-    cluster  : a column of images that belong together, for intervals and p-values
+    by       : columns of groups. Each gets a table and a plot of its slices (groups of images)
+    cluster  : a column that tells which images belong together, for intervals and p-values
     n_boot, seed : number of bootstrap samples of the comparison, and seed of their random numbers
     progress : called after each image with pictures
 
-    Returns a line for each part that the page lacks, as on the page. Raises DataError if there are
-    no runs, published results are of different images, or a given folder does not exist or does not
-    hold the files of its run, and OSError if the page cannot be written.
+    Returns a line for everything that the page lacks, such as pictures. The page shows the same
+    lines. Raises DataError if there are no runs, if published results are of different images, or
+    if a given folder does not exist or lacks the files of its run, and OSError if the page cannot
+    be written.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")
@@ -123,7 +125,7 @@ def write_report(
         raise DataError(f"{given}, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
-    # The runs are compared while the pictures are drawn. If drawing fails, the pool is not awaited.
+    # Compare the runs while the pictures are drawn. If drawing fails, the comparison is abandoned.
     with ThreadPool(1) as pool:
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}
         comparison = pool.apply_async(compare, [evaluations], sampling)
@@ -142,18 +144,17 @@ def write_report(
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
-    First `find_files` and `add_pictures` are called, if the page has pictures, then `render`.
+    For a page with pictures, call `find_files`, then `add_pictures` for each image. Then call
+    `render`. The constructor takes arguments of `write_report`. Further attributes:
 
-    The arguments are those of `write_report`. Attributes, apart from the arguments:
-
-    published_rows, table_notes : rows and notes of published results for tables
+    published_rows, table_notes : rows of published results for tables, and notes on them
     published_curves : published results with a stored curve
-    columns, mains, ids : as in `_ImageColumns`
-    images   : image id -> the row of the table of images for the page's scripts: "id", "values" (a
+    columns, mains, ids : see `_ImageColumns`
+    images   : image id -> its row in the table of images, for the page's scripts: "id", "values" (a
         number or None per column), and "thumb" and "paper" if the image has pictures
-    sources  : run name -> its files, for the runs whose files were found
-    notes    : a line for each missing part
-    pictures : number of an image (its position in `ids`) -> its pictures, see `add_pictures`
+    sources  : run name -> the files of the run, if they were found
+    notes    : a line for everything that the page lacks
+    pictures : position of an image in `ids` -> its pictures, see `add_pictures`
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        """Compute what the page holds without pictures, from the arguments of `write_report`."""
+        """Compute everything but the pictures and what `render` computes."""
         self.by = by
         self.cluster = cluster
         self.runs = runs
@@ -188,13 +189,13 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> set[str]:
-        """Add the files of the runs to `sources`, and return the runs for which a folder was given.
+        """Look for the files of each run, and add those that exist to `sources`.
 
-        pred_folders : the folder of predictions of each run, or None for the folder that it names
-        gt_dir, images_dir : the folders of ground truth and photos of all runs, or None
+        pred_folders : one folder of predictions per run, or None for a run's stored folder
+        gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
 
-        Raises DataError if the files of a run with a given folder are missing. If those of any
-        other run are missing, a note is added.
+        Returns the names of the runs for which any folder was given. If the files of such a run are
+        missing, DataError is raised. For any other run without files, a note is added.
         """
         named = set()
         for run, folder in zip(self.runs, pred_folders, strict=True):
@@ -213,7 +214,10 @@ class Page:
         return named
 
     def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
-        """Add the pictures of an image, and "thumb" and "paper" to its row of the table."""
+        """Add the pictures of an image, as `ImagePictures` makes them.
+
+        "thumb" and "paper" are moved out of `pictures`, in place, into the image's table row.
+        """
         for name in ("thumb", "paper"):
             if name in pictures:
                 self.images[image_id][name] = pictures.pop(name)
@@ -224,11 +228,11 @@ class Page:
     ) -> str:
         """Return the page as HTML.
 
-        compared     : returns the comparison of the runs. If it raises DataError, the page has a
-            note in place of verdict and intervals
-        n_boot, seed : the bootstrap of the shares of error classes
-        served       : True if the page asks a server for the pictures of an image when it is
-            viewed, False if it holds them
+        compared     : returns the comparison of the runs, or raises DataError if they cannot be
+            compared; the page then has a note in place of verdict and intervals
+        n_boot, seed : number and seed of the bootstrap samples for intervals of error classes
+        served       : True if the page fetches the pictures of an image from a server when it is
+            viewed, False if the page contains them
         """
         import jinja2
 
@@ -284,15 +288,18 @@ class Page:
         )
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
-        """Return the data that the page's scripts draw, for JSON; see also page/1_base.js.
+        """Return the data that the page's scripts draw, to be written as JSON. The keys are:
 
-        runs, published : a curve per run and published result, see `_curve_data`. A run whose
-            pixels are drawn at a threshold has this threshold as "level"
-        human   : [recall, precision] of human agreement, or None if the runs are of other images
+        runs, published : a curve for each run and each published result, see `_curve_data`. A run
+            also has "level", the ODS threshold of the metric whose pixels are drawn, unless it has
+            none
+        human   : [recall, precision] of human agreement on BSDS500, or None if any run is of other
+            images
         columns, images : the table of images, see `_ImageColumns` and `Page`
         groups  : the groups by which the table can be filtered, see `_groups`
         csv     : table key -> the table as CSV
-        colors  : "#rrggbb" of each class of pixels; class 0 has None
+        colors  : "#rrggbb" for each class of pixels, in the order of `overlays.COLORS`; class 0,
+            which is not drawn, has None
         served  : as in `render`
         """
         runs = self.runs
@@ -331,9 +338,9 @@ class _ImageColumns(NamedTuple):
     columns : a dict per column for the page's scripts: "label", "run" (number of the run, or -1 for
         the difference of two runs), "main" (True if shown on a phone), "whole" (True if the numbers
         are integers)
-    values  : image id -> number, for each of `columns`; undefined numbers are left out
-    mains   : image id -> number in the main column of each run, its first score
-    ids     : the images of all runs, beginning with those of the first run
+    values  : for each column, image id -> number; undefined numbers are left out
+    mains   : the same for the main column of each run, which is its first score
+    ids     : the images of all runs, beginning with the images of the first run
     """
 
     columns: list[dict[str, Any]]
@@ -345,9 +352,9 @@ class _ImageColumns(NamedTuple):
 def _image_columns(runs: Sequence[Evaluation]) -> _ImageColumns:
     """Build the columns of the table of images, run by run and metric by metric.
 
-    The numbers are rounded to five digits. A column without numbers is left out, unless it is the
-    first of its metric. Two runs also get the difference of their main columns. Runs of official
-    result files have the numbers of their tables.
+    Numbers are rounded to five decimals. A column without any number is left out, unless it is the
+    first column of its metric. If there are two runs, the last column is the difference between
+    their main columns (first run minus second run).
     """
     columns: list[dict[str, Any]] = []
     values = []
@@ -383,10 +390,14 @@ def _image_columns(runs: Sequence[Evaluation]) -> _ImageColumns:
 def _add_usual_columns(
     run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
 ) -> list[Column]:
-    """Return the columns of single images that tables show by default, or all of the metric.
+    """Return the columns of a metric to show, and add scores of single classes to `rows`.
 
-    rows : image id -> key of a score -> number. If the run has few classes, the first score of each
-        class is added, in place, under the key CLASS.KEY, and its column is returned too
+    rows : image id -> key of a score -> number, changed in place
+
+    The columns are those that tables show by default. If the run has at most _MAX_CLASSES classes,
+    the first score of each class is added to `rows` under the key CLASS.KEY, and gets a column. All
+    columns of the metric are returned if it shows all by default, or if the run was read from
+    official result files and so has no records.
     """
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))
@@ -395,7 +406,7 @@ def _add_usual_columns(
     columns = [c for c in scorer.image_columns if c.key in usual]
     values_by_part = run.image_values(metric)
     part_column = next(c for c in scorer.part_columns if c.key in usual)
-    for part, values_by_key in values_by_part.items():
+    for part, values_by_key in values_by_part.items():  # the part "" is the whole image
         if part and len(values_by_part) <= _MAX_CLASSES and part_column.key in values_by_key:
             key = f"{part}.{part_column.key}"
             columns.append(replace(part_column, key=key, heading=f"{part}: {part_column.heading}"))
@@ -407,11 +418,12 @@ def _add_usual_columns(
 def _add_wrong_pixels(
     run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
 ) -> list[Column]:
-    """Add the false and the missed pixels of each image at the ODS threshold, and their columns.
+    """Add the numbers of false and missed pixels to `rows`, and return columns for them.
 
-    rows : image id -> key -> number; the keys _WRONG_PIXELS are added in place
+    rows : image id -> key -> number. The keys in _WRONG_PIXELS are added in place
 
-    Returns the added columns, or [] if the metric has no curve or stores no counts of pixels.
+    Pixels are counted at the threshold nearest to the ODS threshold. Nothing is added, and [] is
+    returned, if the metric has no curve or the records hold no matched pixels.
     """
     records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
     if not records or metric not in run.with_curve:
@@ -424,12 +436,14 @@ def _add_wrong_pixels(
         row = rows.setdefault(record.image_id, {})
         row["false_pixels"] = total_pred - matched_pred
         row["missed_pixels"] = total_gt - matched_gt
+    # Their headings are "false" and "missed"
     return [Column(key, key.split("_")[0], score=False) for key in _WRONG_PIXELS]
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
     """Return three lines: the data sets, the date of the page (UTC), and the protocols."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")  # for pages that are built reproducibly
+    # Set by builds that must be reproducible; without it, the date is today
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = int(epoch) if epoch.isdigit() else None
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
     data_sets = [
@@ -440,10 +454,12 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Compute a bar per result of `lost_scores`: (name of the run, [(error class, width)]).
+    """Return the bars of the plot of error classes: (name of a run, [(error class, width)]).
 
-    The width of a class is how much ODS would rise without its errors, in percent of the longest
-    bar. An undefined rise counts 0.
+    losses : the result of `lost_scores` for each run
+
+    The width of a class is the rise of ODS if its errors alone were repaired, in percent of the
+    longest bar. An undefined rise has the width 0.
     """
     bars = []
     for lost in losses:
@@ -453,22 +469,24 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
             for key, error_class in ERROR_SIDES[side][1].items()
         ]
         bars.append((lost["name"], rises))
+    # If no error costs anything, any divisor will do: all widths are 0
     longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0) or 1.0
     return [(name, [(key, 100 * rise / longest) for key, rise in rises]) for name, rises in bars]
 
 
 def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
-    """Compute the plot of a score over the slices of a column, for the template.
+    """Return the plot of a score in each slice (group of images) of a column, for the template.
 
-    runs, slices : the runs, and the `Slices` of each run by the column
+    slices : the slices of each run, all by the same column
 
-    The keys, where each x is in percent of the width of the plot:
+    Each x below is in percent of the width of the plot. The keys are:
 
     title  : text
-    rows   : (label, color, x of the score, x of its lower end, x of its upper end, text) for each
-        slice of each run with a defined score. An undefined interval ends at the score
-    wholes : (x of the score on all images, color) of each run
-    ends   : the scores at the left and the right end of the axis, as text
+    rows   : for each slice of each run, (label, color, x of the score, x of the lower end and x of
+        the upper end of its interval, text). A slice with an undefined score has no row. An
+        undefined interval has no width
+    wholes : for each run, (x of its score on all images, color)
+    ends   : the lowest and the highest number on the axis, as text
     """
     score = score_drawn(runs, slices)
     colors = [line.color for line in style.curve_lines(len(runs))]
@@ -478,6 +496,7 @@ def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[st
     span = (highest - lowest) or 1.0
 
     def percent(value: float) -> float:
+        """Return the x of a score, with a margin of 4 % at both sides of the plot."""
         return round(4 + 92 * float((value - lowest) / span), 2)
 
     rows = []
@@ -503,10 +522,11 @@ def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[st
 def _groups(
     runs: Sequence[Evaluation], by: Sequence[str], images: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the groups by which the table of images can be filtered: "label" and image "ids" each.
+    """Return the groups by which the table of images can be filtered, each with "label" and "ids".
 
-    by     : columns of groups, possibly with limits; they come before the other columns of the runs
-    images : the rows of the table by image id; only these images are in groups
+    by     : columns of groups, possibly with limits, as in "size=0,1024". They come first, followed
+        by the runs' other columns
+    images : image id -> row of the table. Other images are in no group
 
     A column with more than _MAX_GROUPS groups is left out.
     """
@@ -531,16 +551,17 @@ def _curve_data(
     curve: PRCurve | PublishedCurve | None,
     best: OperatingPoint | None,
 ) -> dict[str, object]:
-    """Return a curve for the page's scripts.
+    """Return a curve for the page's scripts. The keys are:
 
-    name, color, dash : the legend, "#rrggbb", and lengths of dashes as in SVG, "" for a solid line
-    curve : a list of points [threshold, recall, precision, F] that match pixels. An unknown
-        threshold is None
-    ods   : the best point, in the same form
+    name, color : the text of the legend, and "#rrggbb"
+    dash  : lengths of dashes and gaps for SVG, or "" for a solid line
+    curve : points [threshold, recall, precision, F]. An unknown threshold is None. Points with a
+        recall and a precision of 0 are left out
+    ods   : the best point, as a list of the same four numbers
 
-    "curve" and "ods" are missing if the arguments `curve` or `best` are None.
+    "curve" and "ods" are missing if `curve` or `best` is None.
     """
-    dash = " ".join(f"{2 * length:g}" for length in line.dashes)
+    dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
     data: dict[str, object] = {"name": name, "color": line.color, "dash": dash}
     if curve is None or best is None:
         return data
@@ -553,14 +574,14 @@ def _curve_data(
 
 
 def _round_point(point: Sequence[float | None]) -> list[float | None]:
-    """Round the numbers of a point to five digits. None stays None."""
+    """Round the numbers of a point to five decimals. None stays None."""
     return [None if number is None else round(float(number), 5) for number in point]
 
 
 def _script_json(data: object) -> str:
-    r"""Convert data to JSON for a script element of HTML.
+    r"""Convert data to JSON that is safe inside a script element of HTML.
 
-    Characters that could end the element or a line of the script are written as \uXXXX.
+    Characters that could end the element, or a line of the script, are written as \uXXXX.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -45,17 +45,18 @@ _EVERY_COLOR += (*BUFFER_COLORS.values(), VOID_COLOR)
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR)
 VOID_STATE = len(COLORS) - 1
 PALE = 0.62  # share of white in an image below an overlay
-OPACITY = 0.6  # of coloured areas above an image
+OPACITY = 0.6  # of coloured areas over a photo
 _RING = 0.02  # radius of the ring around the largest error, as a fraction of the diagonal
 _STRIPE = 4  # width of a stripe over void pixels, in pixels
-BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # ends of file names
+BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how file names end, as in ID_best.png
 
 
 def drawn_metric(run: Evaluation) -> Metric | None:
-    """Return the metric of a run whose pixels are drawn, or None.
+    """Return the metric whose pixels are drawn for a run, or None if no metric can be drawn.
 
-    It is the first that matches boundaries and has a precision-recall curve or, without one, the
-    first that can draw its pixels and reads the files like the run's first metric.
+    It is the run's first metric that matches boundaries and has a precision-recall curve. If there
+    is none, it is the first metric that can draw its pixels and that reads the files in the same
+    way as the run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
@@ -73,11 +74,11 @@ def pixel_steps(
 ) -> DrawnSteps:
     """Compute the class of each pixel of an image (matched, false, missed) at every threshold.
 
-    Instead of thresholds a metric may have parts, such as classes. The metric is
-    `drawn_metric(run)`, which must not be None.
+    A metric without thresholds has a step for each part instead: for each class, or whatever else
+    it scores separately. The metric is `drawn_metric(run)`, which must not be None.
 
-    errors : True to tell classes of errors apart, if the metric matches boundaries. By default they
-        are told apart if the run has counted them
+    errors : True to distinguish classes of errors, which only metrics that match boundaries have.
+        None distinguishes them if the run has counted them
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -90,14 +91,17 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the metric that is drawn, or None if the metric has no ODS."""
+    """Return the ODS threshold of the metric that is drawn, or None if the metric has no ODS.
+
+    An unknown threshold is returned as 0.
+    """
     metric = drawn_metric(run)
     score = run.score(metric.name) if metric else {}
     return float(score["ods"]["threshold"] or 0.0) if "ods" in score else None
 
 
 def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the values of ground-truth files that are void for the metric that is drawn."""
+    """Return the values of the ground truth that the metric that is drawn does not count."""
     metric = drawn_metric(run)
     if metric is None or not metric.void_option:
         return ()
@@ -105,10 +109,10 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return a bool map (H, W) of stripes over the pixels that are not counted, or None if all are.
+    """Return diagonal stripes over the pixels that are not counted, bool (H, W).
 
-    These are the pixels outside the ground truth's valid map or, without one, those with a void
-    value in its label map.
+    These pixels lie outside the valid map of the ground truth. Without a valid map, they are the
+    pixels with a void value in its label map. Returns None if all pixels are counted.
     """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
@@ -126,14 +130,14 @@ def _paint(
     void: Bool | None,
     mark: LargestError | None,
 ) -> NDArray[np.uint8]:
-    """Paint pixel classes as colours uint8 (H, W, 3), on white or on a pale gray photo.
+    """Paint the classes of pixels in colours on white or on a pale gray photo, uint8 (H, W, 3).
 
     classes : uint8 (H, W), indices into COLORS; 0 is transparent
     photo   : uint8 (H, W, 3), or None for white
-    opacity : of the colours over the photo, from 0 to 1
-    void    : bool (H, W), stripes over pixels that are not counted; painted where class is 0
-    mark    : an error to mark by a ring, with a line to the nearest pixel of the other outline,
-        unless its distance is 0
+    opacity : opacity of the colours over the photo, from 0 to 1
+    void    : bool (H, W), stripes over pixels that are not counted, painted where the class is 0
+    mark    : an error to mark with a ring, and a line to the nearest pixel of the other outline. An
+        error with the distance 0 is not marked
     """
     from skimage.draw import circle_perimeter, line
 
@@ -160,7 +164,10 @@ def _paint(
 
 
 class Painted(NamedTuple):
-    """An overlay uint8 (H, W, 3), with the end of its file name and a caption, such as "F 0.71"."""
+    """An overlay, uint8 (H, W, 3), and its caption, such as "F 0.71".
+
+    `kind` is the end of its file name, such as "best" in ID_best.png.
+    """
 
     kind: str
     pixels: NDArray[np.uint8]
@@ -168,7 +175,7 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return the path of ID_best.png or ID_pixels.png, an image's main overlay, or None."""
+    """Return the path of an image's main overlay, ID_best.png or ID_pixels.png, or None."""
     for kind in (BEST, PIXELS):
         path = Path(out, f"{safe_name(image_id)}_{kind}.png")
         if path.is_file():
@@ -179,13 +186,14 @@ def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image. An overlay is painted when the iterator reaches it.
+    """Yield the overlays of an image, each painted when the iterator reaches it.
 
-    - a metric with thresholds: at the image's best threshold (BEST) and, if the run has an ODS
-      threshold, at the threshold nearest to it (AT_ODS)
-    - a metric with parts: one of all parts (PIXELS) and, if there are several parts, one of each
+    - For a metric with thresholds: at the image's best threshold (BEST) and, if the run has an ODS
+      threshold, at the threshold nearest to it (AT_ODS).
+    - For a metric with parts (classes, or whatever it scores separately): one with all parts
+      (PIXELS) and, if there are several, one for each part (PIXELS_PART).
 
-    The background is the photo, uint8 (H, W, 3), or white.
+    photo : the background, uint8 (H, W, 3), or None for white
     """
     steps = pixel_steps(pred, gt, run)
     step_of_kind = {}
@@ -218,13 +226,13 @@ def write_overlays(
 ) -> list[Path]:
     """Write the overlays of a run's images into the folder `out`, and return their paths.
 
-    The files are ID_best.png and ID_ods.png, or ID_pixels.png and ID_pixels_CLASS.png of a metric
-    with parts, see `paint_image`.
+    The files are ID_best.png and ID_ods.png or, if the metric has no thresholds, ID_pixels.png and
+    ID_pixels_CLASS.png; see `paint_image`.
 
     image_ids : the images to draw, by default all
     progress  : called after each image
 
-    Raises DataError if files of the run are missing or none of its metrics can be drawn, and
+    Raises DataError if files of the run are missing or if none of its metrics can be drawn, and
     OSError if a file cannot be written.
     """
     metric = drawn_metric(run)

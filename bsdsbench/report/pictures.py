@@ -42,9 +42,9 @@ from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.text import counted
 
-THUMBNAIL = 320  # longer side of a picture in pixels
-THUMB = 120  # the same of a picture in the table
-QUALITY, FULL_QUALITY = 70, 90  # of JPEG
+THUMBNAIL = 320  # longer side of a reduced picture, in pixels
+THUMB = 120  # longer side of a picture in the table of images, in pixels
+QUALITY, FULL_QUALITY = 70, 90  # JPEG quality of reduced and of full-size pictures
 EFFORT, SERVED_EFFORT = 6, 1  # zlib levels; a served page needs speed rather than small data
 BUDGET = 5_000_000  # characters, which leave room for tables, values and scripts below 6 MB
 MOST = 200  # images
@@ -57,18 +57,20 @@ def _gt_pictures(
     side: int | None = THUMBNAIL,
     void: Bool | None = None,
 ) -> dict[str, object]:
-    """Return the pictures of the ground truth of one image as data URLs, for JSON.
+    """Return the pictures of the ground truth of one image, as data URLs for JSON.
 
     photo : uint8 (H, W) or (H, W, 3), or None
-    side  : the longer side of the photo in pixels, or None for full size
-    void  : stripes (H, W) over pixels that are not counted, or None
+    side  : the longer side to which the photo is reduced, or None for full size
+    void  : (H, W), True on stripes over pixels that are not counted, or None
 
-    gt    : the annotated lines, darker if more annotators agree, on a transparent background
+    The keys are:
+
+    gt    : the annotated lines, darker where more annotators agree, on a transparent background
     size  : [width, height] of the image
-    truth : a caption of "gt"
+    truth : a caption for "gt"
     void, photo : the stripes and the photo, if given
-    thumb : a small picture for the table of images, the photo or else "gt"
-    paper : True if "thumb" is "gt" and needs a white background, otherwise missing
+    thumb : a small picture for the table of images: the photo, or "gt" if there is no photo
+    paper : True if "thumb" is "gt", which needs a white background; otherwise missing
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
@@ -90,17 +92,17 @@ def _gt_pictures(
 
 
 class AnnotatedLines(NamedTuple):
-    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption."""
+    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption in words."""
 
     lines: NDArray[np.float64]
     words: str
 
 
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
-    """Return the share of annotators who drew each pixel of a ground truth, with a caption.
+    """Return the fraction of annotators who drew each pixel of a ground truth, with a caption.
 
-    Without boundaries, it is 1 at boundaries of any class, at the outlines of a label map, or
-    inside a mask, and otherwise 0 everywhere.
+    A ground truth without boundaries by annotators has 1 on the boundaries of any class or, without
+    these, on the outlines of its label map or inside its mask. Everything else is 0.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
@@ -118,9 +120,10 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 
 
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
-    """Return a picture, uint8 (H, W) or (H, W, 3), as a data URL of a JPEG file.
+    """Return a picture, uint8 (H, W) or (H, W, 3), as the data URL of a JPEG file.
 
-    The longer side is shrunk to at most `side` pixels. None keeps it, at a higher quality.
+    The picture is reduced until its longer side has at most `side` pixels. None keeps the size and
+    saves at a higher quality.
     """
     from PIL import Image
 
@@ -135,8 +138,9 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """Draw a prediction as dark lines on white, uint8 (H, W).
 
-    Of segmentations and maps of classes the outlines are drawn, darker if more of them have the
-    outline; of a soft map the values, as the protocol prepares them for thresholds.
+    For segmentations, pixels on the outlines are darker the more segmentations share them. For a
+    map of classes, all outlines are black. A soft map is drawn with the values that the protocol
+    compares with thresholds, inverted so that 1 is black.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -159,10 +163,11 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
     """Sort the images by how interesting they are to look at.
 
     ids    : all images
-    values : image id -> main score, for each run
+    values : for each run, image id -> main score
 
-    They are taken in turn from the lowest and the highest scores of each run, and the largest
-    differences of two runs. Images without a score come last.
+    There are several rankings: for each run, by lowest and by highest score; for each pair of runs,
+    by the largest difference between their scores. First come the images at the top of each
+    ranking, then those in second place, and so on. Images without a score come last.
     """
     rankings = []
     for scores in values:
@@ -178,12 +183,12 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
 
 
 class MadePictures(NamedTuple):
-    """The pictures of an image, and the runs whose files are unusable.
+    """The pictures of an image, and the runs whose files could not be used.
 
-    pictures : for JSON: the keys of `_gt_pictures`, unless no run has usable files; "runs", number
-        of a run as text -> {"pred": data URL, and the keys of `_planes`}; "fault", why pictures are
-        missing, if any are
-    failures : (run, error) for each run with unusable files
+    pictures : a mapping for JSON. It has the keys of `_gt_pictures`, unless the ground truth could
+        not be loaded for any run; "runs", which maps the number of a run, as text, to "pred" (a
+        data URL) and the keys of `_planes`; and "fault", a text, if any pictures are missing
+    failures : (run, error) for each run whose files could not be used
     """
 
     pictures: dict[str, Any]
@@ -191,7 +196,7 @@ class MadePictures(NamedTuple):
 
 
 class ImagePictures:
-    """A function that makes the pictures of one image for all runs. Threads may call it."""
+    """A callable that makes the pictures of one image for all runs. Threads may share it."""
 
     def __init__(
         self,
@@ -200,11 +205,12 @@ class ImagePictures:
         full: bool,
         errors: bool = False,
     ) -> None:
-        """Choose how pictures are made.
+        """Set how pictures are made.
 
-        sources : run name -> its files, for the runs that will have pictures
-        full    : True for photos and predictions in full size, False for thumbnails
-        errors  : True to show classes of errors always, False only if a run has counted them
+        sources : run name -> its files. Runs that are missing here get no pictures
+        full    : True for photos and predictions in full size, False for reduced ones
+        errors  : True to always show classes of errors, False to show them for runs that have
+            counted them
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
@@ -218,7 +224,10 @@ class ImagePictures:
                 self.runs.append((str(number), run, records))
 
     def __call__(self, image_id: str) -> MadePictures:
-        """Make the pictures of an image, with the ground truth of the first run that has it."""
+        """Make the pictures of an image, with the ground truth of the first run that can load it.
+
+        A DataError about the files of a run is not raised but returned among the failures.
+        """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
         for number, run, records in self.runs:
@@ -244,23 +253,24 @@ class ImagePictures:
 
 
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Pack the class of each pixel of an image at every step, and its counts, for JSON.
+    """Pack the class of each pixel of an image at every step, and the counts, for JSON.
 
-    A step is a threshold, or a part such as a class. `effort` is the level of zlib.
+    A step is a threshold, or a part: a class, or whatever else the metric scores separately.
+    `effort` is the zlib level. The keys are:
 
-    planes     : base64 of deflated bytes: the low bytes of `steps.n_changes`, its high bytes, the
-        low and the high bytes of `steps.steps`, and `steps.classes`
+    planes     : five runs of bytes, deflated and in base64: the low bytes of `steps.n_changes`, its
+        high bytes, the low and the high bytes of `steps.steps`, and `steps.classes`
     n          : number of changes, the size of `steps.steps`
     size       : (width, height)
     thresholds : a number per step
-    matchedGt  : matched annotated pixels at each step
-    totalGt    : all annotated pixels; a list over steps if steps are parts
-    measure, beta2, best, areas : as in `DrawnSteps`; best is 0 if steps are parts
-    classes    : True if pixels have classes of errors
-    sums, annotators : with several annotators, [matched, all] predicted pixels at each step, summed
-        over annotators, and the number of annotators
-    parts, marks : if steps are parts, their names, and for each part the largest error [row, col,
-        to_row, to_col, distance] or None
+    matchedGt  : number of matched annotated pixels at each step
+    totalGt    : number of all annotated pixels; a list with a number per step if steps are parts
+    measure, beta2, best, areas : as in `DrawnSteps`, but best is 0 if steps are parts
+    classes    : True if any pixel has a class of errors
+    sums, annotators : if there are several annotators, [matched, all] predicted pixels, each a list
+        over steps that is summed over annotators; and the number of annotators
+    parts, marks : if steps are parts, their names; and for each part the largest error, [row, col,
+        to_row, to_col, distance], or None
     """
     planes = []
     for numbers in (steps.n_changes, steps.steps):
@@ -299,11 +309,12 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
 
-    named    : names of the runs whose folders the user gave. If files of such a run cannot be used,
-        DataError is raised
-    notes    : for each other run with unusable files, a line is appended, in place, at the end
+    named    : names of the runs for which the user gave folders. If a file of such a run cannot be
+        used, DataError is raised
+    notes    : at the end, a line is appended in place for each other run with an unusable file
     full     : True to make the pictures of all images. Otherwise the generator stops after MOST
-        images, or when the pictures have more than BUDGET characters, but not before the first
+        images, or before the image with which all pictures would exceed BUDGET characters. The
+        first image is always made
     """
     n_characters = 0
     reasons_by_run: dict[str, list[str]] = {}

@@ -23,7 +23,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 
 LOOPBACK = "127.0.0.1"
-N_SAMPLES = 2000  # of the bootstrap, which take a second
+N_SAMPLES = 2000  # bootstrap samples, which take about a second
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -35,23 +35,25 @@ _NOT_THERE = "not there"
 
 
 class ViewServer(ThreadingHTTPServer):
-    """A server of the report page of runs and of the pictures of their images in full size.
+    """A server for the report page of runs, and for the pictures of their images in full size.
 
-    runs : runs or their folders. Maps and annotations are read from the folders that they name
-    port : 0 is any free port
+    runs : runs or their folders. Maps and annotations are read from the folders stored in the runs
+    port : 0 takes any free port
+
+    Attributes:
 
     address : the URL to open
     token   : the secret part of the URL
     hosts   : the accepted Host headers
-    ids     : the images, by number in URLs
-    notes   : lines on missing parts of the page
+    ids     : image ids; a URL names an image by its position here
+    notes   : a line for everything that the page lacks
     page    : the page in UTF-8
     """
 
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
-        """Make the page, and reserve the port. Requests are answered by `serve_forever`."""
+        """Make the page and bind the port. Call `serve_forever` to answer requests."""
         evaluations = as_runs(runs)
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))
@@ -90,8 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send the page for /TOKEN/, and the pictures of an image for /TOKEN/pictures/NUMBER.
 
-        The status is 403 unless there is one Host header that names this server, and 404 for
-        another path, a wrong token, or a number beyond the images.
+        The status is 403 unless there is exactly one Host header and it names this server. It is
+        404 for any other path, a wrong token, or a number that no image has.
         """
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
             return self.send_error(403, _NOT_THERE)
@@ -99,6 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         if wanted is None:
             return self.send_error(404, _NOT_THERE)
         token, number = wanted.groups()  # number is None for the page
+        # compare_digest takes equally long for all tokens of a length, so timing reveals nothing
         if not secrets.compare_digest(token, self.server.token):
             return self.send_error(404, _NOT_THERE)
         if number is None:
@@ -108,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response of status 200 with `kind` as content type. HEAD requests get no body."""
+        """Send a response with status 200 and the content type `kind`; to HEAD without the body."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -119,4 +122,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing, because the path of a request holds the token."""
+        """Log nothing, because the path of a request contains the token."""

@@ -13,14 +13,15 @@ from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Note, Table
 
-_MAX_COMPARED = 4  # runs that a verdict compares with the best
+_MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 
 
 def verdict_lines(comparison: Comparison) -> list[str]:
-    """Write sentences on which run is best by the first score that the comparison shows.
+    """Say in sentences which run is best, by the first score that the comparison shows.
 
-    The best run has a line, then each of the next _MAX_COMPARED runs, and a line counts the others.
-    Runs with an undefined score are left out; if all are, there is no line.
+    The first line is about the best run. Each of the next _MAX_COMPARED runs has a line that
+    compares it with the best, and a last line gives the number of remaining runs. Runs with an
+    undefined score are left out; if no run has a score, [] is returned.
     """
     score = comparison.scores_shown[0]
     has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
@@ -45,10 +46,10 @@ def verdict_lines(comparison: Comparison) -> list[str]:
 
 
 def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
-    """Write a sentence on how much better the run `best` is than the run `other`.
+    """Say in a sentence how much better the run `best` is than the run `other`.
 
-    The difference is printed as a positive number, and only the lower end of an interval that
-    contains 0 is negative.
+    The difference is printed as a positive number, also if lower scores are better. Its interval is
+    printed from the end nearer to 0, which is negative if the interval contains 0.
     """
     d = comparison.difference_of(best, other, score)
     low, high = sorted((abs(d.low), abs(d.high)))
@@ -69,13 +70,15 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
     """Insert the confidence intervals of a comparison into tables of scores.
 
-    scores : the tables of scores, by key METRIC (one row per run) or METRIC-parts (one row per
-        part)
-    compared : the tables of the comparison. Its table "scores" holds the intervals of every METRIC
-        table, in columns METRIC_COLUMN. Its tables METRIC-parts hold those of their namesakes
+    scores : tables with the key METRIC (a row per run) or METRIC-parts (a row per class, or
+        whatever else the metric scores separately)
+    compared : the tables of the comparison. Its table "scores" has the intervals for all METRIC
+        tables, in columns METRIC_COLUMN. A table METRIC-parts has the intervals for the table of
+        scores with the same key
 
-    Returns the tables of scores with intervals, then the tables of the comparison that were not
-    used. The notes of "scores" move to the last table that received intervals from it.
+    Returns the tables of scores with intervals, then the remaining tables of the comparison. The
+    notes of "scores" are added to the last table that got intervals from it. If none did, "scores"
+    is among the remaining tables.
     """
     compared_by_key = {table.key: table for table in compared}
     merged = list[Table]()
@@ -100,9 +103,10 @@ def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[
 
 
 def _add_interval_notes(table: Table, intervals: Table) -> Table:
-    """Return a table of scores METRIC with the sentence and the notes of the table of intervals.
+    """Return a table of scores, with the sentence and the notes of the table "scores" added.
 
-    Columns of notes lose the prefix METRIC_. A note on columns of other metrics is left out.
+    A note can name the columns that it is about, as METRIC_COLUMN in `intervals` and COLUMN in
+    `table`. It is left out if `table` has none of these columns.
     """
     keys = {field.key for field in table.columns}
     notes = [*table.notes, f"{intervals.sentence}."]
@@ -117,19 +121,19 @@ def _add_interval_notes(table: Table, intervals: Table) -> Table:
 
 
 def _rows_with_intervals(table: Table, intervals: Table, prefix: str = "") -> list[list[Cell]]:
-    """Return the rows of `table` with each cell that `intervals` has replaced by its cell.
+    """Return the rows of `table`, with cells replaced by the corresponding cells of `intervals`.
 
-    Rows correspond if their labels (the first cells) are equal. A column KEY of `table` corresponds
-    to the column `prefix`KEY of `intervals`.
+    Cells correspond if the labels of their rows (the first `table.n_labels` cells) are equal, and
+    their columns are KEY in `table` and `prefix` + KEY in `intervals`. Other cells stay.
     """
-    n = table.n_labels
+    n_labels = table.n_labels
     interval_keys = [field.key for field in intervals.columns]
     cells = dict[tuple[Cell, ...], Cell]()  # (*labels, key) -> cell
     for row in intervals.rows:
         for key, cell in zip(interval_keys, row, strict=True):
-            cells[(*row[:n], key)] = cell
+            cells[(*row[:n_labels], key)] = cell
     keys = [prefix + field.key for field in table.columns]
     return [
-        [cells.get((*row[:n], key), cell) for key, cell in zip(keys, row, strict=True)]
+        [cells.get((*row[:n_labels], key), cell) for key, cell in zip(keys, row, strict=True)]
         for row in table.rows
     ]

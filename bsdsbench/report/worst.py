@@ -36,15 +36,15 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Table
 def worst_figure(
     runs: Sequence[Evaluation], image_ids: Sequence[str], path: Path, look: str = "page"
 ) -> None:
-    """Write a figure with a row per image: photo, ground truth, and the overlay of each run.
+    """Write a figure with a row per image: photo, ground truth, and an overlay for each run.
 
-    runs : runs of the same images. The overlay of a run is at the image's best threshold
+    runs : runs of the same images. Overlays are drawn at the image's best threshold
     path : the .pdf, .svg or .png file
-    look : "page" or "column", the width of the figure
+    look : the width of the figure, "page" or "column"
 
-    If the first run has no photo of any of the images, there is no column of photos. An image
-    without a photo gets white in its place. Raises DataError if `image_ids` is empty, files of a
-    run are missing, or a run has no metric that can be drawn.
+    Photos and ground truth come from the first run. If it has no photo of any of the images, there
+    is no column of photos; a single missing photo is white. Raises DataError if `image_ids` is
+    empty, if files of a run are missing, or if a run has no metric that can be drawn.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
@@ -62,14 +62,15 @@ def worst_figure(
             (record,) = (r for r in run.records if r.image_id == image_id)
             pred, gt = sources.load_of_run(run, record, drawn_metric(run))
             photo = sources.photo(image_id, gt.shape)
-            if not cells:  # photo and ground truth are those of the first run
+            if not cells:  # the first run
                 if has_photos:
                     white = np.full((*gt.shape, 3), 255, np.uint8)
                     cells.append((white if photo is None else photo, ""))
                 share = annotated_shares(gt).lines
+                # Lines are black if all annotators drew them, else at most as light as 190
                 gray = np.where(share > 0, 190 * (1 - share), 255).astype(np.uint8)
                 cells.append((np.repeat(gray[..., None], 3, axis=2), ""))  # (H, W, 3)
-            overlay = next(paint_image(pred, gt, run, photo))
+            overlay = next(paint_image(pred, gt, run, photo))  # the main one comes first
             cells.append((overlay.pixels, overlay.caption))
         rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)
@@ -80,10 +81,10 @@ def _values_of_images(
 ) -> dict[Field, dict[str, float | None]]:
     """Return the chosen scores of a run's images: column -> image id -> number, None if undefined.
 
-    columns : keys or headings of scores, also of classes ("tumour.dice"), or "all" for every score.
-        By default the first score of the metric, and the score at the ODS threshold
+    columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all" for every
+        score. By default the first score of the metric, and the score at the ODS threshold
 
-    The heading of a column of a class begins with the class.
+    If a column is of one class, its heading begins with the name of the class.
     """
     table = run.per_image(metric)
     keys = [c.key for c in registry.get(metric).image_columns]
@@ -92,12 +93,14 @@ def _values_of_images(
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
         cells = table_of_score.plain()  # key of a column -> a cell per row
+        # The part of a row is a class, or whatever else the metric scores separately
         parts = {*cells.get("part", [None])}
         part = parts.pop() if len(parts) == 1 else None
         prefix = f"{part}: " if part else ""
         for field in table_of_score.columns:
             if field.format:  # not a column of text
-                # Backwards, so that the row of an image replaces those of its parts, which follow
+                # Each image has its own row first, then rows of its parts. In reverse order the
+                # image's own row comes last, so its value is the one that the dict keeps.
                 backwards = zip(cells["image"][::-1], cells[field.key][::-1], strict=True)
                 values.setdefault(replace(field, heading=prefix + field.heading), dict(backwards))
     return values
@@ -121,26 +124,26 @@ def worst_table(
     of_each: str | None = None,
     spread: Spread = Spread.SD,
 ) -> Table:
-    """Build a table of the `n` worst images of one run, or of those on which two runs differ most.
+    """Build a table of the `n` worst images of a run, or of those on which two runs differ most.
 
     The worst or most different image comes first. Images with an undefined score are left out. For
-    a method of several runs, the score of an image is the mean over its runs.
+    a method with several runs, the score of an image is the mean over the runs.
 
     runs    : one or two runs or methods
-    folders : the folders of all runs, those of a method one after the other, or () for none. The
-        subfolder `overlays` of each has the overlays of the run. The table has the paths of those
-        of the first run of each method
+    folders : the folder of every run, method by method, or () if there are none. The subfolder
+        `overlays` is for the overlays of the run. The table has the paths of the overlays of each
+        method's first run
     metric  : by default the first metric that all runs have
     draw    : True to draw the overlays of the listed images first
     progress : called after each drawn image
-    columns : scores of the metric by key or heading, or "all". The first sorts the images. By
-        default the score by which `compare` compares images, and the score at the ODS threshold
-    of_each : a column of groups. `n` images of each group are listed, group by group
-    spread  : the spread shown beside a mean over runs
+    columns : scores of the metric by key or heading, or "all". The first one ranks the images. By
+        default the first score of the metric, and the score at the ODS threshold
+    of_each : a column of groups. The `n` worst images of each group are listed, group by group
+    spread  : the kind of spread that is shown beside a mean over runs
 
-    The columns are: image, groups, scores of each run or method, their difference if there are two,
-    and overlays. Raises DataError if there are more than two runs or methods, if they are not
-    comparable, or if not all have the metric.
+    The columns are: image, groups, scores of each run or method, the difference if there are two,
+    and paths of overlays. Raises DataError if there are more than two runs or methods, if they are
+    not comparable, or if any of them lacks the metric.
     """
     methods = _as_methods(runs)
     names = [method.name for method in methods]
@@ -151,7 +154,8 @@ def worst_table(
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
     scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
-    differences = _score_differences(scores[:: len(fields)])  # the first score of each method
+    # The columns of a method follow each other; its first one ranks the images
+    differences = _score_differences(scores[:: len(fields)])
     if is_pair:
         badness = {image_id: abs(d) for image_id, d in differences.items()}
     elif fields[0].higher_is_better is False:
@@ -189,7 +193,12 @@ def worst_table(
 
 
 def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
-    """Return `metric`, by default the first that all runs have, or raise DataError."""
+    """Return `metric`, by default the first metric that all runs have.
+
+    names : the names of the methods, for the message
+
+    Raises DataError if not all runs have it.
+    """
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not shared or (metric is not None and metric not in shared):
         available = ", ".join(shared) or "none"
@@ -201,10 +210,10 @@ def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str
 def _group_columns(
     run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
 ) -> list[_Column]:
-    """Return a column for each column of groups that the images of `run` have.
+    """Return a table column for each column of groups that the images of `run` have.
 
-    The column that `of_each` names, before any "=LIMITS", has the groups in `group_of` (image id ->
-    group) instead of the stored values.
+    of_each  : None, or the column by which the table is grouped, as NAME or NAME=LIMITS
+    group_of : image id -> group in that column, which replaces the stored value
     """
     divided_column = (of_each or "").partition("=")[0]
     columns = []
@@ -225,13 +234,14 @@ def _score_columns(
 ) -> list[_Column]:
     """Return a column for each score of each method, method by method.
 
-    values_of_runs : field -> image id -> number, for the runs of all methods in order
+    values_of_runs : for each run of each method, field -> image id -> number or None
     fields         : the scores that all runs have
 
-    A cell of a method of several runs is the mean, or None if the score is undefined in one of
-    them. The key of a column is KEY_METHOD, such as "ods_1" of the first method, or
-    KEY_SCORE_METHOD if KEY occurred before, as the key of another class. The heading begins with
-    the method's name if there are two methods.
+    For a method with several runs, a cell is the mean over the runs, or None if the score is
+    undefined in any of them. The key of a column is the key of the score and the number of the
+    method, such as "ods_1". If an earlier score has the same key (that of another class), the
+    position of the score comes between them, as in "ods_2_1". If there are two methods, a heading
+    begins with the name of the method.
     """
     remaining = iter(values_of_runs)
     columns = []
@@ -256,13 +266,14 @@ def _score_columns(
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
 ) -> list[_Column]:
-    """Return a column with the paths of overlays of the first run of each method, "" if missing.
+    """Return a column per method with the paths of overlays of its first run, "" if missing.
 
-    folders : the folders of all runs of the methods, in order, or () for no columns
+    folders : the folders of the runs, method by method. If it is empty, no columns are returned
     """
     if not folders:
         return []
     columns = []
+    # The position of each method's first run among all runs
     first_runs = accumulate([0, *(method.n_runs for method in methods[:-1])])
     for number, position in enumerate(first_runs, 1):
         folder = folders[position] / "overlays"
@@ -272,7 +283,10 @@ def _overlay_columns(
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Return one or two methods. Raises DataError for another number, or incomparable runs."""
+    """Return one or two runs or methods as methods; a run becomes a method with one run.
+
+    Raises DataError for any other number, and if the runs of a method are not comparable.
+    """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
@@ -283,9 +297,10 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
 
 
 def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
-    """Return image id -> score, of one column or as the difference of two columns.
+    """Return the score of each image in one column, or its difference between two columns.
 
-    Images with an undefined score are left out.
+    The result maps image ids to scores, or to the first score minus the second. For a mean with its
+    spread, the mean is used. Images with an undefined score are left out.
     """
     differences = {}
     for image_id in columns[0].cells:
@@ -298,9 +313,9 @@ def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return image id -> group for the first `n` images in `ranked` of each group, group by group.
+    """Return the first `n` images of each group in `ranked`, as image id -> group, group by group.
 
-    `by` is a column of groups of `run`, possibly with limits, as in "size=0,1024".
+    by : a column of groups of `run`, possibly with limits, as in "size=0,1024"
     """
     parts = partition(run.records, by)
     group_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
@@ -312,7 +327,7 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
 
 
 def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
-    """Explain the colours of overlays, or how to draw the overlays if any is missing."""
+    """Explain the colours of overlays or, if any overlay is missing, how to draw them."""
     if not is_drawn:
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."
