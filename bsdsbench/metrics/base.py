@@ -148,9 +148,9 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     """
     if not values:
         return {}
-    columns = np.column_stack(list(values.values()))  # (N, values)
+    columns = np.column_stack(list(values.values()))  # (N, scores)
     means = dict(zip(values, weighted_mean(weights, columns).T, strict=True))
-    n_defined = weighted_sum(weights, ~np.isnan(columns)).T  # (values, S)
+    n_defined = weighted_sum(weights, ~np.isnan(columns)).T  # (scores, S)
     n_images = weights.sum(axis=1)
     counts = {name: (n, n_images) for name, n in zip(values, n_defined, strict=True)}
     return {**means, "over": over("images", counts)}
@@ -161,9 +161,8 @@ class FilesRead:
     """The content of prediction and ground-truth files, as a metric's options define it."""
 
     labels: Kind = Kind.CLASSES  # the content of label maps: classes, instances, objects or masks
-    # Values in ground-truth files that mark void pixels, which are not counted in either map. Label
-    # maps keep them as labels. Other readers turn them into `GroundTruth.valid`, bool (H, W), which
-    # is False at void pixels
+    # Values of void pixels in ground-truth files, which are not counted in either map. Label maps
+    # keep them as labels; in other maps these pixels become False in `GroundTruth.valid`
     void: tuple[float, ...] = ()
     classes: tuple[str, ...] = ()  # names of the classes if a prediction has one file per class
     instances: bool = False  # True if the instance maps of the ground truth are read too
@@ -210,8 +209,7 @@ class HumanForm(typing.Protocol[OptIn]):
 class Metric(ABC, Generic[Opt]):
     """The base class of metrics. Instances have no state; the registry makes one of each class.
 
-    Optional abilities, such as writing further files or drawing pixels, are the protocol classes in
-    `bsdsbench.metrics.optional`.
+    Optional abilities, such as drawing pixels, are protocols in `bsdsbench.metrics.optional`.
 
     Attributes
     ----------
@@ -318,9 +316,9 @@ class Metric(ABC, Generic[Opt]):
             raise DataError(f"{cls.__name__}: reads {cls.reads!r}, expected one of {words}")
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
         cls.reads_whole_truth = cls.segmentations or cls.gt_kind != "annotators"
-        if not cls.image_columns:  # images are compared and listed by one
+        if not cls.image_columns:
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
-        if "has_errors" in cls.__dict__:
+        if "has_errors" in cls.__dict__:  # not inherited, as then the columns are inherited too
             cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
 
     @abstractmethod
@@ -577,6 +575,6 @@ def counts_in_order(
 
 
 def at_least_two(gt: GroundTruth, n_annotators: int) -> None:
-    """Raise DataError if an image has fewer than two annotators."""
+    """Raise DataError, naming the image, if there are fewer than two annotators to compare."""
     if n_annotators < 2:
         raise DataError(f"{gt.where}: {n_annotators} annotator(s), expected two or more to compare")

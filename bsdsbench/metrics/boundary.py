@@ -109,7 +109,7 @@ class CurveMetric(Metric[Opt]):
         return {(key,): stack[key] for key in self.curve_names}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return the `curve_scores` of the curve; by key of the curve if there are several."""
+        """Return `curve_scores` of the only curve, or key -> `curve_scores` of several curves."""
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
             group = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
@@ -360,7 +360,7 @@ def boundary_counts(
     pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
     shape, radii = gt_maps.shape[1:], protocol.radii(gt_maps.shape[1:])
-    widest = prepare_truth(gt_maps, max(radii))
+    widest = prepare_truth(gt_maps, max(radii))  # for the largest tolerance
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.pixel.size)
@@ -460,9 +460,9 @@ def threshold_events(
     dropped bool (H, W): True at pixels to remove after thinning.
     valid bool (H, W): False at void pixels, which are removed before thinning.
 
-    Segmentation k of a prediction gives the boundary map of threshold k + 1. Any other prediction
-    is a soft map, which is cut at the protocol's thresholds. If the first of these stands for the
-    whole image (`protocol.whole_image`), it is left out, as it needs no matching.
+    If the prediction consists of segmentations, the map at threshold k has the boundaries of the
+    k-th. Otherwise it is a soft map, which is cut at the protocol's thresholds. If the first of
+    these stands for the whole image (`protocol.whole_image`), it is left out: it needs no matching.
     """
     from bsdsbench.kernels import thinning, thresholding
 

@@ -78,7 +78,7 @@ def pixel_classes(
 
     # For each ground-truth pixel, the steps at which it is missed in each way, as bits in words
     is_missed = ~steps.gt_matched
-    kinds = {
+    missed_steps = {
         "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
         "near_missed": steps.near_false,
         "absent": is_missed & ~steps.near_false,
@@ -86,11 +86,11 @@ def pixel_classes(
     row_of_gt = np.searchsorted(pixel, target.pixel)
     for name in reversed(MISSED):  # the first is written last, and so wins
         bits = np.zeros((pixel.size, is_missed.shape[1]), np.uint64)
-        np.bitwise_or.at(bits, row_of_gt, kinds[name])
+        np.bitwise_or.at(bits, row_of_gt, missed_steps[name])
         classes[unpack(bits, n_steps)] = ERROR_CODES[name] if errors else MISSED_PIXEL
 
     false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
-    if errors:
+    if errors:  # the class of a false pixel is the same at all steps
         row, col = np.divmod(pred_pixel, shape[1])
         within = [unpack(near, shape[1])[row, col] for near in (target.near, around.near)]
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
@@ -103,8 +103,7 @@ def pixel_classes(
     is_matched = unpack(steps.matched, n_steps)
     classes[row_of_matched] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[row_of_matched])
 
-    # The steps of `events` begin at the highest threshold, and those of a backwards matching at the
-    # lowest
+    # A backwards matching begins at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)
     matched_gt = steps.matched_gt[ascending]
     matched_pred = np.count_nonzero(is_matched, axis=0)[ascending]

@@ -40,8 +40,8 @@ def _count_right_pairs(
 ) -> I8:
     """Match a boundary map with each annotator's, and count the right pairs, whose angles agree.
 
-    bmap, gt_maps (H, W), (A, H, W): predicted boundaries, and the boundaries of A annotators.
-    angles, gt_angles: their angles in radians, (H, W), and (H, W) of each annotator.
+    bmap (H, W), gt_maps (A, H, W): boundaries of the prediction, and of A annotators.
+    angles, gt_angles: their angles in radians, (H, W) for the prediction and for each annotator.
     radius: largest distance between the pixels of a pair, in pixels.
 
     Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (summed
@@ -51,8 +51,8 @@ def _count_right_pairs(
 
     is_matched, right = np.zeros((2, bmap.size), bool)  # for each pixel of the prediction
     matched_gt = right_gt = 0
-    for annotator, (drawn, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
-        pred_at, gt_at = match_maps(bmap, drawn, radius, annotator)
+    for annotator, (gt_map, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
+        pred_at, gt_at = match_maps(bmap, gt_map, radius, annotator)
         difference = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
         turn = np.mod(difference, 2 * np.pi)
         agrees = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)
@@ -101,8 +101,8 @@ class OcclusionMetric(CurveMetric[None]):
             official programs write this number but never use it.
         right_pred : int64 (T,), predicted pixels in a right pair with at least one annotator
 
-        A `counter` provides further arrays. A first threshold that stands for the whole image is
-        left out everywhere.
+        A `counter` adds further arrays to these. If the first threshold stands for the whole image,
+        it is left out in all arrays.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -120,13 +120,13 @@ class OcclusionMetric(CurveMetric[None]):
         maps, radius = rebuild_maps(events, shape), protocol.radius(shape)
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
-            if k and np.array_equal(bmap, maps[k - 1]):  # matching the same map again is slow
+            if k and np.array_equal(bmap, maps[k - 1]):  # the same map has the same counts
                 counts[k] = counts[k - 1]
             else:
                 counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
-        right_gt, right_pred = counts[:, 4:].T
+        matches, right_gt, right_pred = counts[:, :4], counts[:, 4], counts[:, 5]
         orientation = {"right_gt": right_gt, "right_pred": right_pred}
-        return {**further, "thresholds": thresholds, "matches": counts[:, :4], **orientation}
+        return {**further, "thresholds": thresholds, "matches": matches, **orientation}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """Return True, because `count` resizes a prediction to the size of the ground truth."""

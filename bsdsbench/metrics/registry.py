@@ -109,9 +109,10 @@ def file_hash(name: str) -> str:
     while new:
         modules |= new
         imported = set[str]()
-        for value in [v for module in new for v in vars(sys.modules[module]).values()]:
-            attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
-            imported.add(str(getattr(value, attribute, "")))
+        for module in new:
+            for value in vars(sys.modules[module]).values():
+                attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
+                imported.add(str(getattr(value, attribute, "")))
         in_package = {m for m in imported if m.partition(".")[0] == package}
         new = (in_package & sys.modules.keys()) - modules
     digest = hashlib.blake2b(digest_size=8)
@@ -156,7 +157,7 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve under this protocol."""
     curved = [metric for metric in map(get, metrics) if metric.curved]
-    # Curves depend on the protocol: a metric that uses none of its fields has its curve turned off
+    # Nothing is used if the options turn the matching off, and with it the curve
     return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
 
 

@@ -135,7 +135,8 @@ class WireframeMetric(Metric[WireframeOptions]):
         """
         pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = pixels["curve"]
-        recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]  # (S, T)
+        # (S, T); as precision now falls while recall rises, it needs no interpolation
+        recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
         sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)  # (S, 3)
         junction_ap = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         return {
@@ -158,10 +159,10 @@ def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """
     repeats_first = (drawn.ends[1:] == drawn.ends[:1]).all(axis=1)
     n = int(repeats_first.argmax()) + 1 if repeats_first.any() else len(pred_ends)
-    a = pred_ends[:n].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
-    b = gt_ends.reshape(1, -1, 2, 2)
-    straight = ((a - b) ** 2).sum(axis=(2, 3))
-    crossed = ((a - b[:, :, ::-1]) ** 2).sum(axis=(2, 3))
+    pred = pred_ends[:n].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
+    gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
+    straight = ((pred - gt) ** 2).sum(axis=(2, 3))
+    crossed = ((pred - gt[:, :, ::-1]) ** 2).sum(axis=(2, 3))  # with the ends of gt exchanged
     hits = _hits(np.minimum(straight, crossed), SQUARED)
     return np.column_stack([drawn.scores[:n], hits])
 
@@ -218,15 +219,15 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
 
     distance (P, M): distance between each prediction and each annotated line or junction.
 
-    For each annotated line or junction, the first prediction is true for which it is the nearest
-    and nearer than the limit. All predictions are false if nothing is annotated.
+    A prediction is true if the line or junction nearest to it (the first, if several are equally
+    near) is nearer than the limit and was not taken by an earlier prediction.
     """
     hits = np.zeros((len(distance), len(limits)), bool)
     if distance.size:
         nearest, least = distance.argmin(axis=1), distance.min(axis=1)
         for k, limit in enumerate(limits):
             near = np.flatnonzero(least < limit)
-            first = np.unique(nearest[near], return_index=True)[1]  # for each annotated one
+            first = np.unique(nearest[near], return_index=True)[1]  # at each line or junction
             hits[near[first], k] = True
     return hits
 
