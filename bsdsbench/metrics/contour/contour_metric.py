@@ -144,7 +144,7 @@ class ContourOptions(LabelOptions):
 
     @property
     def usual_columns(self) -> tuple[str, ...] | None:
-        """The keys of one column of each kind; None, for all columns, if `groups` is set."""
+        """The keys of one column per kind of measure; None (all columns) if `groups` is set."""
         if self.groups != _GROUPS[:-1]:
             return None
         return (
@@ -158,10 +158,10 @@ class ContourOptions(LabelOptions):
         )
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """Return the chosen measures, key -> (name in `TABLE`, size), in the order of `value_sum`.
+        """Return the chosen measures, key -> (name in `TABLE`, size).
 
-        IoU and Dice are always chosen. A measure with several sizes has one key per size, such as
-        "trimap@3"; a percentile stands in the name, as in "hd95-pooled".
+        They are the columns of `_LabelCounts.value_sum`, in order. IoU and Dice are always there. A
+        list of sizes gives one key per size, such as "trimap@3"; a percentile replaces the "%".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
@@ -177,7 +177,7 @@ class ContourOptions(LabelOptions):
 
 
 def _describe_means(opt: ContourOptions) -> str:
-    """Describe in which order means are taken."""
+    """Describe over what the scores are averaged, and in which order."""
     if opt.mean == "sequences":
         ends = ", without the first and the last" if opt.skip_ends else ""
         return f"means over the frames of each object{ends}, then over the objects of all sequences"
@@ -185,7 +185,7 @@ def _describe_means(opt: ContourOptions) -> str:
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at the usual sizes; others are in result.json only."""
+    """Yield the columns of all measures at the usual sizes; other sizes are in result.json only."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
@@ -225,27 +225,29 @@ _POOLED = (
 
 
 class _LabelCounts(NamedTuple):
-    """The counts of one image for each of n labels, or for each class: the sums over its labels.
+    """The counts of one image, with a row for each of n labels, or summed to a row for each class.
 
     There are M measures in the order of `ContourOptions.measures()`, W widths of the inner
-    boundaries of Boundary IoU, and R radii around boundary pixels ("side").
+    boundaries of Boundary IoU, and R radii of F. Boundary pixels are "side" outlines.
     """
 
     value_sum: F8  # (n, M), each measure summed over the pairs of masks for which it is defined
     value_count: NDArray[np.integer[Any] | np.bool_]  # (n, M), number of these pairs
     areas: I8  # (n, 3), pixels in both masks, in pred, in gt
     shells: I8  # (n, W, 3), the same for the inner boundaries
-    near: I8  # (n, R, 2), boundary pixels of pred and of gt within each radius
+    near: I8  # (n, R, 2), boundary pixels of pred and of gt within each radius of the other map's
     outline: I8  # (n, 2), boundary pixels of pred and of gt
     pairs: NDArray[np.integer[Any] | np.bool_]  # (n, 3), masks in both maps, pred only, gt only
 
 
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
-    """Return the `_LabelCounts` of each class: of two label maps (H, W), or of two masks.
+    """Count the pixels and sum the measures of each class in one image.
 
-    For means over sequences there are "objects" and "absent" of `_by_sequence` too; then objects
-    must be compared by their number. Raises DataError if an array does not hold what the options
-    say.
+    pred, gt (H, W): masks, label maps or instance maps, as `params` says.
+
+    Returns the fields of `_LabelCounts`, with a row for each class. Means over sequences, for which
+    objects must be paired by number, add "objects" (n, 3 + M) and "absent" (M,), described in
+    `_by_sequence`. Raises DataError if an array does not hold what the options say.
     """
     opt = params or ContourOptions()
     pair, class_of, ids = pair_masks(pred, gt, opt)
@@ -254,7 +256,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
     columns = [label_values(compared, name, size, opt.empty) for name, size in measures]
     values = np.stack(columns, axis=1)  # (labels, M)
     void = void_of(gt, opt.ignored)
-    if void is not None and void.all():  # not even two empty masks
+    if void is not None and void.all():  # no pixel is compared: not the case of two empty masks
         values[:] = np.nan
     objects: dict[str, F8] = {}
     if opt.mean == "sequences":
@@ -267,14 +269,14 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
         absent = [both_empty[TABLE[name].is_distance] for name, _ in measures]
         objects["objects"] = np.column_stack([ids, compared.areas[:, 1:], values])
         objects["absent"] = np.array(absent, np.float64)
-    rows = _count_labels(compared, values, opt)._asdict()
+    counts = _count_labels(compared, values, opt)._asdict()
     n_classes = len(opt.class_names)
-    by_class = {name: _sum_by_class(row, class_of, n_classes) for name, row in rows.items()}
+    by_class = {name: _sum_by_class(rows, class_of, n_classes) for name, rows in counts.items()}
     return Counts(**by_class, **objects)
 
 
 def _count_labels(compared: Compared, values: F8, opt: ContourOptions) -> _LabelCounts:
-    """Return the counts of each label. `values` (n, M) are the measures, NaN if undefined."""
+    """Count the pixels of each of n labels. `values` (n, M): the measures, NaN if undefined."""
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
     bounds = opt.davis_bounds if "davis" in opt.groups else ()
@@ -290,7 +292,7 @@ def _count_labels(compared: Compared, values: F8, opt: ContourOptions) -> _Label
             near[:, k, m] = sites.sums(sites.distance <= radius)
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
     return _LabelCounts(
-        value_sum=np.nan_to_num(values, posinf=np.inf),
+        value_sum=np.nan_to_num(values, posinf=np.inf),  # NaN adds 0, infinite distances stay
         value_count=~np.isnan(values),
         areas=compared.areas,
         shells=shells,
@@ -300,19 +302,19 @@ def _count_labels(compared: Compared, values: F8, opt: ContourOptions) -> _Label
     )
 
 
-def _sum_by_class(row: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
-    """Sum counts (labels, ...) over the labels of each class, (classes, ...); bool become int64."""
-    dtype = np.float64 if row.dtype.kind == "f" else np.int64
-    sums: NDArray[np.generic] = np.zeros((n_classes, *row.shape[1:]), dtype)
-    np.add.at(sums, class_of, row)
+def _sum_by_class(rows: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
+    """Sum rows (labels, ...) of counts over the labels of each class. Bool and int become int64."""
+    dtype = np.float64 if rows.dtype.kind == "f" else np.int64
+    sums: NDArray[np.generic] = np.zeros((n_classes, *rows.shape[1:]), dtype)
+    np.add.at(sums, class_of, rows)
     return sums
 
 
 class ContourMetric(LabelMetric[ContourOptions]):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
 
-    Scores are means over the images (or instances) of each class, then over the classes; those in
-    `pooled` are of the pixels of all images together, then means over the classes.
+    Each score is a mean over the images (or instances) of a class, then over the classes. The
+    scores in `pooled` come from the pixels of all images together, then a mean over the classes.
     """
 
     name = "contour"
@@ -337,15 +339,15 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
-        """Return what the files hold; images are frames of sequences if `opt.mean` says so."""
+        """Return what the files hold; for means over sequences, images are frames."""
         return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Return `_contour_counts` and, for means over sequences, the L letters of the frame's id.
+        """Return the counts of `_contour_counts` and, for means over sequences, the image id.
 
-        frame : float64 (L, 1), their code points, by which `_by_sequence` sorts the frames
+        frame : float64 (L, 1), the code points of its L letters, which `_by_sequence` reads
         """
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
@@ -361,13 +363,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return region_pixels(pred, gt, opt, spacing).steps()
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of single images; frames keep the objects of their sequence."""
+        """Yield the scores of each image; a frame is scored for the objects of its sequence."""
         return super().image_scores(_by_sequence(stack), protocol)
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Return no warning. Raises DataError if `mean` is "sequences" and the frames form none."""
+        """Return no warnings. For means over sequences, raise the errors of `_check_sequences`."""
         if opt.mean == "sequences":
             _check_sequences(ids, _by_sequence(stack), opt.skip_ends)
         return []
@@ -375,16 +377,15 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets; every value is (S,).
+        """Return the scores for S weightings of the images; arrays are (S,).
 
-        the keys of `opt.measures()` : means over the classes of each class's mean
-        over : measure -> unit ("pairs", "classes") -> number of values in a mean, and of all
-        pooled : IoU, Dice, Boundary IoU and F of the pixels of all images together, mean over
-            classes
+        Each key of `opt.measures()` has the mean of each class over its pairs of masks, averaged
+            over the classes. For means over sequences, `_sequence_scores` replaces these entries.
+        over : measure -> unit ("pairs" or "classes") -> (S, 2), the number of values in the mean,
+            and the number that there could have been
+        pooled : the measures of `_pooled_scores`, averaged over the classes
         pairs : number of masks in both maps, in the prediction only, in the ground truth only
-        per_class : class -> all of these for the class; only if there are several classes
-
-        Means over sequences replace the means over classes.
+        per_class : class -> all of these for the class, and `n_images`; only with several classes
         """
         stack = _by_sequence(stack)
         per_image = {name: values for name, values in stack.items() if name not in _TRACKS}
@@ -392,8 +393,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         keys, n_defined = tuple(opt.measures()), total["value_count"]  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
         n_compared = total["pairs"].sum(axis=2)  # (S, C)
-        if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
+        if not opt.classes and opt.unit == "class":  # masks: an image with two empty ones counts
             n_compared = np.broadcast_to(weights.sum(axis=1)[:, None], n_compared.shape)
+        # Some conventions define the measures of two empty masks, which are not in "pairs"
         n_compared = np.maximum(n_compared[:, :, None], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_compared.sum(axis=1))
@@ -401,11 +403,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
             scores |= _sequence_scores(_sequence_means(stack, weights, opt.skip_ends), keys, opt)
         pooled = _pooled_scores(total, opt)  # (S, C) each
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
-        sides = ("both", "pred_only", "gt_only")
-        scores["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
+        kinds = ("both", "pred_only", "gt_only")
+        scores["pairs"] = dict(zip(kinds, total["pairs"].sum(axis=1).T, strict=True))
         if len(opt.class_names) < 2:
             return scores
-        n_classes = (n_defined > 0).sum(axis=1)  # (S, M)
+        n_classes = (n_defined > 0).sum(axis=1)  # (S, M), classes with a value
         counted = {key: (n_classes[:, m], len(opt.class_names)) for m, key in enumerate(keys)}
         for key, units in over("classes", counted).items():
             scores["over"][key] |= units
@@ -419,7 +421,10 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
 
 def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:
-    """Return the M measures (S,) by key, and `over`: of how many pairs. The arrays are (S, M)."""
+    """Return the measures by key, (S,) each, with the entry `over` of `ContourMetric.scores`.
+
+    n_defined, n_all (S, M): the pairs of masks for which each of M `values` is defined, and all.
+    """
     scores: dict[str, Any] = dict(zip(keys, values.T, strict=True))
     n_pairs = zip(n_defined.T, n_all.T, strict=True)
     return {**scores, "over": over("pairs", dict(zip(keys, n_pairs, strict=True)))}
@@ -428,7 +433,8 @@ def _measure_scores(keys: Sequence[str], values: F8, n_defined: F8, n_all: F8) -
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
 
-    `total` holds sums of `_LabelCounts` (S, C, ...). Returns key -> (S, C), NaN without pixels.
+    `total` holds the counts of `_LabelCounts` summed over images, (S, C, ...). Returns key ->
+    (S, C), which is NaN if neither map has a pixel to compare.
     """
     areas, outline = total["areas"], total["outline"]  # (S, C, 3), (S, C, 2)
     boundary_iou = iou(total["shells"], divide=defined_ratio)  # (S, C, W)
@@ -448,10 +454,13 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Return the scores of sequences, (S,) each, from the M measures `keys` of `_sequence_means`.
+    """Return the scores of means over sequences, (S,) each.
 
-    They are the mean of every measure, recall and decay of J (IoU) and, if chosen, of F at the
-    first of `davis_bounds`, `jf`, the mean of J and F, and the number of objects. `over` is empty.
+    `means` come from `_sequence_means`; `keys` are the keys of its M measures.
+
+    The scores are the mean of every measure, `iou_recall`, `iou_decay` and the number of `objects`;
+    with F also `f_recall`, `f_decay` and `jf`, the mean of J (IoU) and F, at the first of
+    `davis_bounds`. `over` is empty.
     """
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}
@@ -466,31 +475,34 @@ def _sequence_scores(
 
 
 def _by_sequence(stack: Stack) -> Stack:
-    """Convert the objects of N frames to tracks of the objects of each sequence, as in DAVIS.
+    """Follow the objects of each sequence through its frames, as DAVIS does.
 
-    `stack` holds "frame" (N, L, 1), "objects" (N, n, 3 + M), with the columns number, pixels in
-    pred, pixels in gt, and M measures, and "absent" (N, M), the measures of two empty masks; all
-    are filled up with NaN. They are replaced by
+    `stack` holds the counts of N frames, padded with NaN to equal lengths: "frame" (N, L, 1), the
+    letters of the ids SEQUENCE/FRAME; "objects" (N, n, 3 + M), with the columns number, pixels in
+    pred, pixels in gt, and M measures; "absent" (N, M), the measures of two empty masks. Returns
+    the stack with these counts replaced by
 
-    sequence : int64 (N,), the number of the frame's sequence; ids are SEQUENCE/FRAME
+    sequence : int64 (N,), the index of the frame's sequence
     position : int64 (N,), the frame's index in the natural order of the sequence
-    n_frames, n_objects : int64 (N,), numbers of frames and objects of the sequence
+    n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
     unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
-    tracks : float64 (N, K, M), the measures of the k-th object of the sequence, or "absent"
+    tracks : float64 (N, K, M), the measures of the k-th object of the sequence; "absent" if neither
+        map of the frame has the object
 
-    The objects of a sequence are those annotated in its first frame. A stack without "objects" is
-    returned as it is.
+    The objects of a sequence are the objects annotated in its first frame. A stack without
+    "objects" is returned unchanged.
     """
     if "objects" not in stack:
         return stack
-    ids = _frame_ids(stack["frame"])
+    letters = stack["frame"][..., 0]
+    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in letters]
     sequences: dict[str, list[int]] = {}  # name -> its frames in natural order
     for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
         sequences.setdefault(ids[i].rpartition("/")[0], []).append(i)
     numbers, values = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    objects = {name: numbers[i[0]][in_gt[i[0]]] for name, i in sequences.items()}
+    objects = {name: numbers[frames[0]][in_gt[frames[0]]] for name, frames in sequences.items()}
     most_objects = max(map(len, objects.values()))
     tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
     sequence, position, n_frames, n_objects, unknown = np.zeros((5, len(ids)), np.int64)
@@ -511,20 +523,17 @@ def _by_sequence(stack: Stack) -> Stack:
     return others | dict(zip(_TRACKS, per_frame, strict=True))
 
 
-def _frame_ids(code_points: F8) -> list[str]:
-    """Return the ids of N frames from their code points (N, L, 1), which are filled up with NaN."""
-    return ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in code_points[..., 0]]
-
-
 def _check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
-    """Raise DataError if frames form no sequences, or objects do not fit them.
+    """Raise DataError if the frames form no sequences, or objects do not fit their sequence.
 
-    `ids` are the N image ids, and `stack` the counts of `_by_sequence`. Refused are names in one
-    folder that begin like those of several sequences, ground truth whose ids name other sequences,
-    predicted objects that no frame of the sequence annotates and, if `skip_ends` leaves out the
-    first and last frame, sequences of fewer than 3 frames.
+    ids: the N image ids. stack: from `_by_sequence`. These are errors:
+
+    - numbered names without a folder begin differently ("cat_01", "dog_01"): several sequences
+    - the ids of the ground truth form a different number of sequences
+    - an object is predicted that no frame of its sequence annotates
+    - `skip_ends` leaves out both ends of a sequence that has no frame between them
     """
-    begins = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
+    begins = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]  # [1]: before digits
     named = sorted({begin[1] for begin in begins if begin})
     if len(named) > 1 and None not in begins and not any("/" in image_id for image_id in ids):
         raise DataError(
@@ -553,26 +562,26 @@ def _check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 def _sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
     """Average each measure over the frames of every object, then over all objects.
 
-    stack: the counts of `_by_sequence`; `tracks` (N, K, M) holds M measures.
-    weights (S, N): how often each frame occurs in each data set.
-    skip_ends: leave out the first and last frame of each sequence.
+    stack: from `_by_sequence`. weights (S, N): how often each frame occurs in each of S data sets.
+    skip_ends: True leaves out the first and last frame of each sequence.
 
-    Returns `objects` (S,), their number, and (S, M) `mean`, `recall`, the share of frames in which
-    the measure exceeds 0.5, and `decay`, the mean over the first quarter of the frames minus that
-    over the last (adjacent quarters share a frame). Without frames they are NaN.
+    Returns `objects` (S,), the number of objects with a value, and for M measures, (S, M), `mean`;
+    `recall`, the share of frames in which the measure exceeds 0.5; and `decay`, the mean over the
+    first quarter of the frames minus the mean over the last (neighbouring quarters share a frame).
+    They are NaN if no frame is left.
     """
     n_skipped, tracks = int(skip_ends), stack["tracks"]
     by_object: dict[str, list[F8]] = {"mean": [], "recall": [], "decay": []}  # (S, objects, M)
     for number in np.unique(stack["sequence"]):
         frames = np.flatnonzero(stack["sequence"] == number)
-        n = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
+        n_kept = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
         position = stack["position"][frames] - n_skipped
-        is_kept = (position >= 0) & (position < n)
+        is_kept = (position >= 0) & (position < n_kept)
         frames, position = frames[is_kept], position[is_kept]
         if not frames.size:
             continue
         values = tracks[frames, : int(stack["n_objects"][frames[0]])]  # (frames, objects, M)
-        quarter_ends = (np.linspace(1, n, 5) + 0.5).astype(int) - 1  # positions
+        quarter_ends = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1  # halves are rounded up
         quarters = (position <= quarter_ends[1], position >= quarter_ends[3])
         first_mean, last_mean = (
             weighted_mean(weights[:, frames], np.where(quarter[:, None, None], values, np.nan))

@@ -40,11 +40,11 @@ PIXELS = (1.0, 1.0)
 
 
 class Sites(NamedTuple):
-    """The outline sites (pixels or corners) of n labels of one map, label after label."""
+    """The outline sites (pixels or corners) of n labels in one map, grouped by label."""
 
     start: I8  # (n + 1,); the sites of label k are start[k] : start[k + 1] of the other arrays
     label: I8  # (sites,)
-    distance: F8  # (sites,), to the other map's outline of the same label, inf if it has none
+    distance: F8  # (sites,), to the label's outline in the other map; inf if it has none there
     length: F8  # (sites,), length of contour at the site; 0 unless sites are corners
 
     @property
@@ -61,9 +61,10 @@ BothSites = tuple[Sites, Sites]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps, with the pixels and outlines that measures share, each computed once.
+    """Two label maps to compare; the pixels and outlines that several measures use are kept.
 
-    `spacing` is the (row, column) step of pixels. Raises DataError if it is not above 0.
+    `spacing` holds the distances between rows and between columns. Raises DataError unless both are
+    finite and above 0.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -76,40 +77,44 @@ class Compared:
     @cached_property
     def areas(self) -> I8:
         """The pixels of each label, int64 (n, 3): common to both maps, in pred, in gt."""
-        if self.pair.n == 1:  # masks, in a tenth of the time
+        if self.pair.n == 1:  # for masks this takes a tenth of the time
             on, true = self.pair.pred >= 0, self.pair.gt >= 0
             return np.array([[np.count_nonzero(mask) for mask in (on & true, on, true)]])
         return self._sum_areas(self._label_pairs.pixels)
 
     @cached_property
     def _label_pairs(self) -> Overlaps:
-        """The pairs of labels that occur at a pixel."""
+        """The pairs of labels (in pred, in gt) that occur at a pixel."""
         return find_overlaps(self.pair.pred, self.pair.gt)
 
     def _sum_areas(self, pixels: I8) -> I8:
-        """Compute `areas` from numbers of pixels, one for each pair in `_label_pairs`."""
+        """Sum the pixels of each label, int64 (n, 3), with the columns of `areas`.
+
+        `pixels` holds the number of pixels to count for each pair of labels in `_label_pairs`.
+        """
         pred, gt, _, _ = self._label_pairs
         labels_of = (np.where(pred == gt, pred, -1), pred, gt)
-        # The label -1, which is none, is counted at index 0 and dropped
+        # -1 (no label) is counted at index 0 and dropped
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
 
     def shells(self, size: float) -> I8:
-        """Count the pixels of each label's inner boundary, int64 (n, 3), columns as in `areas`.
+        """Count the pixels of each label's inner boundary, int64 (n, 3), with columns of `areas`.
 
-        The inner boundary, or shell, is what erosions with a 3 x 3 square remove.
+        The inner boundary, or shell, is what repeated erosion with a 3 x 3 square removes. `size`
+        is its width, see `_shell_width`.
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
             pred, gt, n, _ = self.pair
-            if n == 1:  # masks, in a fifth of the time
+            if n == 1:  # for masks this takes a fifth of the time
                 self._shells[width] = erosion.mask_shells(pred >= 0, gt >= 0, width)
             else:
                 self._shells[width] = erosion.label_shells(pred, gt, n, width)
         return self._shells[width]
 
     def sites(self, outline: str, steps: Spacing) -> BothSites:
-        """Return the outline sites of pred and gt, with distances in the unit of `steps`."""
+        """Return the "rim", "side" or "corner" sites of pred and gt; `steps` is a spacing."""
         if (outline, steps) not in self._sites:
             self._sites[outline, steps] = _find_sites(self.pair, outline, steps)
         return self._sites[outline, steps]
@@ -120,16 +125,16 @@ class Compared:
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def find(self, what: str, size: float) -> Any:
-        """Return the pixels or sites that a measure of `TABLE` compares.
+        """Return what a measure of `TABLE` compares, by the name in `what`.
 
         - "areas": pixels of each label, int64 (n, 3): in both maps, in pred, in gt
-        - "shells": the same for the inner boundaries whose width is `size`
-        - "trimap": the same for the pixels at most `size` from another label of gt
+        - "shells": the same, but only pixels of inner boundaries; `size` is their width
+        - "trimap": the same, but only pixels at most `size` away from another label of gt
         - "skeletons": int64 (n, 2, 2), the counts of `skeleton_pixels`
-        - "rim", "side", "corner": the `Sites` of pred and gt, with distances in the unit of
-          `spacing`, or in pixels if " in pixels" follows
+        - "rim", "side", "corner": the `Sites` of pred and of gt, with distances in the unit of
+          `spacing`, or in pixels if " in pixels" is appended, as in "rim in pixels"
 
-        Raises DataError if the size is not positive and finite.
+        Raises DataError if the size of shells or of a trimap is not positive and finite.
         """
         if what == "areas":
             return self.areas
@@ -149,9 +154,12 @@ class Compared:
 def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
     """Find the outline sites of both maps, and their distances to the other map's outline.
 
-    - "rim": pixels with a neighbour outside the label; pixels outside the image are outside
-    - "side": 2 x 2 windows with pixels inside and outside; the map is continued by its edge pixels
-    - "corner": the same windows, also around the image, where pixels outside it are outside
+    - "rim": pixels of a label with one of four neighbours outside it. Beyond the image is outside.
+    - "side": windows of 2 x 2 pixels, some inside and some outside the label. Beyond the right and
+      the lower end of the image, its edge pixels are repeated.
+    - "corner": the same windows, but beyond the image is outside, on all four sides.
+
+    `steps` are the distances between rows and between columns.
     """
     outlines_of = []  # of pred and gt
     for labels in np.array(pair[:2], np.int32):
@@ -172,12 +180,13 @@ def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
 
 
 def _contour_lengths(steps: Spacing) -> F8:
-    """Return the length of contour within 2 x 2 pixels, float64 (16,), by `distances.corners` code.
+    """Return the length of contour in a window of 2 x 2 pixels, for each of 16 patterns.
 
-    The bits 8, 4, 2, 1 of a code are the upper left, upper right, lower left and lower right pixel.
-    The contour joins the midpoints of the edges between unequal pixels: half a diagonal if one
-    pixel differs from the others, one step if two neighbours do, two half diagonals if opposite
-    pixels do.
+    The index of a pattern is the code of `distances.corners`: its bits 8, 4, 2, 1 are the upper
+    left, upper right, lower left and lower right pixel. The contour joins the midpoints between
+    neighbouring pixels that differ. It is half a pixel's diagonal long if one pixel differs from
+    the other three, one step if two neighbours differ from the other two, and two half diagonals
+    if the pixels differ like a chessboard.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half_diagonal)
@@ -193,8 +202,8 @@ def pixel_distances(a: Map, b: Map) -> F8:
 
     Returns float64, one value per pixel of `a` in raster order; all are inf if `b` is empty.
     """
-    a_sites, b_sites = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
-    a_outline, b_outline = (  # one label
+    a_sites, b_sites = (np.array(np.nonzero(mask), np.int32) for mask in (a, b))
+    a_outline, b_outline = (  # with a single label
         distances.Outlines(np.array([0, rows.size]), rows, cols)
         for rows, cols in (a_sites, b_sites)
     )
@@ -205,9 +214,9 @@ def pixel_distances(a: Map, b: Map) -> F8:
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Return the width in pixels of the inner boundary of Boundary IoU.
 
-    A `size` below 1 is a fraction of the diagonal, rounded half to even to at least 1 pixel. A
-    larger one is the width, without its decimals. Raises DataError if it is not positive and
-    finite.
+    A `size` below 1 is a fraction of the image diagonal. The width is rounded, halves to even, and
+    is at least 1. A `size` of 1 or more is the width, rounded down. Raises DataError if `size` is
+    not positive and finite.
     """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
@@ -215,10 +224,10 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
 
 
 def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
-    """Count the skeleton pixels of every label in two label maps (H, W), where -1 is none.
+    """Count the skeleton pixels of every label in two label maps (H, W); -1 is no label.
 
-    Returns int64 (n_labels, 2, 2), by label and map (pred, gt): the pixels of the skeleton that
-    have the same label in the other map, and all of them.
+    Returns int64 (n_labels, 2, 2). The second axis is the map (pred, gt); the third holds the
+    skeleton pixels that have the same label in the other map, and all skeleton pixels.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize
@@ -227,7 +236,7 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     for labels, other in ((pred, gt), (gt, pred)):
         skeletons = np.full_like(labels, -1)
         for label, box in enumerate(find_objects(labels + 1, n_labels)):
-            if box:
+            if box:  # None if the map lacks the label
                 skeletons[box][skeletonize(labels[box] == label)] = label
         is_skeleton = skeletons >= 0
         is_inside = is_skeleton & (skeletons == other)
@@ -238,12 +247,15 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return DAVIS' radius in pixels: `bound` from 1 on, else ceil(bound * image diagonal)."""
+    """Return DAVIS' radius in pixels: `bound` if at least 1, else ceil(bound x image diagonal)."""
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
 def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt."""
+    """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt.
+
+    `divide` decides what 0/0 is: 0 by default, NaN with `defined_ratio`.
+    """
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
@@ -253,14 +265,15 @@ def _dice(counts: I8, _: float) -> F8:
 
 
 def _f_within(sides: BothSites, radius: float) -> F8:
-    """Compute F (n,) from the shares of both outlines that lie within `radius` of the other."""
+    """Compute F (n,) of the shares of each outline that lie within `radius` of the other one."""
     return f_measure(*(ratio(s.sums(s.distance <= with_tolerance(radius)), s.n) for s in sides))
 
 
 def _fom(sides: BothSites, alpha: float) -> F8:
     """Compute Pratt's figure of merit of each label, (n,); 0/0 is 0.
 
-    It is the sum of 1 / (1 + alpha d^2) over pred's sites, divided by the larger number of sites.
+    It is the sum of 1 / (1 + alpha d^2) over the sites of pred, at distance d from gt's outline,
+    divided by the number of sites of pred or of gt, whichever is larger.
     """
     pred, gt = sides
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -270,9 +283,12 @@ def _fom(sides: BothSites, alpha: float) -> F8:
 def _hausdorff(definition: str, sides: BothSites, percent: float) -> F8:
     """Compute a percentile of the Hausdorff distance of each label, float64 (n,).
 
-    It is the larger of the two outlines' percentiles ("directed"), the percentile of the distances
-    of both together ("pooled"), or the larger of the distances within which this share of a
-    contour's length lies ("area"). It is NaN if an outline is empty.
+    It is NaN if either outline is empty. `definition` is one of
+
+    - "directed": the percentile of each outline's distances, then the larger of the two
+    - "pooled": the percentile of the distances of both outlines together
+    - "area": for each outline, the distance within which `percent` of its length lies, then the
+      larger of the two
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = sides
@@ -299,10 +315,12 @@ def _quantile(values: F8, q: float) -> float:
 
 
 def _length_quantile(distance: F8, length: F8, q: float) -> float:
-    """Return the smallest distance within which at least the share `q` of the length (sites,) lies.
+    """Return the smallest distance within which at least a share `q` of the contour lies.
 
-    Sites are sorted by (distance, length) and summed by numpy, as in surface-distance: if a share
-    equals q up to the last bit, another order of the sums would choose another distance.
+    distance, length (sites,): of each site of one outline.
+
+    Sites are sorted by (distance, length) and added by numpy, as surface-distance does. Where a
+    share is equal to q but for the last bit, another order would lead to another distance.
     """
     order = np.lexsort((length, distance))
     share = np.cumsum(length[order]) / np.sum(length[order])
@@ -310,30 +328,37 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
 
 def _assd(directed: bool, sides: BothSites, _: float) -> F8:
-    """Return the mean distance of all sites (n,), or of the outlines' means if `directed`."""
+    """Compute the average surface distance of each label, (n,).
+
+    It is the mean over the sites of both outlines together or, if `directed`, the mean over each
+    outline's sites, averaged over the two outlines.
+    """
     distance_sums = [side.sums(side.distance) for side in sides]
-    return _share_of_outlines(distance_sums, [side.n for side in sides], directed)
+    return _divide_outlines(distance_sums, [side.n for side in sides], directed)
 
 
 def _nsd(unit: str, sides: BothSites, tolerance: float) -> F8:
-    """Compute the normalised surface distance: the share of the outlines within `tolerance`, (n,).
+    """Compute normalised surface distance, (n,): the share of the outlines within `tolerance`.
 
-    The share is that of both contours' length ("area"), that of both outlines' sites ("counts"), or
-    the mean of the shares of the two outlines' sites ("mean").
+    `unit` says what is shared: the length of both contours together ("area"), the sites of both
+    outlines together ("counts"), or the sites of each outline, averaged over the two ("mean").
     """
     near, total = [], []
     for side in sides:
         weight = side.length if unit == "area" else np.ones(side.length.size)
         near.append(side.sums((side.distance <= with_tolerance(tolerance)) * weight))
         total.append(side.sums(weight))
-    return _share_of_outlines(near, total, unit == "mean")
+    return _divide_outlines(near, total, unit == "mean")
 
 
-def _share_of_outlines(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> F8:
-    """Return part / whole (n,) of both outlines together, or the `mean` of both ratios."""
-    if mean:
-        return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
-    return ratio(part[0] + part[1], whole[0] + whole[1])
+def _divide_outlines(sums: list[F8], totals: Sequence[F8 | I8], separately: bool) -> F8:
+    """Divide sums (n,) of pred and gt by totals, after adding both or `separately`, then averaged.
+
+    In both lists the first array is for pred's outlines, the second for gt's.
+    """
+    if separately:
+        return (ratio(sums[0], totals[0]) + ratio(sums[1], totals[1])) / 2
+    return ratio(sums[0] + sums[1], totals[0] + totals[1])
 
 
 def cldice(skeletons: Map) -> F8:
@@ -345,9 +370,9 @@ class _Definition(NamedTuple):
     """A measure of `TABLE`."""
 
     what: str  # what is compared, an argument of `Compared.find`
-    value_of: Callable[[Any, float], F8]  # of (what was found, size), the value of each label (n,)
+    value_of: Callable[[Any, float], F8]  # (what `find` returned, size) -> value of each label (n,)
     size: float  # the default
-    is_distance: bool  # False for an overlap, whose value for empty masks is another one
+    is_distance: bool  # selects the distance or the overlap of a convention for empty masks
 
 
 TABLE = {
@@ -373,9 +398,11 @@ TABLE = {
 
 
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
-    """Compute one measure of `TABLE` for each label, float64 (n,).
+    """Compute one measure for each label, float64 (n,).
 
-    `size` is the measure's own. `empty`, in `CONVENTIONS`, is for labels without any pixel.
+    name: a key of `TABLE`. size: in the meaning that `measure` gives for this name.
+    empty: a key of `CONVENTIONS`, by which a label gets its value if one map or both have nothing
+        of it to compare: no pixels, outline sites or skeleton pixels.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)

@@ -3,7 +3,8 @@
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integers with the
 labels 0 .. classes - 1. Pixels whose annotated label is one of `ignored` are cleared in both maps.
 Instances are paired by number, or matched by overlap. A pixel is right if both maps have the same
-object there: the mask, the same class, or two paired objects. Void is neither right nor wrong.
+object there: the mask, the same class, or two paired objects. Void pixels, which are not to be
+judged, are neither right nor wrong.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ from bsdsbench.metrics.pixel_steps import (
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
-_SMALL = 2**14  # masks of up to this many pixels are measured whole: finding a box takes as long
-MATCH_IOU = 0.5  # regions with a larger IoU have at most one such partner
+_SMALL = 2**14  # masks of up to this many pixels are not cropped: finding their box takes as long
+MATCH_IOU = 0.5  # a region has an IoU above this with at most one region of the other map
 
 
 class LabelPair(NamedTuple):
-    """Two label maps with the labels 0 .. n - 1, and -1 for none.
+    """Two label maps with the labels 0 .. n - 1; -1 is no label.
 
-    A pair of masks (n = 1) is int8, and may be cropped to the bounding box of both plus one pixel.
+    Two masks are a pair with n = 1, in int8 (0 inside, -1 outside). They may be cropped to the box
+    around both masks, with a margin of one pixel.
     """
 
     pred: Labels  # (H, W)
@@ -60,7 +62,7 @@ class LabelPair(NamedTuple):
     shape: tuple[int, ...]  # rows and columns of the image
 
     def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
-        """Return the length of the image's diagonal for pixels of this (row, column) step."""
+        """Return the length of the image's diagonal in the unit of `spacing` (row, column)."""
         return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
 
 
@@ -68,7 +70,7 @@ NAN, INF = math.nan, math.inf
 
 
 class _Convention(NamedTuple):
-    """The values of empty masks, as pairs (overlap, distance). NaN is not counted."""
+    """The values of measures of empty masks, (overlap, distance). NaN is left out of means."""
 
     both_empty: tuple[float, float]
     one_empty: tuple[float, float | None]  # None is the diagonal of the image
@@ -97,12 +99,13 @@ def as_pair(
     ignored: Sequence[float] = (),
     first: int = 0,
 ) -> LabelPair:
-    """Check two masks or two label maps (H, W), and number their labels from 0.
+    """Check two masks or two label maps (H, W), and renumber their labels from 0.
 
-    There are `classes` labels from `first` on, or masks if it is None. The label 0 means no label
-    if `first` is larger, and so do `ignored` labels, which are void in the ground truth: these
-    pixels are cleared in both maps. Raises DataError if an array is no such map or has another
-    label, ShapeError if the shapes differ.
+    classes, first: the labels are first .. first + classes - 1. None: the maps are masks.
+    ignored: labels that are no class. Pixels that have one in `gt` are void: no label in both maps.
+
+    Label 0 is no class if `first` is above 0. A prediction that is -1 everywhere is empty. Raises
+    DataError if an array is no such map or has another label, ShapeError if the shapes differ.
     """
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))
@@ -133,7 +136,7 @@ def as_pair(
 
 
 def _pair_of_masks(masks: MapPair) -> LabelPair:
-    """Convert two bool masks (H, W) to a pair of one label, cropped if they are large."""
+    """Convert two bool masks (H, W) to maps of the label 0, cropped to both masks if large."""
     box: tuple[slice, ...] = ()
     if masks.pred.size > _SMALL:
         either = masks.pred | masks.gt
@@ -144,22 +147,22 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
 
 
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
-    """Check two masks (H, W), and return them as bool with void pixels cleared in both.
+    """Check two masks (H, W), and return them as bool, with False at void pixels in both.
 
-    Void are pixels of `gt` with `ignored` values. Raises DataError if an array is no mask of two
-    values or has no pixels, ShapeError if the shapes differ.
+    Pixels are void if their value in `gt` is `ignored`. Raises DataError if an array has no pixels
+    or is not a mask of two values, ShapeError if the shapes differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
     masks = [_as_mask(pred, SIDES[0]), _as_mask(gt_without_void, SIDES[1])]
     same_shape(masks[0].shape, masks[1].shape)
-    if not masks[1].size:  # the kernels need one
+    if not masks[1].size:  # the kernels need a pixel
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
     return MapPair(masks[0] if void is None else masks[0] & ~void, masks[1])
 
 
 def _as_mask(values: ArrayLike, what: str) -> Bool:
-    """Convert a mask (H, W) of two values to bool. Raises DataError for others; `what` names it."""
+    """Convert a mask (H, W) to bool. Raises DataError, in which `what` names it, for label maps."""
     array = np.asarray(values)
     if array.dtype.kind in "iu" and not is_binary(array):
         labels = np.unique(as_label_map(array, what)).tolist()
@@ -184,13 +187,13 @@ class ClassedPair(NamedTuple):
 
 
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
-    """Convert two maps (H, W) to the pairs of masks to compare, as label maps.
+    """Renumber two maps (H, W) so that the masks to compare have the same label in both.
 
-    A label stands for the two masks of a class, or for a pair of instances: with the same number if
-    `opt.unit` is "id", or matched by overlap. An unmatched instance has a label that only its map
-    uses. Instances that lie on void only are left out.
+    A label of the new maps is a class (`opt.unit` is "class"), or a pair of instances, which have
+    the same number ("id") or are matched by overlap ("instance"). An unmatched instance has a label
+    that does not occur in the other map. Instances that lie only on void pixels are left out.
 
-    Raises DataError if an array is no such map as the options say, ShapeError if shapes differ.
+    Raises DataError if an array does not hold what the options say, ShapeError if shapes differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
@@ -211,7 +214,7 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     without_gaps = np.cumsum(has_pixels) - 1
     labels = []
     for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
-        # Renumber the regions, overlap by overlap; -1, which is none, indexes the -1 at the end
+        # The index -1 (no region) takes the last entry, -1 (no label)
         new_label = np.append(without_gaps[new], -1).astype(np.int32)
         labels.append(new_label[side.of_overlap][instances.overlaps.of_pixel])
     pair = LabelPair(labels[0], labels[1], int(has_pixels.sum()), labels[0].shape)
@@ -223,15 +226,16 @@ class Regions(NamedTuple):
 
     ids: I8  # (regions,), the value of each region
     class_of: I8  # (regions,)
-    of_overlap: I8  # (overlaps,), the region of each of `Instances.overlaps`, or -1
-    void: Bool  # (overlaps,), whether each is ignored
+    of_overlap: I8  # (overlaps,), the region that each of `Instances.overlaps` is part of, or -1
+    void: Bool  # (overlaps,), True for overlaps with an ignored value in this map
 
 
 class Instances(NamedTuple):
-    """The regions of both maps, and the overlaps of their values (in pred, in gt).
+    """The regions of both maps, and the overlaps of values (in pred, in gt).
 
-    Ignored pixels are void, except for the last numbers of the ignored label: for C classes, the
-    number divisor - 1 - k is the crowd of class k (from 0) if k < C, and a crowd that excuses no
+    Pixels with an ignored label are void, unless their number says that they are a crowd, a group
+    of objects that are not told apart. With C classes, the number divisor - 1 - k is a crowd of
+    class k (from 0), which excuses predictions of that class, if k < C, and a crowd that excuses no
     prediction if C <= k < 2 C.
     """
 
@@ -243,7 +247,10 @@ class Instances(NamedTuple):
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
-    """Find the regions of two instance maps (H, W). Raises DataError for other values."""
+    """Find the regions of two instance maps (H, W).
+
+    Raises DataError if a value is no number of an instance, ShapeError if the shapes differ.
+    """
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     pred_values, gt_values = overlaps.pred, overlaps.gt
     if opt.things:
@@ -251,7 +258,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_bare_labels(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, SIDES[0])
     gt_regions = _number_regions(gt_values, opt, SIDES[1])
-    # The number of an ignored label, counted from the last one, is the class of a crowd.
+    # The number after an ignored label, counted back from divisor - 1, is the class of a crowd
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     has_number = gt_regions.void & (gt_values != VOID)
     is_crowd = has_number & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
@@ -266,10 +273,10 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
 
 
 def _number_bare_labels(values: I8, opt: MapContents) -> I8:
-    """Replace labels of classes (values below the divisor) by values class x divisor + number.
+    """Replace labels of classes (values below the divisor) with class x divisor + number.
 
-    A class in `opt.things` gets the value of its crowd, which `Instances` describes; every other
-    class gets the number 0, its one region. All other values stay.
+    A class in `opt.things` becomes its crowd, as `Instances` describes. Any other class becomes one
+    region with the number 0. Values from the divisor on, and negative ones, stay.
     """
     is_label = (values >= 0) & (values < opt.divisor)
     countable = [opt.classes.index(name) for name in opt.things or ()]
@@ -279,23 +286,25 @@ def _number_bare_labels(values: I8, opt: MapContents) -> I8:
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the class, from 0, of each value of a file, or 0 for all if there is no divisor."""
+    """Return the class, from 0, of each value in a file; all are 0 if there is no divisor."""
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
 def _count_pixels(regions: Regions, pixels: I8) -> I8:
-    """Sum the `pixels` (overlaps,) over the overlaps of each region, int64 (regions,)."""
+    """Sum the pixels (overlaps,) of the overlaps that each region consists of, int64 (regions,)."""
     is_region = regions.of_overlap >= 0
     region, n = regions.of_overlap[is_region], regions.ids.size
     return np.bincount(region, pixels[is_region], n).astype(np.int64)
 
 
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
-    """Number the regions of one map, whose overlaps have these values (overlaps,).
+    """Number the regions of one map from the values (overlaps,) that its overlaps have.
 
-    Void are VOID and ignored classes or, without a divisor, ignored numbers of the ground truth.
-    No region are void, 0 or less, and with a divisor the class 0 if classes begin later. Raises
-    DataError if a value belongs to no class; `what`, an entry of SIDES, names the map.
+    what: an entry of SIDES, which of the maps it is.
+
+    With a divisor, ignored classes are void, and `_without_class` says which other values are no
+    region. Without one, each value above 0 is a region, and ignored values of the ground truth are
+    void. VOID is always void. Raises DataError if a value can be no instance.
     """
     if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
@@ -310,7 +319,7 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         void = (values == VOID) | np.isin(values, ignored)
         is_none = void | (values <= 0)
     ids, number = np.unique(np.where(is_none, -1, values), return_inverse=True)
-    n_negative = int((ids < 0).sum())  # 1 if there is an overlap without region, else 0
+    n_negative = int((ids < 0).sum())  # 1 if -1 occurs, an overlap without region, else 0
     ids = ids[n_negative:]
     return Regions(ids, _class_of_value(ids, opt), number - n_negative, void)
 
@@ -318,8 +327,10 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     """Return which of the values class x divisor + number, (overlaps,), belong to no region.
 
-    Raises DataError for a value of no class, and for a class without number unless `opt.things`
-    says what this means. `what` names the map in messages.
+    These are `void` values, values of class 0 if classes begin later, and all values of a
+    prediction that is -1 everywhere. Raises DataError for a value of no class, and for a class
+    without number unless `opt.things` says what this means. `what`, an entry of SIDES, names the
+    map.
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
@@ -342,20 +353,24 @@ def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
 
 
 class Matching(NamedTuple):
-    """A common numbering: first pairs, then unmatched regions of pred, then those of gt."""
+    """New numbers for the regions of both maps: first pairs, then lone regions of pred, then of gt.
+
+    Pairs are in the order of their annotated regions.
+    """
 
     pred_new: I8  # (regions of pred,), the new number of each
     gt_new: I8  # (regions of gt,)
-    class_of: I8  # the class of each new number; of pairs, the annotated region's
+    class_of: I8  # the class of each new number; a pair has the class of the annotated region
     iou: F8  # (pairs,)
     excused: F8  # (unmatched regions of pred,), as in `Instances`
 
 
 def match_regions(instances: Instances, by_number: bool = False) -> Matching:
-    """Pair regions of the same class whose IoU is above 0.5 or, if `by_number`, of the same number.
+    """Pair regions of the same class with an IoU above 0.5, or regions of the same number.
 
-    Void pixels are not counted; pixels on a crowd stay in the union. At most one partner of a
-    region has an IoU above 0.5, so the pairs are unique. Source: panopticapi, evaluation.py.
+    `by_number` selects the second rule, by which pairs need not overlap. The first gives a region
+    at most one partner. Void pixels are not counted, but predicted pixels on a crowd stay in the
+    union. Source: panopticapi, evaluation.py.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     in_pred = _count_pixels(pred, pixels) + instances.on_crowd
@@ -391,43 +406,48 @@ class RegionPixels(NamedTuple):
     spacing: tuple[float, float] | None = None  # row, column step; None: distances are not measured
 
     def steps(self) -> DrawnSteps:
-        """Return the class of each pixel (right, false, missed), with one step per part.
+        """Return the outcome of each pixel (right, false, missed or other), one step per part.
 
-        A part is a class; the first part is all classes together, if there are several. The F of a
-        step is the Dice of the part.
+        Each class is a part; if there are several, the first part is "all classes". Outcomes are
+        counted so that the F of a step is the Dice of its part.
         """
         parts: dict[str, int | None] = {"all classes": None} if len(self.names) > 1 else {}
         parts |= {name: k for k, name in enumerate(self.names)}
         errors = self._largest_errors()
-        classes = np.stack([self._classify(k).ravel() for k in parts.values()], axis=1)
+        outcomes = np.stack([self._outcomes(k).ravel() for k in parts.values()], axis=1)
         codes = (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
-        right, false, missed, other = ((classes == code).sum(axis=0) for code in codes)  # (parts,)
+        right, false, missed, other = ((outcomes == code).sum(axis=0) for code in codes)  # (parts,)
+        # "Other" pixels are in different objects of the two maps, so they are missed and false
         n_gt, n_pred = right + missed + other, right + false + other
         return DrawnSteps(
             np.arange(float(len(parts))),
             np.stack([right, n_gt, right, n_pred], axis=-1),
-            *changes_of(classes, self.pred.shape),
+            *changes_of(outcomes, self.pred.shape),
             parts=tuple(parts),
             measure="Dice",
             marks=tuple(errors.get(number) for number in parts.values()),
         )
 
-    def _classify(self, number: int | None) -> Map:
-        """Return the class of each pixel as a code of `pixel_steps`, uint8 (H, W); 0 is none.
+    def _outcomes(self, number: int | None) -> Map:
+        """Return the outcome of each pixel as a code of `pixel_steps`, uint8 (H, W).
 
-        Only objects of the class `number` are compared, or all if it is None. A pixel is false if
-        `pred` has an object there that `gt` has not, missed likewise, and OTHER_PIXEL if both.
+        Only objects of the class `number` are compared; None compares all. A pixel is
+        MATCHED_PIXEL if both maps have the same object there, OTHER_PIXEL if they have different
+        ones, FALSE_PIXEL or MISSED_PIXEL if only `pred` or only `gt` has one, and else 0.
         """
-        # One entry per object, and False at the end for the label -1
+        # One entry per object; the last, False, is for the index -1 (no object)
         is_wanted = np.append((self.class_of == number) | (number is None), False)
         in_pred, in_gt = is_wanted[self.pred], is_wanted[self.gt]
         is_right = in_pred & (self.pred == self.gt)
-        kinds = [is_right, in_pred & in_gt, in_pred, in_gt]
+        conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
         codes = [MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL]
-        return np.select(kinds, np.array(codes, np.uint8), np.uint8(0))
+        return np.select(conditions, np.array(codes, np.uint8), np.uint8(0))
 
     def _largest_errors(self) -> dict[int | None, LargestError]:
-        """Find the largest Hausdorff distance in each class and, as None, of all objects."""
+        """Find the largest Hausdorff distance in each class and, under None, in all of them.
+
+        Objects that only one map has are left out. Returns {} if `spacing` is None.
+        """
         if self.spacing is None:
             return {}
         n, largest = self.class_of.size, dict[int | None, LargestError]()
@@ -460,7 +480,7 @@ class RegionPixels(NamedTuple):
 
 
 def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> RegionPixels:
-    """Convert two bool masks (H, W) to regions of one class, "mask"."""
+    """Convert two bool masks (H, W) to maps of one object, whose class is named "mask"."""
     pred_labels, gt_labels = (mask.astype(np.int32) - 1 for mask in (pred, gt))
     return RegionPixels(pred_labels, gt_labels, np.zeros(1, np.int64), ("mask",), spacing)
 
