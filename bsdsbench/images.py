@@ -1,4 +1,4 @@
-"""The inputs of metrics: a prediction, and an image's ground truth. No disk access here."""
+"""The inputs of metrics: an image's prediction and ground truth. Nothing here reads the disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bsdsbench.text import show
 
 Map = NDArray[Any]
 _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
-# Allowed numbers of axes and kinds of dtypes, if other than (H, W) and any real numbers
+# Allowed numbers of axes, and numpy's dtype kinds, of parts other than (H, W) of any real numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
@@ -28,7 +28,7 @@ _CLASS_MAPS = ("labels", "class_boundaries", "instances")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Straight lines and their junctions. No value is checked.
+    """Straight lines and their junctions. The values are not checked.
 
     - ends (N, 4): row and column of both ends
     - scores (N,): the strength of each predicted line
@@ -45,11 +45,11 @@ class Lines:
 
 @frozen(eq=False, init=False)
 class ImageParts:
-    """Base class of a metric's inputs: parts by name, each also an attribute.
+    """Base class of a metric's inputs: named maps and lines of an image, called its parts.
 
-    `parts` holds the parts that are present; reading an absent part raises DataError. Types, shapes
-    and values are checked when the object is made, and that all parts have one size. The code that
-    counts relies on these checks.
+    `parts` maps the names of the present parts to their values. Each part is also an attribute;
+    reading an absent one raises MissingPartError. The constructor checks types, shapes and values,
+    and that all parts have one size. The code that counts relies on these checks.
     """
 
     image_id: str
@@ -64,11 +64,12 @@ class ImageParts:
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Check the given parts and keep those that are not None.
+        """Check the given parts, and keep those that are not None.
 
-        A part in `several` becomes a tuple of arrays, `lines` is kept unchecked, any other part
-        becomes one array. The shape (H, W) of the image is that of the first array, or half of it
-        for a ucm2. All others must agree, except the photo. Without arrays the shape is (0, 0).
+        A part in `several` becomes a tuple of arrays, `lines` is kept unchecked, and any other part
+        becomes one array. The first array gives the shape (H, W) of the image; a ucm2 (2H+1, 2W+1)
+        stands for (H, W). All other arrays except the photo must have this shape. Without arrays it
+        is (0, 0). Raises DataError, naming the part, for anything else.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -126,15 +127,15 @@ class ImageParts:
 
 
 def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Check the values of a part and return them in the dtype in which they are counted.
+    """Check the value of the part `name`, and return it as an array of the dtype that is counted.
 
     - labels, instances, classes (H, W): any integer dtype; whole floats are converted
-    - soft, ucm2 (H, W): bool, uint8, uint16, or float32 and float64 in [0, 1]
-    - boundaries, mask (H, W): bool, from 0 and 1, 0 and 255 or 0 and 65535
-    - valid (H, W): bool, False for 0
-    - any other part, or classes (C, H, W): as given
+    - soft (H, W), ucm2 (2H+1, 2W+1): bool, uint8, uint16, or float32 and float64 in [0, 1]
+    - boundaries, mask (H, W): converted to bool from 0 and one of 1, 255, 65535
+    - valid (H, W): converted to bool, False where 0
+    - any other part, and classes (C, H, W): unchanged
 
-    `label` names the part in errors, and `map_label` a map that should be binary.
+    `label` names the part in errors. If a map should be binary but is not, `map_label` names it.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -154,9 +155,10 @@ def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
 
 
 class Prediction(ImageParts):
-    """One image's output of an algorithm, in exactly one of five forms.
+    """The output of an algorithm for one image, in exactly one of five forms.
 
-    Raises DataError for parts of no form or of several forms, and when an absent part is read.
+    The forms are `soft`, `ucm2`, `segs`, `classes` and `depth`. Raises DataError if parts of none
+    or of several of them are given.
 
     Parameters
     ----------
@@ -174,7 +176,7 @@ class Prediction(ImageParts):
         (H, W) class labels, kept as integers (`whole_labels`), or (C, H, W) soft maps or bool, one
         per class.
     depth : array
-        (H, W) numbers, depth or inverse depth, also NaN and infinite.
+        (H, W) numbers, depth or inverse depth; NaN and infinity are allowed.
     angles : array
         (H, W) radians, the orientation of the edges in `soft`.
     lines : Lines
@@ -218,7 +220,7 @@ class Prediction(ImageParts):
 
     @classmethod
     def of(cls, pred: Map | Prediction) -> Prediction:
-        """Return a Prediction unchanged, or wrap a soft map (H, W) in a Prediction."""
+        """Convert a soft map (H, W) to a Prediction. A Prediction is returned unchanged."""
         return pred if isinstance(pred, Prediction) else cls("prediction", soft=pred)
 
     @property
@@ -228,10 +230,10 @@ class Prediction(ImageParts):
 
     @property
     def form(self) -> str:
-        """The form as one word for signatures.
+        """The form as one word for signatures (the lines that identify the settings of a run).
 
-        A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; other forms
-        are named like `kind`.
+        A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; for other
+        forms the word is `kind`.
         """
         if self.kind != "soft":
             return self.kind
@@ -241,8 +243,8 @@ class Prediction(ImageParts):
     def boundary_map(self) -> Map:
         """Return the boundary strengths at the size of the image.
 
-        These are `soft`, or the samples ucm2[2::2, 2::2] that the official boundaryBench takes of a
-        contour map of double size.
+        These are `soft`, or the values ucm2[2::2, 2::2] that the official boundaryBench takes from
+        a contour map of double size.
 
         Returns
         -------
@@ -259,10 +261,10 @@ class Prediction(ImageParts):
 
 
 class Fingerprints(NamedTuple):
-    """Both versions of the fingerprint of a ground truth, 16 hex digits each."""
+    """Both versions of a ground truth's fingerprint, 16 hex digits each."""
 
-    listed: str  # version 1, by which the known public sets are listed
-    whole: str  # version 2, of all annotated parts; "" if it was not asked for
+    listed: str  # version 1, used in the list of known public sets
+    whole: str  # version 2, which covers all annotated parts; "" if it was not computed
 
 
 class GroundTruth(ImageParts):
@@ -291,10 +293,10 @@ class GroundTruth(ImageParts):
     photo : array
         (H, W, 3) uint8, the image itself.
     depth : array
-        (H, W) numbers, depth or inverse depth, also NaN and infinite.
+        (H, W) numbers, depth or inverse depth; NaN and infinity are allowed.
     valid : array
-        (H, W) bool, the pixels that are counted: those of known depth, or those that are not
-        void and count nowhere, whatever the other maps hold there. Without it all are counted.
+        (H, W) bool, True at the pixels that are counted. False marks unknown depth and void
+        pixels, which count nowhere, whatever the other maps hold. Without it all pixels count.
     angles : tuple of array
         (H, W) radians per annotator, if boundaries have an orientation.
     lines : Lines
@@ -334,12 +336,15 @@ class GroundTruth(ImageParts):
 
     @classmethod
     def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
-        """Return a GroundTruth unchanged, or wrap boundary maps (H, W), one per annotator."""
+        """Convert boundary maps (H, W), one per annotator, to a GroundTruth.
+
+        A GroundTruth is returned unchanged.
+        """
         return gts if isinstance(gts, GroundTruth) else cls("ground truth", gts)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the annotations as 16 hex digits, equal for all file formats.
+        """A hash of the annotations, 16 hex digits, which does not depend on the file format.
 
         >>> GroundTruth("a", (np.eye(3, 4, dtype=bool),)).fingerprint
         'f55623f951edd08d'
@@ -347,7 +352,7 @@ class GroundTruth(ImageParts):
         return self.fingerprints().whole
 
     def fingerprints(self, whole: bool = True) -> Fingerprints:
-        r"""Return both versions of the fingerprint. Without `whole` version 2 is "".
+        r"""Return both versions of the fingerprint. With whole=False version 2 is "".
 
         Version 1 is the first 16 hex digits of the sha256 of these bytes:
 
@@ -360,10 +365,10 @@ class GroundTruth(ImageParts):
            the ends and the junctions of lines, and, if there are no boundaries, the segmentations.
            The first six keep their number even if some are absent.
 
-        Version 2 continues the same hash with the arrays that version 1 does not represent: those
-        whose integers int32 would wrap, and the segmentations beside boundaries. For each it adds
-        "NUMBER SHAPE TYPE\n" and the values in the first of the types u1, i4, i8 and u8 that
-        holds them all. Without such arrays both versions are equal.
+        Version 2 continues the same hash with the arrays that version 1 does not fully represent:
+        arrays with integers that do not fit into int32, and segmentations beside boundaries. For
+        each it adds "NUMBER SHAPE TYPE\n" and the values in the first of the types u1, i4, i8 and
+        u8 that holds them all. Without such arrays both versions are equal.
         """
         parts = self.parts
         boundary_maps = parts.get("boundaries", ())
@@ -398,7 +403,7 @@ class GroundTruth(ImageParts):
         return Fingerprints(listed, digest.hexdigest()[:16])
 
     def replace(self, **parts: object) -> GroundTruth:
-        """Return a copy with other values of the named parts, or of `path` and `evidence`.
+        """Return a copy in which the named parts, or `path` and `evidence`, have new values.
 
         None removes a part.
         """
@@ -417,7 +422,7 @@ def _narrowest_dtype(array: Map) -> str:
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert a value to an array of two axes. `what` names it in errors."""
+    """Convert a value to an array and check that it has two axes. `what` names it in errors."""
     array = given_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
@@ -426,19 +431,19 @@ def one_map(values: object, what: str) -> Map:
 
 
 def one_channel(array: Map) -> Map:
-    """Return a map (H, W, 1) as (H, W), and any other array unchanged.
+    """Drop the last axis of a map (H, W, 1). Any other array is returned unchanged.
 
-    An array whose height or width is 1 is unchanged too, since its axes could have another meaning.
+    So is an array with H or W = 1, because its axes could have another meaning.
     """
     is_single = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
     return array[:, :, 0] if is_single else array
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Return texts that say how to make one map of a stack (C, H, W) or (H, W, C), for errors.
+    """Return hints for an error message: ways to get one map from an array of several.
 
-    The channels are the last axis if it is shorter than the first, else the first. Returns () for
-    another number of axes, or if an axis has length 1.
+    The array is taken to be (H, W, C) if its last axis is shorter than the first, else (C, H, W).
+    Returns () for another number of axes, or if an axis has length 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -490,24 +495,30 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return maps (..., H, W) with 0 at void pixels, where `valid` (H, W), if given, is False."""
+    """Return maps (..., H, W) with 0 where `valid` (H, W) is False. None: nothing is void."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:
-    """Convert a checked soft map to float64 in [0, 1]: uint8 / 255, uint16 / 65535, or unscaled."""
+    """Convert a checked soft map to float64 in [0, 1]: uint8 / 255, uint16 / 65535.
+
+    Bool and floats are not scaled.
+    """
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
 
 def describe_values(values: Map) -> str:
-    """Return the dtype of a map and its range of values, for errors."""
+    """Describe a map in an error: "uint8 with values from 0 to 7"; without values, the dtype."""
     span = f" with values from {values.min()} to {values.max()}" if values.size else ""
     return f"{values.dtype}{span}"
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Stack the boundaries of all annotators: bool (A, H, W), False at void pixels."""
+    """Return the boundaries of all A annotators as bool (A, H, W), False at void pixels.
+
+    Raises DataError if there are no annotators.
+    """
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
     # np.stack takes four times as long for small maps
@@ -515,14 +526,15 @@ def annotated_maps(gt: GroundTruth) -> Bool:
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:
-    """Return the object mask of a crack set as bool (1, H, W), or else `annotated_maps`."""
+    """Return the object mask of a crack set as bool (1, H, W), or `annotated_maps` without one."""
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """Convert a map (H, W) of 0 and one of 1, 255 and 65535, in any dtype, to bool.
+    """Convert a map (H, W) of 0 and one of 1, 255, 65535, in any dtype, to bool.
 
-    A map of 0 and 1 in uint8 is viewed, not copied. `what` names the map in errors.
+    A uint8 map of 0 and 1 is not copied: the bool array is a view of it. `what` names the map in
+    errors. Raises DataError for other values.
     """
     values = one_map(values, what)
     if values.dtype == bool:
@@ -538,7 +550,7 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """Return True for bool maps, and for values that are 0 and one of 1, 255, 65535, or 0 only."""
+    """Return True for bool maps, and for maps of only 0 and one of 1, 255, 65535, or of only 0."""
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
@@ -548,7 +560,8 @@ def is_binary(values: Map) -> bool:
 def whole_labels(values: Map, what: str) -> Map:
     """Return labels as integers, in the shape of `values`.
 
-    Integers are unchanged, bool is a view as uint8, floats become int32 if all fit, else int64.
+    Integers are returned unchanged and bool as a uint8 view. Floats become int32 if all values fit,
+    else int64. Raises DataError, naming `what`, if some are not whole or exceed 2**53.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
@@ -562,9 +575,9 @@ def whole_labels(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError if the shape of a prediction, `what`, differs from that of its ground truth.
+    """Raise ShapeError if a prediction and its ground truth have different shapes.
 
-    The error says so if the map is transposed.
+    `what` names the prediction in the error, which also says if it is transposed.
     """
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""

@@ -1,4 +1,4 @@
-"""Reading the files of one image into a Prediction or a GroundTruth.
+"""Reading the files of an image into a Prediction or a GroundTruth.
 
 | kind | files of a prediction |
 |---|---|
@@ -62,9 +62,9 @@ from bsdsbench.text import listed, show
 
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
-MOST_ANNOTATORS = 16  # a longer last axis is a side of the image, not the annotators
-# kind -> function that parses a predicted file, function that parses an annotated file.
-# Each gets the arrays of the file by name, and returns arguments of Prediction or GroundTruth.
+MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
+# kind -> (function that parses a predicted file, function that parses an annotated file). Both take
+# the arrays of the file by name and return the keyword arguments of Prediction or GroundTruth.
 READERS = {
     "lines": (line_files.parse_predicted_lines, line_files.parse_annotated_lines),
     "oriented": (line_files.parse_predicted_edges, line_files.parse_annotated_edges),
@@ -122,15 +122,16 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read the soft map or the label maps of an image, by the first rule that applies to a file:
+    """Read the prediction of an image: a contour map, a soft map or label maps.
 
-    1. The variable `ucm2` is a contour map of double size, which is returned at once.
-    2. A single map of kind "soft" is a soft map, which is returned at once. Bool becomes 0 and 255.
-    3. `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. Those of all files
-       together are the prediction, in the order of `paths`.
+    The first rule that applies to a file decides:
 
-    `image_id` is None for that of the first file. `kind` is "soft" or "labels"; several files are
-    label maps whatever it is.
+    1. The variable `ucm2` is a contour map of double size, and the whole prediction.
+    2. A single map is the soft map if `kind` is "soft". Bool becomes 0 and 255.
+    3. `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. The prediction has
+       the label maps of all files, in the order of `paths`.
+
+    Several files are always read as kind "labels". If `image_id` is None, the first file names it.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -160,9 +161,9 @@ def _read_map(
 
 
 def _find_prediction(arrays: dict[str, object]) -> object:
-    """Return the prediction among the variables of a file: an array, or a list for a cell.
+    """Choose the prediction among the variables of a file: an array, or a list (a MATLAB cell).
 
-    This is `segs`, else the only map in the file, else the first map named in SOFT_NAMES.
+    The choice is `segs`, else the only map in the file, else the first of SOFT_NAMES in the file.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -176,10 +177,10 @@ def _find_prediction(arrays: dict[str, object]) -> object:
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
-    """Return the list of an image's files, at least one, of one path or a sequence of paths.
+    """Convert a path, or a sequence of paths, to a list of at least one path.
 
-    Raises DataError for a value that is no path, and FileFormatError, which begins with `what`, for
-    an empty sequence.
+    Raises DataError for a value that is no path, and FileFormatError for an empty sequence; its
+    message begins with `what`.
     """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
@@ -198,14 +199,14 @@ def read_prediction(
 ) -> Prediction:
     """Read an image's prediction.
 
-    - no files: an empty prediction, see `_empty_prediction`
-    - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
-    - kind "soft" or "labels": as `load_prediction` reads them
+    - pair without prediction files: an empty prediction, see `_empty_prediction`
+    - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
+    - kind "soft" or "labels": read like `load_prediction`
     - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class. A
-      single map is binarised if the kind of `options` is MASK.
+      single map is binarised if `options` expect masks.
 
-    `shape` (H, W) is that of the ground truth, `n_maps` the number of classes or label maps of an
-    empty prediction. `read` returns the bytes of a file.
+    shape: (H, W) of the ground truth. n_maps: the number of classes, or of label maps, in an empty
+    prediction. read: function that returns the bytes of a file.
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -232,13 +233,13 @@ def read_prediction(
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return a prediction of nothing for an image of `shape`, in the form of a kind.
+    """Return a prediction of `kind` for an image of `shape` with nothing in it.
 
-    - "classes": `n_maps` classes, (n_maps, H, W), none of which has a pixel
+    - "classes": `n_maps` bool maps (n_maps, H, W), all False
     - "labels": `n_maps` label maps of a single region
     - "depth-map": depth 0 everywhere
-    - "lines", "oriented": an empty soft map with no lines, or with angles 0
-    - "soft", or any kind if `n_maps` is 0: an empty soft map
+    - "lines", "oriented": a soft map of zeros, with no lines or with angles of 0
+    - "soft", and any kind if `n_maps` is 0: a soft map of zeros
     """
     zeros = np.zeros(shape)
     soft: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
@@ -253,11 +254,11 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
-    """Return the number of label maps that stand for a missing prediction of kind "labels".
+    """Return how many label maps an image without a prediction gets, for kind "labels".
 
-    This is the number of the first prediction that exists, so that all images have as many maps: 0
-    if that is no label map but a ucm2, and 1 if no prediction is missing, all are missing, or the
-    first cannot be read.
+    All images need equally many maps, so this is the number in the first prediction that exists; 0
+    if that is a contour map (ucm2) instead of label maps. Returns 1 if no prediction is missing, if
+    all are, or if the first one cannot be read.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -335,15 +336,17 @@ def read_truth(
 ) -> GroundTruth:
     """Read an image's ground truth.
 
-    - kind "annotators": boundaries of every annotator, from one file or several
-    - kind "lines", "oriented" or "depth-map": parsed by the functions in READERS
-    - any kind, if that of `options` is MASK: one object mask
-    - any other kind: class labels or class boundaries and, with `instances`, the instances in the
-      file that lies beside
+    The first case that applies decides:
 
-    `options` say how the files' values are interpreted, by default as the protocol does. `read`
-    returns the bytes of a file. Raises DataError for a file that holds no such ground truth, and
-    unless there is one file, except of annotators.
+    - kind "annotators": the boundaries of every annotator, from one file or several
+    - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
+    - `options` expect masks: an object mask
+    - any other kind: class labels or class boundaries. With `instances`, the instance map is added
+      if there is a file for it (`class_files.find_instances_file`).
+
+    options: how values are interpreted; None derives this from `kind` and `protocol`. read:
+    function that returns the bytes of a file. Raises DataError for a file of another content, and
+    for several files unless they hold annotators.
     """
     if options is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -373,16 +376,19 @@ def read_truth(
 def binarise_mask_parts(
     array: Map, options: ReadOptions, file: str, what: str = "mask"
 ) -> dict[str, object]:
-    """Binarise a ground-truth mask (H, W), which may have further axes of length 1.
+    """Binarise a ground-truth mask (H, W), and return the keyword arguments of GroundTruth for it.
 
-    Returns "mask", "valid" (None if no pixel is void) and "evidence" as arguments of GroundTruth.
-    `file` is the mask's file, and `what` names it in errors.
+    They are "mask", "valid" (None if no pixel is void) and "evidence". The array may have further
+    axes of length 1. `file` is the name of its file, and `what` names the mask in errors.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read the field of view of an image: bool (H, W), False at pixels that are counted nowhere."""
+    """Read the field of view of an image as bool (H, W), False at pixels that do not count.
+
+    The file must hold one map of 0 and one of 1, 255, 65535, of the `shape` (H, W) of the image.
+    """
     array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
         valid = binary_map(to_plane(array, "mask"), "mask")
@@ -407,11 +413,10 @@ def read_annotators(
     allow_empty: bool,
     read: ReadBytes,
 ) -> GroundTruth:
-    """Read all annotations of an image.
+    """Read all annotations of an image, from one file or from one file per annotator.
 
-    `paths` is one file with any number of annotators, or several files with one each. `image_id` is
-    None for that of the first file. `allow_empty` accepts an image in which nobody drew a boundary
-    pixel.
+    If `image_id` is None, it is taken from the name of the first file. Unless `allow_empty` is
+    True, an image in which nobody drew a boundary pixel raises EmptyTruthError.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -441,11 +446,13 @@ def join_annotations(
 ) -> GroundTruth:
     """Combine the annotations of an image, at least one, into its ground truth.
 
-    - segmentations: only if every annotation has regions, because region scores need all of them
-    - valid: the pixels that are valid in all annotations; absent if no annotation has void pixels
-    - mask: that of the annotation if there is only one
+    The ground truth has, beside the boundaries,
 
-    `path` is None for arrays; errors then begin with the image id.
+    - segmentations only if every annotation has regions, because region scores need all of them
+    - valid pixels, which are valid in all annotations, only if an annotation has void pixels
+    - the mask of a crack set only if there is one annotation
+
+    `path` is None for annotations that were passed as arrays; errors then begin with the image id.
     """
     boundaries = [annotation.edges for annotation in annotations]
     refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
@@ -465,8 +472,7 @@ def join_annotations(
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
     """Return the error for an image, `where`, in which nobody drew a boundary pixel.
 
-    `annotations` is the number of annotations. `faint` is True if there are values above 0, but all
-    are below gt_threshold.
+    annotations: their number. faint: True if values are above 0, but all below gt_threshold.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
@@ -483,9 +489,9 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
 def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> Iterator[Annotation]:
     """Read a file and yield its annotations, one per annotator.
 
-    - .mat with `groundTruth`: a cell of structs, or the one struct of a crack set
-    - any other file: one array (H, W) or (A, H, W), of region labels if it is a .seg file or if the
-      kind of `options` is REGIONS, and of boundaries otherwise
+    - .mat file with `groundTruth`: a cell of structs, or a single struct in a crack set
+    - any other file: one array (H, W) or (A, H, W) of A annotators. It holds region labels in .seg
+      files, and if `options` expect regions; otherwise boundaries.
     """
     labelled = options.kind is Kind.REGIONS
     arrays = read_arrays(path, indices=labelled, what="ground truth", read=read)
@@ -514,17 +520,18 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
 def _parse_struct(
     struct: object, options: ReadOptions, number: int, file: str, mask: Bool | None
 ) -> Annotation:
-    """Convert the struct of annotator `number` in a BSDS file to an annotation.
+    """Convert the struct of an annotator in a BSDS .mat file to an annotation.
 
-    The struct is a dict with (H, W) arrays in Boundaries, Segmentation, or both:
+    The struct is a dict with an array (H, W) in Boundaries, in Segmentation, or in both:
 
-    - Segmentation alone: its labels are the regions, the lines between them the boundaries.
-    - Boundaries of two values: all pixels but 0, whatever the threshold in `options`, because the
-      name tells the meaning. The values are no evidence.
-    - Boundaries of more values: by the threshold, or refused without one.
+    - Segmentation alone: its labels are the regions, and the lines between them the boundaries.
+    - Boundaries of two values: every pixel except 0 is a boundary. The name already tells what the
+      values mean, so a threshold in `options` is ignored, and the values are no evidence.
+    - Boundaries of more values: binarised by the threshold in `options`, or refused without one.
 
-    With Boundaries, Segmentation has the regions, if it is there and not empty, and `mask` (H, W)
-    is the object of a crack set, or None.
+    If both are there, and Segmentation is not empty, it becomes the regions. `number` counts the
+    annotators from 1, for errors. `mask` (H, W) is the object of a crack set, or None; it is only
+    kept with Boundaries.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}
@@ -551,13 +558,13 @@ def _parse_struct(
 def parse_annotation(
     array: object, options: ReadOptions, what: str, file: str, regions: bool = False
 ) -> Annotation:
-    """Convert one annotator's array (H, W) to an annotation.
+    """Convert the array (H, W) that one annotator drew to an annotation.
 
-    The array holds boundaries, which are binarised by `options`, or with `regions` the labels of
-    regions, from which the boundaries are derived; options that binarise a map are then refused.
+    The array holds boundaries, which are binarised with `options`. If `regions` is True, it holds
+    region labels, from which the boundaries are derived; options that invert or threshold are then
+    refused. `what` names the array in errors, and `file` is the name of its file.
 
-    `what` names the array and `file` its file in errors and evidence. Raises DataError for an array
-    of another shape or with values that have no single meaning.
+    Raises DataError for an array of another shape, or with values that have no single meaning.
     """
     if not regions:
         binarised = options.boundary(to_plane(array, what), what, file)
@@ -573,10 +580,10 @@ def parse_annotation(
 
 
 def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if an array of three axes seems to be (H, W, A), with A annotators.
+    """Raise FaultError if an array of three axes seems to be (H, W, A) instead of (A, H, W).
 
-    This is so if its last axis is longer than 1, at most MOST_ANNOTATORS, and shorter than the
-    others.
+    Its last axis is then longer than 1 and at most MOST_ANNOTATORS, and both others are longer than
+    MOST_ANNOTATORS.
     """
     rows, cols, n = array.shape
     if 1 < n <= MOST_ANNOTATORS < min(rows, cols):

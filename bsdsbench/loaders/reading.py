@@ -1,7 +1,7 @@
-"""The meaning of the values in files: options, evidence of all images, and masks to bool.
+"""The meaning of the values in files: options, evidence, and the conversion of masks to bool.
 
-Each side of a run, its ground truth and its predictions, has `ReadOptions`. Without an option the
-meaning of values is inferred, if only one is in use for such files. For masks:
+Each side of a run (predictions, ground truth) has `ReadOptions`. Where no option is given, the
+meaning of values is inferred, if only one meaning is in use for such files. For masks:
 
 | values of a mask | meaning |
 |---|---|
@@ -10,8 +10,9 @@ meaning of values is inferred, if only one is in use for such files. For masks:
 | three, or more with uniform areas of a middle value | two meanings, void or gray: refused, unless an option chooses, or other files of the side are gray |
 
 Each image is read by itself: the options are applied, and the properties of its values are kept as
-`Evidence` in its record. `verdict` joins the evidence of all images when the whole set is known: at
-the end of a run that is no shard, when shards are merged, and when a stream is computed.
+`Evidence` in its record. `verdict` judges the evidence of all images together once the set is
+complete: at the end of a run that is no shard, when shards are merged, and when the scores of a
+stream are computed.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _WHITE = {"u1": 255, "u2": 65535}
 
 
 class Kind(Enum):
-    """The content of the files of a side."""
+    """What the files of a side contain."""
 
     SOFT = "soft maps"
     MASK = "masks"
@@ -89,17 +90,22 @@ class ReadOptions:
     layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise a map (H, W) of any numbers with these options, in the order of the steps below.
+        """Binarise a map (H, W) of any numbers with these options.
+
+        The steps are, in this order:
 
         1. Void values become 0; in a prediction only if the map has a third value.
-        2. With `normalised` the map is divided by its largest value.
-        3. The map is binarised: from `cut` on, or above one half without a cut.
-        4. With `inverted` the mask is inverted.
-        5. Void pixels are set to False.
+        2. With `normalised`, the map is divided by its largest value.
+        3. The map is binarised: True from `cut` on, or above one half without a cut.
+        4. With `inverted`, the mask is inverted.
+        5. Void pixels become False.
 
-        The valid pixels are None for predictions, and if the map cannot have void pixels. `what`
-        names the map in errors. `file` is the name of its file: in lossy formats such as JPEG a
-        third value has no meaning.
+        The returned `valid` is None for predictions, bool maps, and options without void values.
+
+        what: names the map in errors. file: the name of the map's file; in a lossy format such as
+        JPEG, a third value has no meaning.
+
+        Raises DataError, with the options that would help, if the values have no single meaning.
         """
         values = one_map(values, what)
         valid = None
@@ -126,20 +132,20 @@ class ReadOptions:
 
         - bool, or all values 0: none
         - with a `cut`: STRONG if a value reaches it or the map is 0 and white, else FAINT; neither
-          in integers wider than 16 bits, which have no white
-        - two values: UNIT for 0 and 1, else WHITE; but STRONG in floats and wide integers, where 0
-          and 1 cannot be the noise of a gray map
-        - more values: FEW if a third value has a meaning (`_third_values`), else GRAY; floats are
-          also STRONG or FAINT by one half. Two values such as 0 and 200 are neither FEW nor GRAY.
+          for integers wider than 16 bits, which have no white
+        - 0 and one of 1, 255, 65535: UNIT for 0 and 1, else WHITE; but STRONG in floats and wide
+          integers, where 0 and 1 cannot be the noise of a gray map
+        - other values: GRAY, unless there are only two, such as 0 and 200, or FEW applies. Floats
+          are also STRONG if one exceeds one half, else FAINT.
 
-        A third value has none if values are not as drawn: divided with `normalised`, or of a lossy
-        file.
+        FEW is added if a third value has a meaning (`_third_values`). This is not asked if the
+        values are not as they were drawn (`normalised`, or a lossy file), or if `cut` decides.
         """
         if values.dtype == bool or not (top := values.max(initial=0)):
             return Evidence(maps=1, file=file)
         white, has_two_values = _white_of(values), is_binary(values)
         exact = not self.normalised and not file.lower().endswith(LOSSY)
-        # A threshold tells what a third gray level means, except that of a preset just above 0
+        # A cut decides what a third gray level means, unless it lies just above 0 (as in presets)
         may_be_void = exact and not has_two_values and (self.cut is None or self.cut < 1 / 255)
         levels = _third_values(values) if may_be_void else ()
         properties = Values.FEW if levels else Values.NOTHING
@@ -159,9 +165,10 @@ class ReadOptions:
         return Evidence(properties, levels, maps=1, file=file)
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Binarise an annotator's boundary map (H, W) as `mask` does, but never guess a threshold.
+        """Binarise an annotator's boundary map (H, W) as `mask` does, but without a default cut.
 
-        Without a `cut` all values that are not void must be 0 and one of 1, 255 and 65535.
+        If there is no `cut`, all values that are not void must be 0 and one of 1, 255 and 65535;
+        other values raise DataError.
         """
         values = one_map(values, what)
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
@@ -174,14 +181,14 @@ class ReadOptions:
         return self.mask(values, what, file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield the options of which each would give a map with a third value a single meaning.
+        """Yield the options that would each give a map with a third value a single meaning.
 
-        - the middle values are void, if the metric has an option for void
-        - gray: `normalise` for predictions; a threshold for ground truth, if the largest value is
-          at least one half of white, so that an object is left
-        - region labels or classes, for boundaries of integers
+        - The middle values are void: only if the metric has an option for void.
+        - The map is gray: `normalise` for predictions; for ground truth a threshold of one half, if
+          the largest value reaches half of white, so that some object is left.
+        - Integers hold region labels or classes: only where boundaries are expected.
 
-        `levels` are the distinct values of the map `values`, or () if there are many.
+        `levels` are the distinct values of the map `values`, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
         white = next((white for white in (1, 255, 65535) if top <= white), 0)
@@ -198,11 +205,11 @@ class ReadOptions:
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems of masks, predicted or annotated, that have no single meaning.
+        """Yield the problems of a set of masks, predicted or annotated, without a single meaning.
 
-        - Some masks have a third value, and no mask is gray: void or gray?
-        - Otherwise, some masks are 0 and 1 in 8 or 16 bits, others reach white: two scales.
-        - All values of the ground truth are below the threshold, so that there is no object.
+        - Some masks have a third value, and no mask is gray: it may be void or gray.
+        - Otherwise, some masks are 0 and 1 in 8 or 16 bits while others reach white: two scales.
+        - No value of the ground truth reaches the cut, so that there is no object.
 
         `images` is the evidence of each image; `values` are the properties of all of them together.
         """
@@ -226,12 +233,14 @@ class ReadOptions:
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
     def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems of labels, predicted or annotated, that seem to mean something else.
+        """Yield the problems of a set of label maps, predicted or annotated, with another meaning.
 
-        - All label maps hold only 0 and 255: masks, not classes.
-        - Several maps hold nothing but void: void may be the object.
-        - All instances of the set have one number, and form several pieces in some map.
-        - There are labels of train ids, but none of label ids.
+        - All maps hold only 0 and 255: they are masks, not class maps.
+        - Some maps have void pixels, but none has an object: void may be the object. This is only
+          asked of several images.
+        - All instances of the set have the same number, and some map has several connected pieces
+          of it: the instances are not numbered.
+        - Some labels can only be train ids, and none can only be a label id (`id_evidence`).
 
         `images` is the evidence of each image; `values` are the properties of all of them together.
         """
@@ -256,13 +265,13 @@ class ReadOptions:
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
-        """Describe in words how the files are read.
+        """Describe how the files are read, as "boundaries, inverted, 4-7 annotators an image".
 
-        An example is "boundaries, inverted, 4-7 annotators an image (one folder)": the kind of
-        values, the options, the number of annotators or of files, and the arrangement of the files.
+        The description has the kind of values, the options, the number of annotators or files, and,
+        in brackets, the names of the files (`Layout.describe`).
 
         `images` is the evidence of each image, at least one. `forms` are the forms of the
-        predictions (keys of FORM_WORDS), which are used for soft maps only.
+        predictions, such as "soft8" (`Prediction.form`); only soft maps are described by them.
         """
         phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
@@ -284,7 +293,8 @@ class ReadOptions:
     def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
         """Describe the content of the files: soft maps by their forms, other kinds by their name.
 
-        For masks this says which values are the object, by the properties of all files together.
+        The description of masks adds which values are the object, as `values`, the properties of
+        all files together, tell.
         """
         if self.kind is Kind.SOFT:
             return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
@@ -305,9 +315,9 @@ def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return (number,) of the only object of each image that has one, without repetition.
+    """Return the distinct numbers, each as (number,), in the images that have only one.
 
-    Returns an empty set if any image has several numbers.
+    Images without an object are ignored. Returns an empty set if any image has several numbers.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
@@ -326,14 +336,15 @@ class Readings(NamedTuple):
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
     def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Judge a whole set: raise DataError if it has no single meaning, else return warnings.
+        """Judge the evidence of a whole set for a metric, and return warnings.
 
-        The problems are those of `number_problems`, `value_problems` and `label_problems`, and
-        predictions none of whose values is strong. Warnings are given if every map is zero, and if
-        more maps are darker on the ground truth than off it than are not.
+        Raises one DataError with all the problems that `number_problems`, `value_problems` and
+        `label_problems` find, and if predictions have values, but none that is large enough to
+        count. Warnings: every predicted map is zero everywhere; more maps are darker on the ground
+        truth than off it than are not.
 
-        Only properties of all images together decide, so that shards, workers and order do not
-        matter. `records` are the records of all images, at least one if any has evidence.
+        Only the images together decide, so that shards, workers and order do not matter. `records`
+        are the records of all images.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds = [side.pred for side in sides]
@@ -366,12 +377,11 @@ class Readings(NamedTuple):
     def number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the only object of a set has another number in the predictions.
+        """Yield a problem if the set's only object has different numbers on the two sides.
 
-        This matters only if objects are paired by their number (`Kind.OBJECTS`), and is a problem
-        only if one of the two numbers is white (255 or 65535): 1 and 2 may be different objects.
-
-        `preds` and `gts` are the evidence of each image on either side.
+        This matters only if objects are paired by their number (`Kind.OBJECTS`), and is reported
+        only if one of the two numbers is white (255 or 65535), because 1 and 2 may really be
+        different objects. `preds` and `gts` are the evidence of each image on the two sides.
         """
         if self.gt.kind is not Kind.OBJECTS:
             return
@@ -388,8 +398,9 @@ class Readings(NamedTuple):
     def describe(self, records: Sequence[ImageRecord]) -> str:
         """Describe how both sides are read in one line: "Read as: predictions ...; truth ...".
 
-        Predictions are left out if no image has any, as in a run of annotators. Returns "" without
-        images, and if the evidence of an image is not known, as in runs of earlier versions.
+        Predictions are left out if no image has one, as when annotators are scored against each
+        other. Returns "" if there are no images, or if an image has no evidence, as in results of
+        earlier versions.
         """
         gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):
@@ -404,10 +415,10 @@ class Readings(NamedTuple):
 
 
 def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:
-    """Judge a whole set with the readings of all its metrics.
+    """Judge a whole set for all metrics, one `Readings` each, and return the distinct warnings.
 
-    Returns the distinct warnings of `Readings.verdict`. Raises one DataError with the problems of
-    all metrics. A problem that several metrics have is listed once, with the options of each.
+    Raises one DataError with the problems of all metrics. A problem that several metrics have is
+    listed once, with the fixes that they suggest.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # by all fields but the fixes
@@ -427,10 +438,10 @@ def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> lis
 
 
 def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
-    """Describe the readings of all metrics of a run in one line.
+    """Describe in one line how the metrics of a run read the files, one `Readings` per metric.
 
-    The line is that of the first metric. Metrics that read the files in another way follow, as
-    "; by METRIC, METRIC predictions ...". Returns "" if there are no readings.
+    The line describes the first metric. Metrics that read the files differently follow, as
+    "; by METRIC, METRIC predictions ...". Returns "" if `readings` is empty.
     """
     metrics_by_line: dict[str, list[str]] = {}
     for metric_readings in readings:
@@ -444,15 +455,15 @@ def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str
 
 
 def _listed(levels: Sequence[float]) -> str:
-    """Join numbers by commas."""
+    """Join numbers with commas."""
     return ", ".join(f"{level:g}" for level in levels)
 
 
 def _faint_problem(form: str, top: float) -> Problem:
-    """Return the problem of a set of predictions none of whose values is large enough to count.
+    """Return the problem of a set of predictions in which no value is large enough to count.
 
-    `form` is the form of the strongest map ("soft8" ...), and `top` the largest value of the set:
-    of 0 .. 255, 0 .. 65535 or 0 .. 1, by the form.
+    form: the form of the map with the largest value; "soft8" and "soft16" have the scales 0 .. 255
+    and 0 .. 65535, any other form 0 .. 1. top: that value, on this scale.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
@@ -472,13 +483,15 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     """Convert a mask (H, W) of any numbers, which may be gray, to bool. `what` names it in errors.
 
     - bool: unchanged
-    - two values, 0 and one of 1, 255, 65535: True where not 0, whatever the cut. With `inclusive` a
-      map of 0 and 1 in uint8 or uint16 is gray instead.
+    - 0 and one of 1, 255, 65535: True where not 0, whatever the cut. But with `inclusive`, a map of
+      0 and 1 in uint8 or uint16 is gray.
     - gray from 0 to white: True above the cut, or from the cut on if `inclusive`. White is 255 in
-      uint8, 65535 in uint16 and 1 in floats, whatever the values of one image.
+      uint8, 65535 in uint16 and 1 in floats, whatever values the map has.
 
-    `cut` is a fraction of white, or three values for uint8, uint16 and floats. None is 128 of 255
-    (masks are often resized or saved as JPEG), the same in 16 bits, or half of 1 for floats.
+    `cut` is a fraction of white, or three values, for uint8, uint16 and floats. None means 128 in
+    uint8, 128 * 257 in uint16, and 0.5 in floats. Raises DataError for values below 0 or above
+    white, and for a gray integer map without a value above the cut (unless `inclusive`), because
+    its scale is unknown.
     """
     if values.dtype == bool:
         return values
@@ -492,7 +505,7 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
         return np.asarray(values != 0)
     level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
     in_range = values.min(initial=0) >= 0 and top <= white
-    # Without any value above the cut the scale of integers is not known
+    # Masks are often resized or saved as JPEG, but some value is then above the cut
     if not in_range or (not inclusive and white > 1 and top <= level):
         raise DataError(
             f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
@@ -502,25 +515,24 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 
 
 def _white_of(values: Map) -> int:
-    """Return the value of white in a map's dtype: 1 for floats, or 0 if the type has no white."""
+    """Return the value of white in a map's dtype: 255, 65535, 1 for floats, 0 for other dtypes."""
     return 1 if values.dtype.kind == "f" else _WHITE.get(values.dtype.str[1:], 0)
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a mask with a third meaning beside object and background, or
-    ().
+    """Return the distinct values of a mask if one has a third meaning, such as void; else ().
 
-    Resizing and JPEG make many middle values, but only in seams. So the rule is, by the number of
-    distinct values:
+    Resizing and JPEG also make middle values, but only along the outline of the object. The number
+    of distinct values decides:
 
-    - two: no third meaning
-    - three: a third meaning
-    - more: a third meaning if a middle value fills an area of 3 x 3 pixels; but if there are more
-      than LEVELS values, and some lie between one half and white, the mask is gray, as an average
-      of several people's masks is
+    - two: there is no third meaning
+    - three: there is one
+    - more: there is one if a middle value fills an area of 3 x 3 pixels. But with more than LEVELS
+      values, some of them between half the largest and the largest, the mask is gray, like the
+      average of several people's masks.
 
-    The values are in ascending order. Of more than LEVELS the smallest ones and the largest one are
-    returned, LEVELS in all.
+    The values are in ascending order. If there are more than LEVELS, the largest and the smallest
+    ones are returned, LEVELS in all.
     """
     levels = distinct_values(values)
     if len(levels) == 2:
@@ -557,7 +569,10 @@ def distinct_values(values: Map) -> tuple[float, ...]:
 
 
 def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Mark the pixels of a map that have one of the levels, in the precision of a float map."""
+    """Return True for the pixels of a map that have one of the levels.
+
+    For a float map the levels are first rounded to its precision.
+    """
     dtype = values.dtype if values.dtype.kind == "f" else None
     return np.isin(values, np.array(levels, dtype))
 
@@ -566,7 +581,7 @@ def void_levels(levels: Sequence[float]) -> tuple[float, ...]:
     """Return the levels that must be void so that only 0 and white remain.
 
     White is 1 if that is a level, else the largest level, which must then be 255 or 65535. Returns
-    () if 0 or white is absent. Whole numbers are returned as int.
+    () if 0 is no level, or if there is no such white. Whole numbers are returned as int.
 
     >>> void_levels((0, 1, 255)), void_levels((0, 127, 255)), void_levels((0, 0.5, 1))
     ((255,), (127,), (0.5,))
