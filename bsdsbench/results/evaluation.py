@@ -47,7 +47,7 @@ class Evaluation(TabularResult):
     Parameters
     ----------
     protocol : Protocol
-        The constants that the counts were made with.
+        The settings with which the counts were made.
     name : str
         The name in tables and legends.
     records : sequence of ImageRecord
@@ -140,17 +140,17 @@ class Evaluation(TabularResult):
         group_by: str | None = None,
         others: Collection[str] | None = (),
     ) -> Evaluation:
-        """Return the run with further groups of its images. Without groups the run is unchanged.
+        """Return a copy of the run with further groups of its images, or itself without groups.
 
         Parameters
         ----------
         groups : path, mapping or data frame, optional
-            The table of groups, see `results.groups.group_rows`.
+            Table that assigns each image to its groups, see `results.groups.group_rows`.
         group_by : str, optional
-            A regular expression, which is searched in each id. Each named group becomes a column.
+            Regular expression searched for in each image id. Its named groups become columns.
         others : collection of str or None
-            Further images that rows of the table may name, besides those of the run and those that
-            it left out. None allows any, and so does a run of a shard, a split or a task.
+            Ids of images outside the run that the table may contain, besides images that the run
+            left out. None allows any id, and so does a run of only a shard, a split or a task.
 
         Raises
         ------
@@ -169,14 +169,13 @@ class Evaluation(TabularResult):
             return self
         self.require_records()
         origin = self.provenance
-        known = None
-        if others is not None and not (origin.shard or origin.split or origin.task):
-            known = {*others, *self.left_out}
-        rows = group_rows(self.image_ids, groups, group_by, known)
+        is_partial = bool(origin.shard or origin.split or origin.task)  # the table may cover more
+        extra_ids = None if others is None or is_partial else {*others, *self.left_out}
+        rows = group_rows(self.image_ids, groups, group_by, extra_ids)
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def require_records(self) -> None:
-        """Raise DataError if the run has no records, such as a run of official tables alone."""
+        """Raise DataError if the run has no records, like a run read from official tables alone."""
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
@@ -186,7 +185,7 @@ class Evaluation(TabularResult):
         return self.provenance.missing == "skip" or ids <= excused
 
     def place(self, what: str) -> str | None:
-        """Return the folder "pred", "gt", "photos" or "valid", where it is now or was given."""
+        """Return the present path of a folder of `places`, or the path that was given for it."""
         folder = self.places.get(what)
         return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
 
@@ -203,11 +202,11 @@ class Evaluation(TabularResult):
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """Return the tasks that the run completes: metric, protocol and the whole set of images.
+        """Return the tasks that the run completes: it has their metric, protocol and whole set.
 
-        The set is recognised by its fingerprint. A task without one, or of the user, must be that
-        for which the run says it was made; ids and number of images must be those of the task. A
-        reference run may have another protocol. Images that failed complete no task.
+        The set is recognised by its fingerprint. A task without a fingerprint must be the one that
+        the run was made for, and its ids and number of images must agree. A reference run may have
+        another protocol. A run with failed images completes no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
@@ -235,7 +234,7 @@ class Evaluation(TabularResult):
         return next(iter(self._readings_of_metrics()), None)
 
     def _readings_of_metrics(self) -> list[Readings]:
-        """Return how the files are read, once for metrics that read them alike."""
+        """Return how the files are read, with one entry for all metrics that read them alike."""
         origin = self.provenance
         readings = []
         for metric in registry.readers(self.metrics):
@@ -249,10 +248,10 @@ class Evaluation(TabularResult):
         return read_as(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
-        """Check the set as a whole, unless it is a shard, and return warnings of what looks wrong.
+        """Check all files of the run together, and return warnings. A shard is not checked.
 
-        Raises DataError if the files cannot be interpreted in one consistent way, or if a metric of
-        sequences has none.
+        Raises DataError if the files cannot be interpreted in one consistent way, or if a metric
+        of sequences is given none.
         """
         if self.provenance.shard or not self.records:
             return []
@@ -270,12 +269,12 @@ class Evaluation(TabularResult):
 
     @property
     def by_official_solver(self) -> bool:
-        """Return True if the counts come from the official program, whose matching is random."""
+        """Return True if the counts come from the official program, which matches at random."""
         return self.reference is not None or self.provenance.official is not None
 
     @property
     def described(self) -> str:
-        """Return the protocol and the rules of the scores in words."""
+        """Describe the protocol and the rules by which scores are computed."""
         return registry.describe(self.metrics, self.protocol)
 
     @property
@@ -285,18 +284,18 @@ class Evaluation(TabularResult):
 
     @cached_property
     def signature(self) -> Signature:
-        """Return the signature, a line with everything that the scores depend on."""
+        """Return the signature: the line that names every setting on which the scores depend."""
         n_images = len(self.records)
         set_name = f"set:{n_images}"
         if self.identity is not None and self.identity.name:
             stored = self.identity.to_mapping()
             set_name = f"{stored['set']}:{n_images}/{stored['of']}"
         forms = sorted({record.form for record in self.records} - {"none"})
-        if not forms or not forms[0]:  # "" is the form of a record that does not tell it
+        if not forms or not forms[0]:  # "" is sorted first: the form of a record is unknown
             forms[:1] = [UNKNOWN]
         metrics = self.metrics if n_images else ()
         unused = registry.unused_settings(metrics, self.protocol)
-        if self.reference:  # whose stored counts do not tell these
+        if self.reference:  # its stored counts do not show how maps were thinned
             unused |= {"nms", "nms_params", "operator"}
         detector = self.provenance.detector or {}
         n_taken_over = detector.get("taken_over")
@@ -317,7 +316,7 @@ class Evaluation(TabularResult):
 
     @property
     def signature_line(self) -> str:
-        """Return the signature as it is printed, or "" for official tables without counts."""
+        """Return the signature as it is printed, or "" for a run without records."""
         return str(self.signature) if self.records else ""
 
     def __repr__(self) -> str:
@@ -336,7 +335,7 @@ class Evaluation(TabularResult):
         return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
-        """Return a table of scores per metric, and one of all images; none without records."""
+        """Return a table of scores per metric, and a table of all images. None without records."""
         from bsdsbench.results.image_tables import image_table
         from bsdsbench.results.score_tables import score_tables
 
@@ -358,22 +357,23 @@ class Evaluation(TabularResult):
         return BoundaryScore(self.score("boundary"))
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return image id -> {key of a score: value} under a metric, sorted by id.
+        """Return the scores of every image for a metric: {image id: {key of a score: value}}.
 
-        Undefined values are NaN. Without records, the values that official tables list are
-        returned.
+        Images are sorted by id. NaN is an undefined value. A run without records has only the
+        values that its official tables list, if any.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        values = self.image_values(metric).get("", {})
+        values = self.image_values(metric).get("", {})  # "": the overall scores of each image
         keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
         images = enumerate(self.image_ids)
         return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
-        """Return part -> key of a score -> values of all images, in the order of the records.
+        """Return {part: {key of a score: values of all images}}, in the order of the records.
 
-        The overall part is "". Scores that are not measured with the run's options have no key.
+        A part is a class, or whatever else the metric reports separately; "" is the whole image.
+        Scores that are not measured with the run's options have no key.
         """
         if metric in self._images:
             return self._images[metric]
@@ -398,7 +398,7 @@ class Evaluation(TabularResult):
         return values
 
     def per_image(self, metric: str) -> Table:
-        """Return every score of every image: a row per image, and a row per class or other part.
+        """Return a table of all scores of every image, with a row per image and class (or part).
 
         Undefined values are None. Raises DataError if the run does not have the metric.
 
@@ -416,10 +416,10 @@ class Evaluation(TabularResult):
         return per_image(self, metric)
 
     def stack(self, metric: str) -> Counts:
-        """Return the counts of a metric as read-only arrays: name -> (N, ...) for N images.
+        """Return the counts of a metric as read-only arrays: {name: (N, ...)} for N images.
 
-        Arrays that all images share, such as thresholds, have no axis of images. Raises DataError
-        if the run does not have the metric.
+        Arrays that all images share, such as thresholds, lack the axis N. Raises DataError if the
+        run does not have the metric.
         """
         if not self.records or metric not in self.metrics:
             known = ", ".join(self.metrics if self.records else ()) or "none"
@@ -430,19 +430,19 @@ class Evaluation(TabularResult):
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
-        """Return True if protocol and all records are equal, bit for bit, except for times."""
+        """Return True if protocol and records are equal bit for bit, except for computing times."""
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
         pairs = zip_longest(self.records, other.records)
         return all(a is not None and a.equals(b) for a, b in pairs)
 
     def numbers(self) -> dict[str, float]:
-        """Return all numbers of the scores by METRIC.SCORE, such as "boundary.ods.f"."""
+        """Return all numbers in the scores by name, METRIC.SCORE, such as "boundary.ods.f"."""
         scores = {metric: self.score(metric).numbers() for metric in self.metrics}
         return {f"{m}.{key}": number for m in scores for key, number in scores[m].items()}
 
     def scores(self) -> dict[str, dict[str, object]]:
-        """Return metric -> plain values, the `scores` object of result.json."""
+        """Return the scores of each metric as plain values, like `scores` in result.json."""
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
@@ -536,7 +536,7 @@ class Evaluation(TabularResult):
         return logged_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the content of result.json as plain values, with None for undefined ones."""
+        """Return the content of result.json as plain values. Undefined scores are None."""
         images: list[dict[str, Any]] = []
         for r in self.records:
             images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})

@@ -57,8 +57,8 @@ from bsdsbench.text import listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-SMALL_RUN = 1000  # a worker gets one image at a time for each SMALL_RUN images, at most MAX_BATCH
-MAX_BATCH = 16
+SMALL_RUN = 1000  # images; a worker gets one image at once per SMALL_RUN images of the run ...
+MAX_BATCH = 16  # ... and at most as many as this
 MANY_WORKERS = 8  # from here on processes are faster than threads, because reading holds the GIL
 AHEAD = 3  # batches under way per worker, so that memory stays flat
 
@@ -168,16 +168,19 @@ def evaluate_humans(
 
 
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
-    """Count the images of a source in order, and return the evaluation, saved in `plan.out` if set.
+    """Count the images of a source in order, and return the evaluation.
 
-    Of a sequence only the plan's shard is counted. Any other iterable is counted as it comes;
-    `total` is the number of its images, or 0 if not known. `header` holds what is known about the
-    run before.
+    - If the source is a sequence, only the plan's shard is counted. Groups are checked first.
+    - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if
+      unknown; it is shown as progress and limits the number of workers.
+
+    `header` holds the facts known before images are counted. If `plan.out` is set, each record is
+    stored there at once, so that a repeated call continues, and the evaluation is saved there.
 
     Raises DataError with the errors of all images, unless the plan skips bad images. If the run is
-    interrupted, or a worker died, KeyboardInterrupt or DataError says how many images are kept.
+    interrupted or a worker dies, KeyboardInterrupt or DataError says how many images are kept.
     """
-    batch = 1  # images that a worker gets at once
+    batch = 1  # images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:  # checked before the first image
             is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
@@ -216,17 +219,17 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
 @attrs.define
 class _CountedImages:
-    """The outcomes of all images of a run. Records are in the order of the source."""
+    """The outcomes of all images of a run."""
 
-    records: list[ImageRecord] = attrs.Factory(list)
+    records: list[ImageRecord] = attrs.Factory(list)  # in the order of the source
     errors: dict[str, DataError] = attrs.Factory(dict)  # by image id
-    left_out: list[str] = attrs.Factory(list)  # ids of images that the protocol leaves out
+    left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
     n_kept: int = 0  # records that an earlier call had made
     looked_dark: bool = False  # the first look has already warned about inverted maps
 
 
 class _Call(NamedTuple):
-    """The arguments of a call of `count`, by name."""
+    """The arguments of `count`."""
 
     item: Item
     plan: Plan
@@ -240,13 +243,16 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about problems of the first LOOKS images.
 
-    An image whose stored record is still valid is only read, if it is one of the first. `stored`
-    has the records of earlier calls, and gets new ones; `total` is 0 if not known.
+    An image whose stored record is still valid is not counted again. The first LOOKS images are
+    read in any case, to compare their maps with the ground truth.
+
+    stored: the records of earlier calls, to which new ones are added; None without a folder.
+    total: the number of images, 0 if unknown. batch: images that a worker gets at a time.
     """
     images = _CountedImages()
     looks = list[Look]()
     n_done = 0
-    # Workers get the plan without the parts that they do not need or that cannot be pickled
+    # Workers get the plan without fields that they do not need or that cannot be pickled
     sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
     calls = (
@@ -293,7 +299,7 @@ def _count_all(
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about problems of the first images. Return True if their maps are inverted."""
+    """Warn about problems of the first images. Return True if their maps look inverted."""
     unused = registry.unused_settings(plan.metrics, plan.protocol)
     warnings = first_look(looks, plan.protocol, unused)
     for warning in warnings:
@@ -304,9 +310,11 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
-    Raises DataError with the errors of all images, unless bad images are skipped and some are left;
-    if no image of an undivided run has boundaries; or if files cannot be read in one consistent
-    way.
+    Raises DataError
+
+    - with the errors of all images, if bad images are not skipped or no other image is left
+    - if no image has boundaries in its ground truth, except for a shard
+    - if the files cannot be interpreted in one consistent way
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -341,8 +349,9 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
 
 @attrs.frozen
 class Outcome:
-    """The outcome of `count` for one image. There is no record if `unchanged` or left out."""
+    """The outcome of `count` for one image."""
 
+    # None if `unchanged`, after an error, or if the protocol leaves the image out
     record: ImageRecord | None = None
     data: bytes = b""  # the serialised record, if it was asked for
     unchanged: bool = False  # the stored record of the image is still valid
@@ -357,10 +366,10 @@ def count(
     sanity_check: bool = False,
     serialise: bool = False,
 ) -> Outcome:
-    """Read and count one image. Errors of any kind are not raised: they are in the outcome.
+    """Read and count one image. Errors of any kind, even bugs, are returned instead of raised.
 
-    stored_hash: fingerprint of the stored record, "" if there is none. If the files still have it,
-        the image is not counted, and read only for `sanity_check`.
+    stored_hash: fingerprint of the stored record, "" if there is none. If it is still that of the
+        files, the image is not counted, and only read if `sanity_check` is True.
     sanity_check: add the measurements for `first_look` to the outcome.
     serialise: add the serialised record to the outcome.
     """
@@ -402,12 +411,13 @@ def count(
 def _count_metrics(
     item: Item, inputs: Sequence[Inputs], plan: Plan, fingerprint: str, started: float
 ) -> ImageRecord:
-    """Return the record of an image: the counts of all metrics, and the evidence of its files.
+    """Return the record of an image: its counts for all metrics, and the evidence of its files.
 
-    inputs: prediction and ground truth as each group of `plan.by_reading` reads them.
-    started: `time.perf_counter` before the image was read.
+    Evidence tells what the values in a file show about their meaning. It is stored for the first
+    metric, and again for each metric for which it differs.
 
-    Evidence is stored once for the first metric, and again for each metric whose evidence differs.
+    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
+    started: the time (`time.perf_counter`) at which reading the image began.
     """
     counter: Counter | None = None
     if plan.errors:
@@ -419,11 +429,11 @@ def _count_metrics(
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
-        file_pred = None if item.form else pred  # a missing prediction was filled in
+        file_pred = None if item.form else pred  # `form` is set if `pred` stands in for a file
         sides = None
         for metric in alike.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            if sides is None or metric.reads == "classes":  # metrics read labels differently
+            if sides is None or metric.reads == "classes":  # metrics interpret labels differently
                 sides = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence[metric.name] = sides
     first_pred, first_gt = inputs[0]  # the first metric is in the first group
@@ -456,13 +466,16 @@ def available_cores() -> int:
 
 @contextmanager
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, or None for one worker, and how many batches may be under way.
+    """Yield the executor of a run, and the number of batches that may be under way.
 
-    The executor is the user's, which stays open, that of a Dask cluster, or a pool. `total` is the
-    number of images, 0 if not known, and `batch` the number in a call.
+    The first of these that applies is yielded: the user's Executor, which stays open; an executor
+    on a Dask cluster; None if there is a single worker, so that calls are made in this thread; a
+    pool of processes or threads (`_start_workers`).
+
+    `total` is the number of images, 0 if unknown, and `batch` the number in a call.
     """
     requested = plan.executor
-    workers = max(1, min(plan.workers or available_cores(), total or 10**9))
+    workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit
     if isinstance(requested, Executor):
         yield requested, AHEAD * workers
     elif plan.on_dask:
@@ -478,7 +491,11 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
 
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Return a pool of processes or threads; if processes fail, "auto" falls back to threads."""
+    """Return a pool of processes or threads.
+
+    Processes are used for "process", and for "auto" with many workers or many images. If they
+    cannot be started, "auto" falls back to threads, and "process" raises DataError.
+    """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
         methods = multiprocessing.get_all_start_methods()
@@ -494,7 +511,7 @@ def _start_workers(workers: int, requested: object, batch: int) -> Executor:
 
 
 def _set_up_worker() -> None:
-    """Leave Ctrl-C to the parent process, and end this process when the parent has ended."""
+    """Leave Ctrl-C to the parent process, and end this process when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -557,7 +574,11 @@ def _map_in_order(
 
 
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make calls until 0.1 s have passed, so that Ctrl-C is heard; return what they returned."""
+    """Make calls in order until 0.1 s have passed, and return what they returned.
+
+    At least one call is made; the caller submits the remaining ones again. Short batches keep
+    Ctrl-C and the display of progress responsive.
+    """
     returned = []
     end = time.monotonic() + 0.1
     for call in calls:

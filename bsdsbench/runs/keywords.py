@@ -72,10 +72,10 @@ AnyExecutor = str | Executor | DaskClient | DaskCluster
 
 
 class _Check(NamedTuple):
-    """A check of a keyword's value: True if it is accepted, and the expected values in words."""
+    """The rule for the values of a keyword."""
 
-    accepts: Callable[[Any], bool]
-    expected: str
+    accepts: Callable[[Any], bool]  # returns True for an accepted value
+    expected: str  # the accepted values in words, for messages
 
 
 def _is_count(value: object, most: int) -> bool:
@@ -84,14 +84,14 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def _is_shard(value: object) -> bool:
-    """Return True if the value is (I, N) with 1 <= I <= N <= 10**7."""
+    """Return True if the value is the shard I of N, as (I, N) with 1 <= I <= N <= 10**7."""
     if not (isinstance(value, tuple) and len(value) == 2):
         return False
     return _is_count(value[1], 10**7) and _is_count(*value)
 
 
 def _is_executor(value: object) -> bool:
-    """Return True if the value is an executor of any kind, or the name or address of one."""
+    """Return True if the value is any kind of executor, or the name or address of one."""
     is_name = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
     return is_name or isinstance(value, Executor | DaskClient | DaskCluster)
 
@@ -116,9 +116,9 @@ def keyword(
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    check: a value is checked unless it is None and None is the default. Without `check`, it must be
-        one of the choices, or may be anything without choices.
-    flag: settings of the option of the command line, as `cli.options.run_option` takes them.
+    check: the rule for values; None is always accepted if it is the default. Without `check`, a
+        value must be one of `choices`, or may be anything if these are missing too.
+    flag: settings of the command-line option, as `cli.options.run_option` takes them.
     """
     if choices:
         flag["choices"] = choices
@@ -256,7 +256,7 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every keyword whose `check` does not accept the value."""
+        """Raise DataError that lists every keyword whose value its `check` does not accept."""
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
@@ -283,7 +283,7 @@ class _Counting(TypedDict, total=False):
 
 
 class EveryRunOptions(_Counting, total=False):
-    """The options of all runs but that of a detector."""
+    """The options of all runs, except a run of a detector."""
 
     out: StrPath | None
 
@@ -295,7 +295,7 @@ class HumanOptions(EveryRunOptions, total=False):
 
 
 class ItemOptions(EveryRunOptions, total=False):
-    """The options of a run over an iterable of images."""
+    """The options of a run over an iterable of arrays."""
 
     classes: Sequence[str] | None
     errors: bool
@@ -333,7 +333,7 @@ class DetectorOptions(_Counting, total=False):
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan(RunKeywords):
-    """The description of a run: its keywords, resolved with a protocol and metrics."""
+    """A complete description of a run: its keywords, with protocol and metrics filled in."""
 
     protocol: Protocol
     metrics: tuple[str, ...]
@@ -343,7 +343,11 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists what a metric cannot read, leave out or count."""
+        """Raise DataError that lists every keyword that a metric of the run cannot follow.
+
+        A metric may be unable to read the predictions, or the ground truth that the other metrics
+        read, to leave out pixels, or to count errors by class.
+        """
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
@@ -366,7 +370,7 @@ class Plan(RunKeywords):
 
     @cached_property
     def stamp(self) -> str:
-        """A hash of everything that an image's counts depend on, except the image."""
+        """A hash of everything that an image's counts depend on, except its files."""
         return stamp_of(self.metrics, self.protocol, self.pred_kind, self.errors)
 
     @property
@@ -383,7 +387,8 @@ class Plan(RunKeywords):
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in one of `folders`, or if one of them is not a path.
 
-        The next run would read its results as images. The keys of `folders` are parameters' names.
+        The next run would read the results in `out` as images. The keys of `folders` are the names
+        of parameters, for the message.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -401,7 +406,10 @@ class Plan(RunKeywords):
 def stamp_of(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
-    """Return a hash of all that the counts of an image depend on, except the image."""
+    """Return a hash of everything that an image's counts depend on, except its files.
+
+    errors: True if pixels that were missed or false are also counted by class.
+    """
     versions = [(metric.name, metric.version) for metric in map(registry.get, metrics)]
     parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
@@ -417,11 +425,13 @@ def plan(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Resolve the keywords of a run with a protocol and metrics.
+    """Return the complete plan of a run with these keywords, protocol and metrics.
 
-    A task gives the protocol and the metric. By default, protocol and kind of prediction are those
-    of the first metric. `classes` become an option of all metrics. Raises DataError if metrics are
-    unknown or do not go together, or if the task forbids a keyword, and ProtocolError.
+    A task sets the protocol and the metric. Otherwise the protocol, if None, is the default one of
+    the first metric; so is the kind of predictions. `classes` become an option of every metric.
+
+    Raises DataError if metrics are unknown or cannot share a run, or if the task forbids a keyword;
+    ProtocolError if the protocol is unknown or invalid.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -464,11 +474,14 @@ def plan_call(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **defaults: object,
 ) -> Plan:
-    """Check the arguments of a call of an entry point, and return the plan of the run.
+    """Check the arguments passed to an entry point, and return the plan for the run.
 
-    accepted: TypedDict of the keywords that `function` takes. options: keywords of the call.
-    defaults: values of keywords instead of those of RunKeywords. Raises TypeError for an unknown
-    keyword, DataError that lists every wrong value, and the errors of `plan`.
+    function: name of the entry point, for messages.
+    accepted: TypedDict of the keywords that it takes. options: the keywords that the user passed.
+    defaults: the entry point's defaults where they differ from those of RunKeywords.
+
+    Raises TypeError for an unknown keyword, DataError that lists every wrong value, and whatever
+    `plan` raises.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):
@@ -491,10 +504,10 @@ def plan_call(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the protocol of a run of a task: `protocol`, or by default the preset of the task.
+    """Return the protocol of a run that is made for a task: `protocol`, or else the task's preset.
 
-    Raises DataError if the protocol differs from the preset in more than how soft maps are
-    prepared, if other metrics are given, or if images may be skipped.
+    Raises DataError if `protocol` differs from the preset in anything but the preparation of soft
+    maps (MAPS), if `metrics` are neither the default nor the task's, or if images may be skipped.
     """
     from bsdsbench.protocol.protocol import MAPS, Protocol
 

@@ -1,12 +1,12 @@
-"""Joining runs: shards of one run, and the best rows of several runs.
+"""Join runs: the shards of one run, or the best counts of several runs.
 
 Models with a granularity setting are run at M granularities. Their programs (UAED, MuGE, SAUGE,
-DDN) take, for each image and threshold, the counts of the run with the largest F, and of equal runs
-the first. ODS (interpolated) and OIS are made of these rows as usual. AP uses all rows, so it
-follows the rule edter if the row of threshold 0 is present. SAUGE's loop over the curve also joins
-the first and last row; that is left out here, because it can only add an ODS of about .5. The
-choice needs the ground truth, so such scores are not comparable with others, and the run's name
-says so.
+DDN) take, for each image and threshold, the counts of the run with the highest F; ties go to the
+first run. ODS (interpolated) and OIS are computed from these counts as usual. AP uses all
+thresholds, so it follows the rule edter if threshold 0 is present. When SAUGE's program searches
+the curve for ODS, it also joins the last point to the first; this is left out here, because it can
+only add an ODS of about .5. The choice needs the ground truth, so such scores are not comparable
+with others, and the run's name says so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from bsdsbench.text import listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _SOURCES = "source of its plug-in metrics"
-# Absent in a run without records, or in one of an earlier version
+# Properties that are unknown for a run without records or of an earlier version
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
 _CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> counts of the metric
@@ -109,8 +109,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
     """Combine the provenance of all shards of a run.
 
-    Of a detector only the number of maps taken over from earlier calls remains, summed over the
-    shards. Fields that are not combined are those of the first shard.
+    The lists of left-out images are joined, and the date is the latest. The only fact kept about a
+    detector is the number of maps taken over from earlier calls, summed over the shards. All other
+    fields come from the first shard.
     """
     joined = attrs.evolve(
         shards[0],
@@ -128,7 +129,10 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return an error for each property, if known, in which a run differs from the first."""
+    """Return an error for each property of a run that differs from the first run's.
+
+    A property in _OPTIONAL is not compared if it is None, which means unknown, in either run.
+    """
     problems = []
     expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):
@@ -149,7 +153,10 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties that are equal in all shards of a run, by their names in messages."""
+    """Return the properties that all shards of a run must share, keyed by their names in messages.
+
+    None means that the property is unknown.
+    """
     detector = run.provenance.detector
     count_names = None
     if run.metrics:  # all records of a run have the same counts
@@ -175,10 +182,10 @@ class BestRows(NamedTuple):
 
 
 def _best_rows(matches: I8) -> BestRows:
-    """Choose, at each threshold of one image, the counts of the run with the largest F.
+    """Choose, at each threshold of one image, the counts of the run with the highest F.
 
-    matches (M, T, 4): the array `MatchCounts.matches` of M runs. Of runs with equal F the first is
-    chosen. An F of 0/0 counts as 0.
+    matches (M, T, 4): `MatchCounts.matches` of M runs. Ties go to the first run. An F of 0/0 counts
+    as 0.
 
     Examples
     --------
@@ -194,18 +201,17 @@ def _best_rows(matches: I8) -> BestRows:
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
-    """Combine runs into an oracle: at each image and threshold, the counts of the run with the
-    highest F.
+    """Combine runs by taking, at each image and threshold, the counts of the run with the best F.
 
-    The choice uses the ground truth, as the name of the result says: "NAME (best of 3 by the ground
-    truth)". NAME is the first run's name by default. The provenance holds the names of the runs and
-    how often each was chosen.
+    The choice uses the ground truth, and the name of the combined run says so: "NAME (best of 3 by
+    the ground truth)". NAME is the first run's name by default. The provenance holds the names of
+    the runs and how often each was chosen.
 
-    If the counts are from result files of another program, which state no protocol, and start at
-    threshold 0, where every pixel is boundary, the AP rule is set to "edter", as such programs do.
+    Result files of other programs state no protocol. If their counts start at threshold 0, where
+    every pixel is boundary, the AP rule is set to "edter", the rule of such programs.
 
-    Raises DataError for fewer than two runs or a run without boundary counts, and MergeError if
-    protocols, images, thresholds or annotated pixels differ.
+    Raises DataError for fewer than two runs or for a run without boundary counts, and MergeError if
+    protocols, images, thresholds or numbers of annotated pixels differ.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
@@ -244,7 +250,10 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
 def _check_same_images(
     first_run: Evaluation, first_table: _CountsByImage, run: Evaluation, table: _CountsByImage
 ) -> None:
-    """Raise MergeError if a run differs from the first in protocol, images or annotated pixels."""
+    """Raise MergeError if a run differs from the first in protocol, images or annotated pixels.
+
+    The tables hold the boundary counts of each image. Thresholds must be equal too.
+    """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":
             raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")

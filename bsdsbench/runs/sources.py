@@ -55,7 +55,10 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if counts that were made again differ from the stored {name: array}."""
+    """Raise DataError if the counts of an image, made again, differ from the stored ones.
+
+    stored, counted: {name: array} for one metric
+    """
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
             raise DataError(
@@ -68,7 +71,7 @@ def check_same_counts(
 class RunHeader:
     """The facts about a run that are known before its images are counted."""
 
-    name: str
+    name: str  # of the run, in tables
     protocol: Protocol
     provenance: Provenance
     # "pred", "gt", "photos" or "valid" -> the absolute path of this folder of the provenance
@@ -77,7 +80,7 @@ class RunHeader:
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
-        """Return a copy of the header with changed fields of the provenance."""
+        """Return a copy of the header with these fields of its provenance replaced."""
         return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
 
 
@@ -90,7 +93,10 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The form to record without a prediction file: "humans", "none" (empty), or ""."""
+        """The form to record if no file has the prediction: "humans", "none" (an empty map), or "".
+
+        "humans" means that annotators are scored; "" leaves the form to the prediction.
+        """
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
@@ -100,7 +106,10 @@ class Item(typing.Protocol):
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
-    """Return a hash of all that an image's counts depend on: its files, its id and `stamp_of`."""
+    """Return a hash of everything that an image's counts depend on.
+
+    This is the content of its files, its id, and `stamp`, the hash of the run's settings.
+    """
     text = json.dumps([stamp, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
 
@@ -135,7 +144,10 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read prediction, or an empty one, and ground truth with photo and field of view."""
+        """Read the ground truth, with photo and field of view if given, and the prediction.
+
+        A missing prediction is replaced with an empty map; there is none if annotators are scored.
+        """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
         gt = readers.read_truth(self.pair, gt_kind, protocol, files.instances, readings.gt, read)
@@ -152,10 +164,10 @@ class FileItem:
 
 
 class PairedFolders(NamedTuple):
-    """The images of two folders, and the ids of images that are left out without a prediction."""
+    """The images of two folders."""
 
     items: list[FileItem]
-    absent: tuple[str, ...]
+    absent: tuple[str, ...]  # ids of images that are left out because they have no prediction
 
 
 def list_items(
@@ -163,9 +175,9 @@ def list_items(
 ) -> PairedFolders:
     """Pair the predictions with the ground truth, and return an item for each image.
 
-    `ids` are the images to evaluate; by default those of the split file, or all. `plan.missing`
-    says what an image without a prediction is: an error, an empty prediction, or left out. Raises
-    PairingError that lists all images without a partner.
+    `ids` are the images to evaluate; by default those in the split file, or all. An image without a
+    prediction is an error, gets an empty prediction, or is left out, as `plan.missing` says. Raises
+    PairingError that lists all images whose partner is missing.
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
@@ -210,8 +222,8 @@ def _item_of(
 ) -> FileItem:
     """Return the item of an image.
 
-    photos, views: id of an image -> photo, and field of view, if there is one. n_maps: the number
-    of empty label maps in place of a missing prediction.
+    photos: {image id: original image}. views: {image id: mask of the field of view}. Either may
+    lack the image. n_maps: the number of empty label maps that replace a missing prediction.
     """
     instances = map(find_instances_file, pair.gt_paths) if alike.files.instances else ()
     return FileItem(
@@ -226,7 +238,10 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Return id -> file of the field of view. Raises PairingError if an image has none."""
+    """Return {image id: mask of its field of view}, or {} without a folder of masks.
+
+    Raises PairingError if an image has no mask.
+    """
     if valid_dir is None:
         return {}
     ids = [p.image_id for p in pairs]
@@ -239,9 +254,11 @@ def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[st
 def folder_header(
     items: Sequence[FileItem], plan: Plan, *, gt: StrPath, pred: StrPath | None = None
 ) -> RunHeader:
-    """Return the header of a run over folders. Without `pred` the annotators are scored.
+    """Return the header of a run over folders. If `pred` is None, the annotators are scored.
 
-    A shard gets a hash of the ground truth of all shards, by which `merge` recognises its run.
+    A run without a name is named after the folder of predictions, or after the nearest folder above
+    it that is not named after a split. A shard gets a hash of the ground truth of all shards, by
+    which `merge` recognises shards of the same run.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
@@ -267,7 +284,8 @@ def folder_header(
             folder_names.pop()
         name = show(folder_names[-1])
     paths = {side: str(Path(folder).resolve()) for side, folder in given_folders.items()}
-    places = {side: path for side, path in paths.items() if show(path) == path}  # no escapes
+    # A path with characters that cannot be printed is not stored
+    places = {side: path for side, path in paths.items() if show(path) == path}
     return RunHeader(str(name), plan.protocol, provenance, places)
 
 
@@ -284,7 +302,11 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Raise DataError if the ground truth in `gt_dir` is not the set of the task."""
+    """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
+
+    The set is recognised by its fingerprint, or by its ids and number of images if the task has
+    none.
+    """
     expected = task.set
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)
@@ -307,13 +329,16 @@ class Sources:
     pairs: dict[str, Pair]  # predictions and ground truth
     photos: dict[str, Path]  # original images; may lack images
     pred_kind: str  # the kind of the predictions, such as "soft"
-    metric: Metric  # for which the ground truth is read
+    metric: Metric  # the metric for which files are read
     views: dict[str, Path]  # fields of view: masks of the pixels that count
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read prediction and ground truth of an image. A run of annotators raises DataError."""
+        """Read the prediction and the ground truth of an image.
+
+        Raises DataError if the run scored annotators, who have no predictions.
+        """
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
@@ -322,10 +347,10 @@ class Sources:
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
     ) -> PredictionAndTruth:
-        """Read an image of a run, and check that its files are still those that were counted.
+        """Read an image of a run, and check that its files still give the stored counts.
 
-        If their hash is not the stored one, `metric` counts the image again, and DataError is
-        raised if the counts differ. Without `metric`, counts are not checked.
+        If the files have changed since they were counted (by their hash), `metric` counts the image
+        again, and DataError is raised if the counts differ. Without `metric`, nothing is checked.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
@@ -340,11 +365,11 @@ class Sources:
         return inputs
 
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
-        """Return how files are read for the metric by a protocol."""
+        """Return how files are read for the metric with this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
-        """Return the item of an image, with the files that the run read."""
+        """Return the item of an image, with photo and field of view if the metric uses them."""
         photos = self.photos if self.metric.photo else {}
         alike = self._read_alike(protocol)
         return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
@@ -370,13 +395,14 @@ def find_sources(
     *,
     metric: str | None = None,
 ) -> Sources:
-    """Find the files from which a run was made, without those of images that lack a prediction.
+    """Find the files from which a run was made.
 
     pred_dir, gt_dir, images_dir: by default the folders of the run. Photos may also lie beside the
-    ground truth (BSDS). metric: for which the ground truth is read, if the run does not have it; by
-    default, and for a metric of the run, the run's first one, or the first of masks.
+        ground truth, as in BSDS.
+    metric: a metric for which the files are read if the run does not have it. Otherwise they are
+        read for the run's first metric of `registry.readers`.
 
-    Raises DataError if a folder is not known, is gone, or lacks an image of the run.
+    Raises DataError if a folder is unknown or gone, or lacks an image of the run.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -410,7 +436,10 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Describe a problem with the files of a run, with folder names in place of private paths."""
+    """Describe a problem with a run's files, with paths of folders shortened to their names.
+
+    The paths of the author's machine are private.
+    """
     line = str(error.problems[0])
     for folder in filter(None, map(run.place, ("pred", "gt", "photos", "valid"))):
         line = line.replace(show(folder), show(Path(folder).name))
