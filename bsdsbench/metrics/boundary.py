@@ -5,8 +5,7 @@ pixel wide. This map is matched one to one with each annotator's boundaries, wit
 pixels, at the least cost (bsdsbench.kernels.matching.matching). Recall is the share of annotated
 pixels that are matched, summed over annotators; precision is the share of predicted pixels that
 are matched with at least one annotator. ODS is the best F at one threshold for all images, OIS the
-F with the best threshold for each image, AP the area under the curve, R50 the recall at precision
-0.5.
+F at each image's best threshold, AP the area under the curve, R50 the recall at precision 0.5.
 
 Conventions. Counts are summed over images before they are divided, and 0/0 is 0. Void pixels are
 removed from both maps before matching, so they are not counted and match nothing. The matching is

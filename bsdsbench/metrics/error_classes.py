@@ -1,21 +1,12 @@
 """Where the score of one image is lost: missed and false pixels by class at every threshold.
 
-Let r be the match tolerance. A missed pixel is
-
-- suppressed if it is matched at the lowest threshold of the protocol (other than a threshold 0 that
-  stands for the whole image, at which every annotated pixel is matched)
-- near if a false pixel lies within 2r
-- absent otherwise
-
-A false pixel is
-
-- a duplicate if an annotated pixel lies within r; all these are matched with other pixels
-- near if an annotated pixel lies within 2r
-- background otherwise
-
-The first class that applies is taken. If there are several annotators, an annotated pixel also has
-an agreement: alone, some or all, if it is matched with a pixel of none, some or all of the other
-annotators. The idea is taken from TIDE (Bolya et al., ECCV 2020).
+Let r be the match tolerance. A missed pixel is `suppressed` if it is matched at the lowest
+threshold of the protocol (other than a threshold 0 that stands for the whole image); otherwise it
+is `near` if a false pixel lies within 2r, and `absent` if none does. A false pixel is a `duplicate`
+if an annotated pixel lies within r (all these are matched with other pixels); otherwise it is
+`near` if one lies within 2r, and `background` if none does. If there are several annotators, an
+annotated pixel also has an agreement: `alone`, `some` or `all`, if it is matched with a pixel of
+none, some or all of the other annotators. The idea is taken from TIDE (Bolya et al., ECCV 2020).
 """
 
 from __future__ import annotations
@@ -126,9 +117,9 @@ def boundary_errors(
 
     Parameters
     ----------
-    pred, gts, protocol, dropped
-        The prediction, the annotators' maps, the protocol and the pixels to remove, as in
-        `boundary_counts`. Only the first tolerance of the protocol is used.
+    pred, gts, protocol, dropped : as in `boundary_counts`
+        The prediction, the annotators' maps, the protocol and the pixels to remove. Only the first
+        tolerance of the protocol is used.
 
     Returns
     -------

@@ -12,7 +12,8 @@ the rules of the boundary benchmark:
 | accuracy | as for edge | predicted in a right pair / matched predicted |
 
 Conventions. A predicted pixel that is in a (right) pair with several annotators counts once. If the
-sizes differ, edges and angles are resized bilinearly to the size of the ground truth before NMS.
+sizes differ, edges and angles are resized bilinearly to the size of the ground truth before NMS, as
+in the official program; angles are interpolated as plain numbers, although they wrap around.
 
 Source. DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 """
