@@ -57,10 +57,13 @@ def test_a_preset_a_reader_and_a_verb(python, tmp_path):
         (tmp_path / side).mkdir()
     np.savetxt(tmp_path / "pred" / "a.rows", np.eye(9), "%g")
     np.savez(tmp_path / "gt" / "a.npz", np.eye(9) > 0)
-    where = (tmp_path / "pred", "--gt", tmp_path / "gt", "-o", tmp_path / "out")
-    how = ("--protocol", "stairs", "--metrics", "pixel", "--workers", "1", "--executor", "thread")
-    assert "1.0000" in python("-m", "bsdsbench", "evaluate", *where, *how, "--quiet")
-    assert python("-m", "bsdsbench", "ids", tmp_path / "out") == "a\n"
+    where = ("pred", "--gt", "gt", "-o", "out", "--protocol", "stairs", "--metrics", "pixel")
+    calls = [["evaluate", *where, "--workers", "1", "--executor", "thread"], ["ids", "out"]]
+    code = f"import os; from bsdsbench.cli import cli; os.chdir({str(tmp_path)!r})\n"
+    code += f"for words in {calls}: cli.main(words, standalone_mode=False)"
+    *table, names = python("-c", code).splitlines()
+    assert "1.0000" in "".join(table)
+    assert names == "a"
 
 
 def test_recipes_apply_where_others_have_added_a_line(tmp_path):

@@ -45,6 +45,7 @@ def commands(readme):
 
 def walk(readme, folder):
     """Run them; what each says on standard output."""
+    import bsdsbench as bb
     from bsdsbench.loaders.sample import sample_root
 
     folder = Path(folder).resolve()
@@ -78,7 +79,7 @@ def walk(readme, folder):
         run = [sys.executable, "-c", prologue, *map(str, words)]
         return subprocess.run(run, cwd=folder, env=env, check=True, text=True, stdout=-1).stdout
 
-    called("run", "sobel", folder / "sample" / "images" / "test", "-o", ".", "--quiet")
+    bb.run("sobel", folder / "sample" / "images" / "test", out=folder)
     said = [called(*words) for program, *words in commands(readme) if program == "bsdsbench"]
     server.shutdown()
     server.server_close()
