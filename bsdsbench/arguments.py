@@ -1,4 +1,8 @@
-"""Checks of arguments to public functions: DataError in one line that begins with `what`."""
+"""Checks of the arguments of public functions.
+
+A wrong argument raises DataError with a message of one line, which begins with `what`: the name of
+the argument, as the user knows it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ MAX_GIVEN = 10**9  # values of an array; np.broadcast_to makes huge arrays of fe
 
 
 def _refuse_mask(value: object, what: str) -> None:
-    """Raise DataError for a masked array, whose mask would be lost."""
+    """Raise DataError for a masked array, because its mask would be lost."""
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
 
@@ -29,12 +33,12 @@ def _refuse_mask(value: object, what: str) -> None:
 def given_array(value: object, what: str) -> NDArray[Any]:
     """Convert an array, a nested sequence of numbers or a tensor to a numpy array.
 
-    The array keeps its shape and its type (bool, integer or float), in the byte order of this
-    machine. Tensors may be on any device; bfloat16 becomes float32. No copy is made if none is
-    needed.
+    Shape and dtype (bool, integer or float) are kept, in the byte order of this machine. Tensors
+    may be on any device; half-precision tensors (float16, bfloat16) become float32. The data are
+    only copied if necessary.
 
-    Raises DataError for a masked array, a value that numpy cannot convert, any other type (complex,
-    text, objects), or more than MAX_GIVEN numbers.
+    Raises DataError for a masked array, a value that numpy cannot convert, an array of another type
+    (complex, text, objects), or more than MAX_GIVEN numbers.
     """
     _refuse_mask(value, what)
     try:
@@ -56,11 +60,11 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
 
-    An array of this dtype is returned without a copy. Floats become integers only if all are whole.
-    Raises DataError for a masked array, a value that is not numeric, or a fraction where `dtype` is
-    an integer type.
+    An array of this dtype is returned without a copy. Texts such as "2" are converted like numbers.
+    Raises DataError for a masked array, for a value that cannot be converted, and for floats that
+    are not whole if `dtype` is an integer type.
     """
-    if type(value) is np.ndarray and value.dtype == dtype:  # as nearly always
+    if type(value) is np.ndarray and value.dtype == dtype:  # the usual case
         return value
     _refuse_mask(value, what)
     try:
@@ -77,7 +81,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Return the items of an iterable as a list; `expected` describes it in errors.
+    """Convert an iterable to a list. `expected` says in errors what the value should be.
 
     Raises DataError for text, bytes, a masked array, and a value that is not iterable.
     """
@@ -90,10 +94,10 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Check that a value is a number from `low` to `high`, both included, and return the number.
+    """Check that a value is a number from `low` to `high`, both included, and return it as a float.
 
-    With `whole` only integers are accepted, and an int is returned; otherwise a float. Raises
-    DataError for a bool, NaN, a number out of range, or another type.
+    With `whole`, only integers are accepted, and an int is returned. Raises DataError for a bool,
+    NaN, a number out of range, or any other type.
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
@@ -120,10 +124,10 @@ def given_word(value: object, what: str, words: Collection[str]) -> str:
 
 
 def kind_of_value(value: object) -> str:
-    """Describe a value in an error message.
+    """Describe a value for an error message.
 
-    An array is described by its dtype and shape; None, bools, numbers and text by the value,
-    shortened to 60 characters (text) or 40; anything else by the name of its type.
+    An array is described by its dtype and shape. None, bools, numbers and text are written out, in
+    at most 60 characters (text) or 40. Anything else is described by the name of its type.
     """
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"

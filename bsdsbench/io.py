@@ -1,7 +1,7 @@
 """Files: bounded reading of untrusted bytes, JSON and TOML; atomic writing; locks of folders.
 
-Every error is one line with the file's name. Bounds keep any file from using up the memory.
-Including later processing, a file takes at most three times `MAX_DECODED_BYTES`.
+Every error is one line that names the file. The limits below keep a file from using up the memory:
+with later processing, it takes at most three times `MAX_DECODED_BYTES`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ class FaultError(DataError):
 def reading(path: PathLike, what: str) -> Iterator[None]:
     """Turn any exception that is raised while a file is parsed into a one-line FileFormatError.
 
-    - DataError: keeps its type if its message names the file. Every problem gets the file's name.
-    - MemoryError: the file is too large for this machine.
-    - Any other exception: the file is damaged, and `what` (such as "a MATLAB file") was expected.
+    - DataError: the file's name is added to every problem. If the message already names the file,
+      the error keeps its type.
+    - MemoryError: the message says that the file is too large for this machine.
+    - Any other exception: the message says that the file is damaged, and that `what` (such as
+      "a MATLAB file") was expected.
     """
     try:
         yield
@@ -66,10 +68,10 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """Return the content of a regular file that has 1 to `limit` (MAX_FILE_BYTES) bytes.
+    """Return the content of a regular file of 1 to `limit` bytes (default: MAX_FILE_BYTES).
 
-    Raises FileFormatError if the path is a folder, a pipe or the like, if the file cannot be
-    opened, is too large or empty, or if its size or time stamp changes while it is read.
+    Raises FileFormatError if the path is not a regular file (a folder, a pipe), if the file cannot
+    be opened, is too large or empty, or if its size or time stamp changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -98,9 +100,9 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles(dict[str, bytes]):
-    """A replacement for `read_bytes` that reads each file once and keeps its bytes by path.
+    """A replacement for `read_bytes` that reads each file once and keeps its bytes, by path.
 
-    The bytes that are hashed are then the bytes that are decoded, even if the file changes.
+    Thus the same bytes are hashed and decoded, even if the file changes in between.
     """
 
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
@@ -114,8 +116,8 @@ class HeldFiles(dict[str, bytes]):
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file that holds an object; `what` describes it in errors.
 
-    Raises FileFormatError if the file cannot be read, is too large or not JSON, has a number that
-    is not finite, or holds something other than an object.
+    Raises FileFormatError if the file cannot be read, is too large or is not JSON, if a number is
+    not finite, or if the value is not an object.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
@@ -126,7 +128,10 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text in UTF-8, with or without a byte order mark."""
+    """Return the value of a JSON text in UTF-8, with or without a byte order mark.
+
+    Raises FaultError if the text is too large or is not JSON, or if a number is not finite.
+    """
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -143,7 +148,8 @@ def as_json(content: object) -> str:
 def too_much_json(data: bytes) -> str:
     """Return the reason why a JSON text is too large to parse, or "" if it is not.
 
-    Counted are bytes (MAX_JSON_BYTES), and commas, colons and opening brackets (MAX_VALUES).
+    The limits are MAX_JSON_BYTES bytes, and MAX_VALUES commas, colons and opening brackets, which
+    together are about the number of values.
     """
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
@@ -153,7 +159,7 @@ def too_much_json(data: bytes) -> str:
 
 
 def _finite(digits: str) -> float:
-    """Convert digits to a float."""
+    """Convert a JSON number to a float. Raises FaultError for NaN and infinity."""
     value = float(digits)
     if not math.isfinite(value):
         raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
@@ -161,7 +167,10 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the content of a TOML text in UTF-8, with or without a byte order mark."""
+    """Return the content of a TOML text in UTF-8, with or without a byte order mark.
+
+    Raises FaultError if the text is larger than MAX_TOML_BYTES or is not TOML.
+    """
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -171,9 +180,10 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array of `shape`, as a file claims, is too large to be decoded.
+    """Raise FaultError if an array is too large to be decoded.
 
-    `itemsize` is the number of bytes per value. The limits are MAX_PIXELS and MAX_DECODED_BYTES.
+    `shape` is the shape that the file claims, and `itemsize` the number of bytes per value. The
+    limits are MAX_PIXELS values and MAX_DECODED_BYTES bytes.
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
@@ -183,22 +193,23 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
 
 
 class Budget:
-    """The number of bytes to which a file has been decoded so far, limited by MAX_DECODED_BYTES."""
+    """A counter of the bytes to which a file has been decoded, limited by MAX_DECODED_BYTES."""
 
     spent = 0
 
     def spend(self, count: int) -> None:
-        """Add decoded bytes."""
+        """Add `count` bytes. Raises FaultError if the sum exceeds the limit."""
         self.spent += count
         if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return the field `name` of a JSON object, which must have the type `kind`.
+    """Return a field of a JSON object, and check its type.
 
-    `kind` is str (only text that UTF-8 can hold), int, float (an int is converted) or dict. A bool
-    has none of these types.
+    `kind` is str, int, float or dict. A bool has none of these types, an int is converted to float
+    if `kind` is float, and text must be valid in UTF-8. Raises FaultError if the field is absent or
+    has another type.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -209,7 +220,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, all of whose values must have the type `kind`."""
+    """Return the JSON object in the field `name`. All its values must have the type `kind`."""
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
@@ -217,9 +228,10 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the whole new content.
 
-    A hidden file ".NAME.*.part" in the same folder replaces the target when it is complete, and is
-    deleted if writing fails. Text becomes UTF-8, missing folders are created. With `durable` the
-    call returns only once the data are on the disk. An OSError names the target.
+    The content is first written to a hidden file ".NAME.*.part" in the same folder, which then
+    replaces the target, or is deleted if writing fails. Text is encoded as UTF-8; missing folders
+    are created. With `durable`, the call returns only after the data have reached the disk. An
+    OSError names the target.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -241,7 +253,10 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete half-written files of killed writers in `folder`, to which nobody else may write."""
+    """Delete the ".part" files that interrupted calls of `write_atomic` left in `folder`.
+
+    No other process may be writing to the folder.
+    """
     for path in folder.glob(".*.part"):
         path.unlink(missing_ok=True)
 
@@ -250,7 +265,7 @@ def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
     """Return an image encoded as PNG.
 
     - pixels: (H, W) uint8 or uint16 (gray), or (H, W, 3) uint8 (RGB); with a palette, (H, W) uint8
-      indices of its rows
+      row numbers of the palette
     - palette: (K, 4) RGBA values 0 .. 255, or None
     """
     import numpy as np
@@ -271,11 +286,11 @@ def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
 
 @contextmanager
 def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lock of the folder `out` while the body runs. The folder is created if needed.
+    """Hold the lock on the folder `out` while the body of the `with` statement runs.
 
-    A thread that holds the lock may take it again. Raises RunLockedError if another process still
-    holds it after `wait` seconds, DataError if the file system has no locks, and OSError if the
-    lock file cannot be written.
+    The folder is created if needed. A thread that holds the lock may take it again. Raises
+    RunLockedError if another process still holds it after `wait` seconds, DataError if the file
+    system has no locks, and OSError if the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 
@@ -300,5 +315,5 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def digest(data: bytes) -> str:
-    """Return the hash by which the contents of files are compared: BLAKE2b, 32 hex digits."""
+    """Return a hash of a file's content, for comparing files: BLAKE2b, 32 hex digits."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Packages that import their names on first use."""
+"""Support for packages that import their public names on first use."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from importlib import import_module
 def lazy_getattr(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], object]:
-    """Return a `__getattr__` for the module `package` that imports names when they are first used.
+    """Return a `__getattr__` for the package `package` that imports names on their first use.
 
-    - names: public name -> module that defines it, as a path below bsdsbench ("curves.areas")
-    - modules: public name -> module that the name itself stands for, as such a path
+    - names: public name -> the module that defines it, relative to bsdsbench ("curves.areas")
+    - modules: public name -> the module that is imported under this name, written likewise
     """
 
     def get(name: str) -> object:
-        """Import the module or the name. A name is then stored, so that the next access is fast.
+        """Import the name, and store it in the package so that the next access is fast.
 
-        Raises AttributeError for an unknown name.
+        Modules are not stored. Raises AttributeError for an unknown name.
         """
         if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")

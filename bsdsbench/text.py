@@ -9,16 +9,17 @@ LINE = 600  # the largest number of characters of a message
 
 
 def visible(text: str, spaces: bool = True) -> str:
-    r"""Replace unprintable characters by their Python escapes.
+    r"""Replace unprintable characters with their Python escapes.
 
-    These are control and zero-width characters, line ends, surrogates and marks of writing
-    direction, and without `spaces` also spaces other than the ASCII space.
+    These are control and zero-width characters, line ends, surrogates, and characters that change
+    the writing direction. With spaces=False, spaces other than the ASCII space are replaced too.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
     escaped = ""
     for c in text:
+        # White space up to \x85, and \u2028 and \u2029, are tabs, line ends and separators
         is_space = spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
         is_visible = c.isprintable() or is_space
         escaped += c if is_visible else c.encode("unicode_escape").decode("ascii")
@@ -26,7 +27,7 @@ def visible(text: str, spaces: bool = True) -> str:
 
 
 def show(name: object) -> str:
-    """Return a name or a path as one printable line."""
+    """Convert a name or a path to one printable line, with escapes if needed (see `visible`)."""
     text = str(name)
     return text if text.isprintable() else visible(text)
 
@@ -34,7 +35,7 @@ def show(name: object) -> str:
 def clip(text: str, limit: int = LINE) -> str:
     """Shorten a text to at most `limit` characters by replacing its middle with " ... ".
 
-    The beginning gets two thirds of the room, the end one third.
+    About two thirds of what remains are the beginning of the text, and one third is the end.
     """
     if len(text) <= limit:
         return text
@@ -43,18 +44,24 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Join names by commas: at most `limit` names, then the number of the others."""
+    """Join names with commas: up to `limit` names, then " and N more" if there are others.
+
+    Each name is shortened to 80 characters.
+    """
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun: "1 image", "2 images"."""
+    """Return a number and its noun, with an s unless the number is 1: "1 image", "2 images"."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" with the known word most similar to `word`, or "" if none is."""
+    """Return "; did you mean 'X'?", where X is the known word most similar to `word`.
+
+    Returns "" if no known word is similar.
+    """
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -62,5 +69,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def is_text(value: str) -> bool:
-    """Return True if a text can be written as UTF-8, that is, holds no lone surrogates."""
+    """Return True if a text can be encoded as UTF-8, that is, has no surrogate characters."""
     return re.search("[\ud800-\udfff]", value) is None

@@ -1,9 +1,9 @@
-"""Files of lines and of oriented edges -> inputs: wireframe parsing, occlusion boundaries.
+"""Reading files of straight lines (wireframe parsing) and oriented edges (occlusion boundaries).
 
-| what | file |
+| content | file |
 |---|---|
-| predicted lines | .npz or .mat with `lines` (N, 2, 2) or (N, 4), row column row column, and `score` (N,); `grid` (rows, columns) where that is not 128 x 128; and `juncs` (M, 2), `juncs_score` (M,) where there are |
-| annotated lines | .mat or .npz with `lines` (N, 4), x y x y in pixels counted from 1, and `size` (rows, columns), or the picture ID.png, ID.jpg in the folder images beside; `lpos` (N, 2, 2) and `junc` (M, 2) on the grid where there are |
+| predicted lines | .npz or .mat with `lines` (N, 2, 2) or (N, 4), row column row column, and `score` (N,); optionally `grid` (rows, columns), by default 128 x 128, and `juncs` (M, 2) with `juncs_score` (M,) |
+| annotated lines | .mat or .npz with `lines` (N, 4), x y x y in pixels counted from 1, and `size` (rows, columns), or else an image ID.png, ID.jpg ... in the sibling folder images; optionally `lpos` (N, 2, 2) and `junc` (M, 2), the lines and junctions on the grid |
 | predicted oriented edges | .mat with the struct `edge_ori`, or .mat and .npz with `edge` and `ori` (radians) |
 | annotated oriented edges | PIOD (`bndinfo_pascal`), BSDS ownership (`gtStruct`), or `edge` and `ori`, (H, W) or (A, H, W) |
 """  # noqa: E501
@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return the numeric array called `name`."""
+    """Return the array called `name`. Raises FaultError if it is absent or not numeric."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -40,13 +40,14 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 
 
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return the coordinates in the array called `name`, float64 (N, width).
+    """Return the coordinates in the array called `name` as float64 (N, width).
 
-    - width 4, lines: from (N, 4), or from (N, 2, 2) or (N, 2, 3) with a kind beside each end
-    - width 2, junctions: from (N, 2), or from (N, 3) with a kind or score beside
+    - width 4 (lines): the array may be (N, 4), (N, 2, 2), or (N, 2, 3) with a kind for each end
+    - width 2 (junctions): the array may be (N, 2), or (N, 3) with a kind or score
+
+    Kinds and scores are dropped. Raises FaultError for other shapes, NaN and values from FAR on.
     """
     array = _find_numbers(arrays, name)
-    # What lies beside the two coordinates of a place is cut off
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
     if places.size % width or (places.size and places[0].size != width):
         raise FaultError(f"{name} of shape {array.shape}, expected (N, {width})")
@@ -56,7 +57,10 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the scores in the array called `name`, float64 (N,), one for each of N places."""
+    """Return the scores in the array called `name` as float64 (N,), one for each row of `places`.
+
+    Raises FaultError if there are more or fewer scores.
+    """
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -64,7 +68,10 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return (rows, columns), the first two values of the array `name`, or None if it is absent."""
+    """Return the first two values of the array called `name`, (rows, columns).
+
+    Returns None if there is no such array. Raises FaultError unless both are whole and at least 1.
+    """
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -74,13 +81,13 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 
 
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
-    """Return the predicted lines of a file as arguments of Prediction.
+    """Return the predicted lines of a file as keyword arguments of Prediction.
 
     - lines: the ends and scores of the lines on the file's grid, and the junctions with their
       scores if the file has them
-    - soft: float64 `shape`, the lines drawn at the size of the image
+    - soft: float64 (H, W), the lines drawn at the size `shape` of the image
 
-    `arrays` are the variables of the file by name, see the module.
+    `arrays` are the variables of the file by name, as the module lists them.
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -95,10 +102,11 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
 
 def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
-    """Draw predicted lines as a soft map, float64 `shape`, with the best score at each pixel.
+    """Draw predicted lines as a soft map, float64 (H, W) of the given `shape`.
 
-    The ends of lines are measured in `grid`. The networks fill their output by repeating it from
-    the start: lines are drawn up to the next one with the score of the first.
+    A pixel gets the best score of its lines. The ends of the lines are measured in `grid` (rows,
+    columns). Networks fill their output to a fixed length by repeating the lines from the first one
+    on, so drawing stops before the next line whose score equals that of the first.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     end = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -106,41 +114,39 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 
 
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return the annotated lines of a file as arguments of GroundTruth.
+    """Return the annotated lines of a file as keyword arguments of GroundTruth.
 
     - boundaries: one map, bool (rows, columns), with the lines drawn at the size of the image
-    - lines: the ends of the lines on a grid, from `lpos` or, without it, computed from `lines`; all
-      scores are 0. Junctions, if the file has `junc`, get the score 0 too.
+    - lines: the ends of the lines on a grid, from `lpos`, or else computed from `lines`. Lines have
+      the score 0, and so have junctions, which are there if the file has `junc`.
 
-    `arrays` are the variables of the file by name, see the module. Without `size` the size is read
-    from the image beside `path`.
+    `arrays` are the variables of the file by name, as the module lists them. Without `size`, the
+    size is read from the image that belongs to `path` (`_read_image_size`).
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
-    pixels = _parse_coordinates(arrays, "lines", 4)[
-        :, [1, 0, 3, 2]
-    ]  # x y x y -> row column row column
+    x_y_x_y = _parse_coordinates(arrays, "lines", 4)
+    pixels = x_y_x_y[:, [1, 0, 3, 2]]  # row column row column
     if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
     if "lpos" in arrays:
         ends = _parse_coordinates(arrays, "lpos", 4)
-    else:  # scaled from pixels counted from 1 to GRID, and kept inside, as in L-CNN's data set
+    else:  # scaled from pixels counted from 1 to GRID, and kept inside, as L-CNN's data set does
         grid = np.array([*GRID] * 2)
         ends = np.clip((pixels - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
-        junctions = np.pad(
-            _parse_coordinates(arrays, "junc", 2), ((0, 0), (0, 1))
-        )  # score 0 beside
+        places = _parse_coordinates(arrays, "junc", 2)
+        junctions = np.pad(places, ((0, 0), (0, 1)))  # adds a column of scores, all 0
     on_grid = Lines(ends, np.zeros(len(ends)), junctions, _parse_size(arrays, "grid") or GRID)
     return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return (rows, columns) of the image ../images/ID with a suffix of IMAGE_SUFFIXES.
+    """Return (rows, columns) of the image that belongs to the annotation FOLDER/ID.mat, `path`.
 
-    This is seen from the folder of the annotation `path`, and ID is its stem.
+    The image is FOLDER/../images/ID with one of IMAGE_SUFFIXES. Raises FaultError if there is none.
     """
     from PIL import Image
 
@@ -154,27 +160,29 @@ def _read_image_size(path: Path) -> _Size:
 
 
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
-    """Return predicted oriented edges as arguments of Prediction.
+    """Return the predicted oriented edges of a file as keyword arguments of Prediction.
 
-    These are "soft" (H, W), the strength, and "angles" (H, W) in radians: the variables edge and
-    ori of the file, or the fields of its struct edge_ori. Readers of other predictions need
-    `shape`.
+    They are "soft" (H, W), the strengths, and "angles" (H, W) in radians. They come from the
+    variables edge and ori of the file, or from these fields of its struct edge_ori. `shape` is not
+    used; all parsers of predictions take it.
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
 
 
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return annotated oriented edges as arguments of GroundTruth.
+    """Return the annotated oriented edges of a file as keyword arguments of GroundTruth.
 
-    These are "boundaries", bool (H, W) per annotator, and "angles", radians (H, W) per annotator,
-    from the variables of the file:
+    They are "boundaries", a bool map (H, W) per annotator, and "angles", a map (H, W) in radians
+    per annotator. The variables of the file decide where they come from:
 
-    - bndinfo_pascal (PIOD): one annotator, with edges as fragments and angles in OrientMap
-    - gtStruct (BSDS ownership): per annotator a cell (H, W, 2) of edge and angle
-    - edge and ori: (H, W) of one annotator, or (A, H, W)
+    - bndinfo_pascal (PIOD): a struct with the edge fragments and the angles (OrientMap) of one
+      annotator
+    - gtStruct (BSDS ownership): in its field gt_theta, an array (H, W, 2) of edge and angle for
+      each annotator
+    - edge and ori: (H, W) from one annotator, or (A, H, W)
 
-    Readers of other ground truth need `path`.
+    `path` is not used; all parsers of ground truth take it.
     """
     edges: Any
     angles: Any
@@ -199,10 +207,11 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
-    """Draw PIOD's edge fragments as a map, bool (H, W).
+    """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
-    `edges` is the struct whose field indices has one array of pixels per fragment, or a list of
-    such arrays, or a single one. Pixels are numbered from 1, column by column.
+    A fragment is an array of pixel numbers, counted from 1, column by column. `edges` is a struct
+    with the fragments in its field indices, a list of fragments, or a single fragment. Raises
+    FaultError for anything else, and for pixels outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
@@ -217,7 +226,10 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return the angles (radians) in the array called `name`, float64, in its shape."""
+    """Return the angles (radians) in the array called `name` as float64, in the same shape.
+
+    Raises FaultError for NaN and infinity.
+    """
     angles = _find_numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
@@ -226,17 +238,18 @@ def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
 
 # ---- straight lines drawn as pixels, like the wireframe parsing programs
 #
-# The programs count pixels from 1, and draw the two sides differently: ground truth, in pixels of
-# the picture, as round(v), and what is 0 or less becomes 1; predictions, in a grid of their own,
-# scaled to the picture, round(v - 0.5), and what lies outside goes to the nearest pixel inside.
+# The programs count pixels from 1, and draw the two sides differently. A coordinate v of the ground
+# truth, in pixels of the image, is drawn at round(v), and at 1 if that is less. A coordinate v of a
+# prediction, scaled from its grid to the image, is drawn at round(v - 0.5), or, if that lies
+# outside, at the nearest pixel inside.
 # Source: L-CNN (Zhou, Qi, Ma, "End-to-End Wireframe Parsing", ICCV 2019), eval_release.m.
 
 
 def _sample_line(start: F8, end: F8) -> F8:
-    """Return evenly spaced points of the line between two places (row, column), float64 (n, 2).
+    """Return n evenly spaced points on the line between two points (row, column), float64 (n, 2).
 
-    n is the length, rounded up. The points include both ends; if n is 1 only `end`, and a line of
-    no length has none.
+    n is the length of the line, rounded up. The points include both ends; but for n = 1 the only
+    point is `end`, and a line of length 0 has no points.
 
     >>> _sample_line(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -250,10 +263,10 @@ def _sample_line(start: F8, end: F8) -> F8:
 
 
 def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
-    """Draw annotated lines as a map, bool (H, W).
+    """Draw annotated lines as a bool map of the given `shape` (H, W).
 
     lines (N, 4): row column row column, in pixels counted from 1. Coordinates below 1 are drawn at
-    1. Raises DataError if a line leaves the image of `shape` on the other side.
+    1. Raises DataError if a line ends below the last row or to the right of the last column.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
@@ -272,12 +285,11 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
 def _draw_predicted_lines(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
-    """Draw predicted lines as a map, float64 (H, W), with the best score of its lines at each
-    pixel.
+    """Draw predicted lines as a float64 map (H, W). A pixel gets the best score of its lines.
 
     - lines (N, 4): row column row column, measured in the grid (rows, columns)
     - scores (N,): 0 .. 1; pixels without a line get 0
-    - shape: (H, W) of the map. Points outside are drawn at its rim.
+    - shape: (H, W) of the map; points outside are drawn at the nearest pixel of its border
 
     >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
@@ -293,6 +305,6 @@ def _draw_predicted_lines(
 
 
 def _round_half_up(values: F8) -> I8:
-    """Round to whole numbers, halves upward. Callers clip negative values."""
+    """Round to whole numbers; halves are rounded up, so that -0.5 gives 0."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

@@ -1,7 +1,7 @@
-"""Reading any file to its arrays, by the table of formats, and choosing the maps among them.
+"""Reading a file of any known format into arrays, and choosing the maps among these.
 
-A function in FORMATS converts the bytes of a file to name -> array, or to one array. That of images
-also takes `indices`.
+FORMATS has a decoder for each suffix: a function that converts the bytes of a file to one array, or
+to a dict of arrays by name. The decoder of images also takes `indices` (see `read_arrays`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FORMATS = {
 }
 
 
-# Formats of images that are tried, whatever the suffix is
+# Image formats (Pillow's names) that are recognised by content, whichever image suffix a file has
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
@@ -56,7 +56,10 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def id_of(path: PathLike) -> str:
-    """Return the image id of a file: its name without a known suffix, as one printable line."""
+    """Return the image id of a file: its name, without the suffix if that is one of FORMATS.
+
+    Unprintable characters are replaced with escapes. A name such as ".png" has no suffix.
+    """
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
     is_known = dot and stem and f".{suffix}".lower() in FORMATS
@@ -66,13 +69,15 @@ def id_of(path: PathLike) -> str:
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Read a file of any known format, which its suffix decides, and return its variables by name.
+    """Read a file and return its variables by name. Its suffix decides the format.
 
-    A file that holds a single array without a name, such as an image or .npy, gives {"": array}.
-    Images are gray, (H, W). Cells and structs of MATLAB give lists and dicts.
+    A file with a single array that has no name, such as an image or .npy, gives {"": array}. Images
+    must be gray and give (H, W). MATLAB's cells become lists, and its structs dicts.
 
-    - indices: read the indices of a palette image instead of its colours, as label maps need
+    - indices: of a palette image, return the palette indices instead of the colours, as needed for
+      label maps
     - what: the expected content, for errors
+    - read: function that returns the bytes of a file
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -97,9 +102,9 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
     The sizes that the archive declares are checked before anything is decoded.
 
-    - text: arrays of strings are accepted too
-    - limit: the bytes to which all arrays together may decode. None is MAX_DECODED_BYTES, and then
-      each array must also have the size of an image (`check_size`).
+    - text: accept arrays of strings too
+    - limit: the largest number of decoded bytes of all arrays together. None means
+      MAX_DECODED_BYTES, and that each array must also pass `check_size`, the limit for images.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -120,10 +125,11 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
-    """Read the array of a .npy file of `size` bytes, in the byte order of this machine.
+    """Read the array in a .npy file of `size` bytes, and convert it to this machine's byte order.
 
-    The header is checked before anything is allocated. `kinds` are the accepted kinds of dtypes.
-    With `is_image` the array must also pass `check_size`. Bool is True for any byte but 0.
+    The header is checked before memory is allocated. `kinds` are the accepted kinds of dtypes, as
+    numpy's letters. With `is_image`, the array must also pass `check_size`. A bool is True for any
+    byte except 0.
     """
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
@@ -148,12 +154,12 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
 
 
 def decode_seg(data: bytes) -> Map:
-    """Return the label map in a BSDS300 .seg file, int32 (H, W). Labels are the segment numbers
-    plus one.
+    """Return the label map in a BSDS300 .seg file as int32 (H, W).
 
-    The file has `key value` lines (width, height, segments ...), the line `data`, and then lines of
-    four integers, all counted from 0: segment, row, first column, last column. Every pixel must lie
-    in exactly one of these runs.
+    A label is the segment's number in the file plus one. The file has lines `key value` (width,
+    height, segments ...), the line `data`, and then one line per run of pixels, with four integers
+    counted from 0: segment, row, first column, last column. Raises FaultError unless every pixel
+    lies in exactly one run.
     """
     if len(data) > MAX_SEG_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_SEG_BYTES}")
@@ -175,20 +181,22 @@ def decode_seg(data: bytes) -> Map:
     labels = np.zeros((rows, columns), np.int32)
     for segment, row, first, last in runs.tolist():
         labels[row, first : last + 1] = segment + 1
-    # Runs of as many pixels as the image, which leave none at 0, do not overlap
+    # If all pixels are covered, and the runs have as many pixels as the image, they do not overlap
     if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
         raise FaultError("the runs do not cover the picture exactly once (truncated?)")
     return labels
 
 
 def _decode_image(data: bytes, indices: bool) -> Map:
-    """Return the image in the bytes of a file as gray (H, W).
+    """Decode an image file to a gray image (H, W).
 
-    - 1 bit: uint8, 0 and 255; with `indices` 0 and 1
+    - 1 bit: uint8 of 0 and 255, or of 0 and 1 with `indices`
     - 8 and 16 bits: uint8 and uint16
     - TIFF and PFM of 32 bits: int32 or float32
-    - palette: its colours, uint8, which must be gray; with `indices` its indices, as in label maps
-    - RGB, with or without alpha: one channel, uint8, if all three are equal and all is opaque
+    - palette: its colours as uint8, which must be gray; with `indices`, the palette indices
+    - RGB, and any image with alpha: one channel as uint8
+
+    Raises FaultError for an image in colour or with pixels that are not opaque.
     """
     header = open_image(data)
     _check_mode(header)
@@ -213,10 +221,10 @@ def _decode_image(data: bytes, indices: bool) -> Map:
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
-    """Raise FaultError for an image whose gray values Pillow would not return as they are stored.
+    """Raise FaultError for an image that Pillow would not decode to the gray values in the file.
 
-    These are images of several pages, PNM files with a largest value other than 255 or 65535,
-    colour in 16 bits, and the colour modes CMYK, YCbCr and LAB.
+    These are images of several pages, PNM files with a maxval other than 255 or 65535, 16-bit
+    colour images, and the colour modes CMYK, YCbCr and LAB.
     """
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
@@ -234,7 +242,10 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
-    """Open an image of one of the formats in PICTURES without decoding its pixels."""
+    """Open an image in one of the formats PICTURES, and read its header but not its pixels.
+
+    Raises FaultError for other formats, damaged headers and images that are too large.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -252,8 +263,8 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
 def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
     """Decode the first page of an image: (H, W), or (H, W, channels) if it has colour or alpha.
 
-    `header` comes from `open_image`; that of a PNG cannot be used afterwards. `mode` is the mode of
-    Pillow, such as "RGB", to which the pixels are converted, or None.
+    `header` is the image as `open_image` returns it; for a PNG it cannot be used afterwards. `mode`
+    is the Pillow mode, such as "RGB", to which the pixels are converted; None keeps the mode.
     """
     import imageio.v3 as iio
 
@@ -268,11 +279,14 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 
 
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
-    """Return those variables of a file that may be maps, by name. The first rule that fits applies:
+    """Return the variables of a file that may be maps, by name.
 
-    - a single variable, whatever it is
-    - inst_map, in a file of HoVer-Net, whose other arrays (types, centroids) are no maps
-    - all numeric arrays of two axes, both longer than 1, or of more axes
+    The first rule that fits applies:
+
+    - A single variable is returned, whatever it is.
+    - If there is an array inst_map (HoVer-Net), only that is returned, because the other arrays
+      (types, centroids) are no maps.
+    - All numeric arrays are returned that have more than two axes, or two that are longer than 1.
     """
     if len(variables) == 1:
         return variables
@@ -283,14 +297,14 @@ def select_maps(variables: dict[str, object]) -> dict[str, object]:
 
 
 def is_numeric(value: object) -> TypeGuard[Map]:
-    """Return True for an array of real numbers."""
+    """Return True for a numpy array of bools, integers or floats."""
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
 def to_plane(array: object, what: str) -> Map:
-    """Return a numeric array as a map (H, W), in its dtype. `what` names the array in errors.
+    """Check that an array is a numeric map (H, W), and return it in its dtype.
 
-    Of more than two axes those of length 1 are dropped.
+    If it has more than two axes, axes of length 1 are dropped. `what` names the array in errors.
     """
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
@@ -303,17 +317,20 @@ def to_plane(array: object, what: str) -> Map:
 
 
 def to_labels(array: object) -> Map:
-    """Return an array as labels (H, W) of an integer dtype, with the values of the file."""
+    """Convert an array to a label map (H, W) of an integer dtype. The labels are not changed."""
     return whole_labels(to_plane(array, "a label map"), "label map")
 
 
 def to_ucm2(array: object) -> F8:
-    """Return a contour map of double size as float64 (2H+1, 2W+1)."""
-    array = to_plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
+    """Convert a contour map of double size to float64 (2H+1, 2W+1).
+
+    Raises FaultError for even sizes and for integers.
+    """
+    array = to_plane(array, "ucm2")  # not made contiguous: often only a quarter of it is used
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
     check_size(array.shape, 8)
-    if array.dtype.kind != "f":  # bytes merge contours that differ: VOI moves by .2
+    if array.dtype.kind != "f":  # rounding to bytes makes contours equal, and moves VOI by 0.2
         raise FaultError(
             f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
             "other regions (to score them all the same save ucm2 / 255 as double)"
@@ -322,7 +339,10 @@ def to_ucm2(array: object) -> F8:
 
 
 def require_one_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the only map among the variables of a file (`select_maps`), (H, W, 1) as (H, W)."""
+    """Return the only map among the variables of a file, or raise DataError.
+
+    `select_maps` says which variables are maps. A map (H, W, 1) is returned as (H, W).
+    """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
@@ -332,12 +352,12 @@ def require_one_array(arrays: dict[str, object], path: Path) -> Map:
 
 
 def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the object in a file of a crack set such as CFD, bool (H, W), or None for other files.
+    """Return the crack in a file of a crack set such as CFD, bool (H, W), or None for other files.
 
-    Such a file has a variable groundTruth that is one struct, where BSDS has a cell of structs. Its
-    Segmentation is 1 and 2 on the crack, or 0 and 1; its Boundaries are the outline of the crack. A
-    cell of one such struct is accepted too, but only if the outline lies inside the crack, which
-    tells a crack from a BSDS segmentation with two regions.
+    In such a file the variable groundTruth is one struct, whereas BSDS has a cell of structs. Its
+    Segmentation is 2 on the crack and 1 elsewhere, or 1 and 0; its Boundaries are the outline of
+    the crack. A cell with one such struct is accepted only if the outline lies inside the crack;
+    otherwise it may be a BSDS segmentation with two regions.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -361,14 +381,15 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError if maps look like the channels of classes rather than independent maps.
+    """Raise DataError if maps look like the channels of classes instead of independent maps.
 
-    Probabilities and one-hot channels add up to white (1, 255 or 65535) in every pixel, and n
-    inverted channels to n - 1 times white. The lines of two annotators do not: most pixels are 0. A
-    single map, maps of different shapes, and maps that each have only one value are accepted.
+    Channels are one-hot maps or probabilities, which add up to white (1, 255 or 65535) in every
+    pixel; n inverted channels add up to n - 1 times white. Boundary maps of annotators do not, as
+    most of their pixels are 0. Accepted are also a single map, maps of different shapes, and maps
+    that are all constant.
 
-    `maps` are (H, W) each, of any dtype. `what` begins the error, up to the number of maps;
-    `expected` ends it with what the maps should be.
+    maps: (H, W) each, of any dtype. what: the beginning of the error message, before the number of
+    maps. expected: what the maps should be, for the message.
     """
     n = len(maps)
     if n < 2 or len(set(map(np.shape, maps))) > 1:
@@ -379,7 +400,7 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
         top = max(1 if channel.dtype == bool else np.max(channel, initial=0) for channel in maps)
         white = next((level for level in (1, 255, 65535) if top <= level), 0)
         slack = n if white > 1 else 0  # each map is rounded
-    # The first pixel, then the first row, settle most maps without adding up all pixels
+    # Most maps fail at the first pixel or row already, which saves adding up all pixels
     for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
         total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
         if not any((np.abs(total - full) <= slack).all() for full in (white, (n - 1) * white)):
