@@ -159,10 +159,10 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
 
 class _OverlapTable(NamedTuple):
-    """The overlaps of G annotated objects with P predicted ones."""
+    """The overlaps of G annotated objects with P predicted objects."""
 
     shared: I8  # (G, P), pixels in both objects
-    union: I8  # (G, P), pixels in either
+    union: I8  # (G, P), pixels in either object
     iou: F8  # (G, P), shared / union
     gt_pixels: I8  # (G,), pixels of each object
     pred_pixels: I8  # (P,)
@@ -171,7 +171,7 @@ class _OverlapTable(NamedTuple):
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     """Tabulate the objects of two maps (H, W), sorted by number; 0 is no object."""
     overlaps = find_overlaps(pred, gt)
-    # Objects are numbered from 1 without gaps; 0, appended, is always there.
+    # Number the objects from 1 without gaps; appending 0 makes sure that index 0 is no object
     rows = np.unique(np.append(overlaps.gt, 0), return_inverse=True)[1]
     cols = np.unique(np.append(overlaps.pred, 0), return_inverse=True)[1]
     table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)
@@ -186,8 +186,8 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
 
     - aji pairs each annotated object with the predicted object of largest IoU
     - aji_plus takes the `one_to_one` pairs, given as indices of annotated and of predicted objects
-    - aji_union, the index of cellpose, pairs as many objects with an IoU of at least 0.5 as
-      possible, and divides by all pixels that belong to an object in either map
+    - aji_union, the index of cellpose, makes as many one-to-one pairs with an IoU of at least 0.5
+      as possible, and divides by all pixels that belong to an object in either map
 
     The first two leave out pairs without a common pixel, and add unpaired objects to the unions.
     """
@@ -201,7 +201,8 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
         lone_pred = pred_pixels[~is_pair.any(axis=0)].sum()
         inside.append(shared[is_pair].sum())
         joined.append(union[is_pair].sum() + lone_gt + lone_pred)
-    benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))  # IoU only decides between equals
+    # The terms of IoU add up to 1/2 at most, so they only decide between equal numbers of pairs
+    benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))
     inside.append(shared[_assignment()(benefit, maximize=True)].sum())
     joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
     return {"inside": inside, "joined": joined}
@@ -210,14 +211,14 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
     """Return the pairs that make an annotated object found and a predicted one right, bool (G, P).
 
-    By `opt.overlap`, they share a pixel ("any"), have an IoU above `opt.iou` ("iou"), or are a
-    largest set of the latter in which no object occurs twice ("one-to-one").
+    `opt.overlap` decides: pairs that share a pixel ("any"), pairs with an IoU above `opt.iou`
+    ("iou"), or as many of the latter as are possible with each object in one pair ("one-to-one").
     """
     is_pair = table.shared > 0 if opt.overlap == "any" else table.iou > opt.iou
     if opt.overlap == "one-to-one":
         from scipy.sparse import csgraph, csr_array
 
-        row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: without partner
+        row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: no partner
         is_pair &= row_of_col == np.arange(len(is_pair))[:, None]
     return is_pair
 
@@ -225,22 +226,23 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    The curve falls at the IoU of each one-to-one pair, and is joined by straight lines. Without any
-    of the `n_objects` in both maps it is NaN.
+    pair_ious: the IoU of each one-to-one pair, at which the curve falls; straight lines join these
+    points. n_objects: number of objects in both maps together; if it is 0, the area is NaN.
     """
     if not n_objects:
         return np.nan
     steps = np.sort(pair_ious[pair_ious > 0])
     tp = np.arange(steps.size, 0, -1)
-    quality = tp / (n_objects - tp)  # up to each step
+    quality = tp / (n_objects - tp)  # at each step, as TP + FP + FN = n_objects - TP
     ends = np.concatenate([quality[:1], quality, [0.0]])  # at 0, at each step, and at 1
     return (np.diff([0.0, *steps, 1.0]) * (ends[1:] + ends[:-1])).sum() / 2
 
 
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
-    """Count the matched and all objects of each of B classes of sizes, int64 (B, 2).
+    """Count the matched objects and all objects in each of B classes of sizes, int64 (B, 2).
 
-    `is_matched` and `pixels` are (objects,); `sizes` are the pixels from which on classes begin.
+    is_matched, pixels (objects,): of each object. sizes (B - 1,): the smallest number of pixels in
+    each class but the first.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
@@ -254,7 +256,7 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
     """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
     import scipy
 
-    # The import takes as long as compiling the kernels of this metric
+    # Importing scipy.optimize takes as long as compiling the kernels of this metric
     spec = PathFinder.find_spec("scipy.optimize._lsap", [f"{scipy.__path__[0]}/optimize"])
     if spec is None or spec.loader is None:
         from scipy.optimize import linear_sum_assignment
@@ -268,8 +270,8 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
 def _object_scores(objects: Map) -> dict[str, F8]:
     """Compute F, precision, recall and the numbers found, missed and false, (...) each.
 
-    `objects` (..., 2, 2) are those of `instance_counts`. Recall is NaN if nothing is annotated,
-    precision if nothing is predicted, F if both are NaN.
+    `objects` (..., 2, 2) is laid out as in `instance_counts`. Recall is NaN if nothing is
+    annotated, precision if nothing is predicted, and F if both are NaN.
     """
     matched, total = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(matched, total)
@@ -292,7 +294,8 @@ COUNTED_OBJECTS = tuple(
 class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
-    AJI and sorted AP are means over the images with objects; other scores are of all objects.
+    AJI and sorted AP are means over the images with objects; the other scores count the objects of
+    all images together.
     """
 
     name, title, options = "instances", "Objects", InstancesOptions
@@ -319,11 +322,11 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the pixels of objects paired by an IoU above 0.5, whatever the options."""
+        """Return the right, false and missed pixels of objects, which an IoU above 0.5 pairs."""
         return region_pixels(pred, gt, opt).steps()
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the columns (N,) from the counts of N images, or of N sums; NaN if undefined."""
+        """Compute the columns (N,) from the counts of N images, or from N sums over images."""
         indices = defined_ratio(counts["inside"], counts["joined"]).T
         index_of = dict(zip(JACCARD, indices, strict=True))
         detection = _object_scores(counts["objects"])
@@ -338,7 +341,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Return the scores (S,) and, if `sizes` is set, `by_size` with those of each class."""
+        """Return the scores (S,) and, if `sizes` is set, `by_size`: size class -> its scores."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             detection = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
@@ -349,5 +352,5 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:
-        """Return the path to the scores of each class of sizes."""
+        """Return class of sizes -> path of its scores."""
         return {name: ("by_size", name) for name in opt.size_names}

@@ -1,9 +1,7 @@
 """Label maps: what they hold, how they are read and refused, and what their metrics share.
 
 Ids that cannot be meant are refused: a different numbering, or ids cut to 8 bits. A map is refused
-only for what a correct map cannot show. The numbering counts as different if another numbering
-makes more than half of the pixels right, and more than four times as many as the labels as they
-are.
+only for what a correct map cannot show.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
-SIDES = ("prediction", "ground truth")  # what faults begin with
+SIDES = ("prediction", "ground truth")  # the first word of an error says which map it is about
 FEW = 3  # labels from which on agreement cannot be chance, even if the truth lacks some
 VOID = int(np.iinfo(np.int64).min)  # value in annotated maps of the pixels that are not `valid`
 
@@ -55,23 +53,23 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The pairs of values that two maps (H, W) have at a pixel, in order of their first pixels."""
+    """The n pairs of values that two maps have at a pixel, in the order of their first pixels."""
 
-    pred: I8  # (n,), the values of each pair
-    gt: I8
+    pred: I8  # (n,), the value of each pair in pred
+    gt: I8  # (n,), the value in gt
     pixels: I8  # (n,), the number of pixels with each pair
     of_pixel: I4  # (H, W), the index of each pixel's pair
 
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
-    """Find the pairs of values of two maps of one shape, of integers or bool."""
+    """Find the pairs of values that occur at a pixel of two maps (H, W) of integers or bool."""
     flat = (np.ascontiguousarray(values, np.int64).ravel() for values in (pred, gt))
     (pred_value, gt_value, pixels), of_pixel = value_pairs(*flat)
     return Overlaps(pred_value, gt_value, pixels, of_pixel.reshape(pred.shape))
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the pixels of an annotated map that are `ignored` or VOID, or None without any."""
+    """Return where an annotated map is `ignored` or, in int64, VOID, bool (H, W); None: nowhere."""
     array = np.asarray(gt)
     marks = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not marks:
@@ -81,7 +79,7 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Return a label map as integers (H, W), named `what`. Raises DataError for other arrays."""
+    """Return a label map (H, W) as integers. Raises DataError, naming `what`, for other arrays."""
     array = given_array(labels, what)
     if array.dtype.kind == "b":
         array = array.astype(np.uint8)
@@ -94,7 +92,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
-    """Return both label maps as integers (H, W). Raises ShapeError if the shapes differ."""
+    """Check two label maps with `as_label_map`. Raises ShapeError if their shapes differ."""
     maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
     return maps
@@ -102,9 +100,10 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Add the file's name to a DataError that has none, and raise it again.
+    """Add a file to a DataError that names none: the file of the map that the message is about.
 
-    It is the ground truth's if the message begins with "ground truth: ", else the prediction's.
+    The message begins with "prediction: " or "ground truth: ", which the file's name replaces. A
+    message with another beginning is taken to be about the prediction.
     """
     try:
         yield
@@ -160,17 +159,19 @@ COMPONENTS = option(
 
 
 def number_components(mask: Map, neighbours: int, what: str) -> Map:
-    """Number the connected components of a mask (H, W) from 1, with 4 or 8 neighbours; off is 0.
+    """Number the connected components of a mask (H, W) from 1; pixels outside it are 0.
 
-    A gray mask is binarised at one half. Raises DataError if the map is no mask; `what` names it.
+    neighbours: 4, or 8 to join pixels diagonally too. A gray mask is binarised at one half. Raises
+    DataError, in which `what` names the map, if it is no mask.
     """
     return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
 
 class MapContents:
-    """What label maps hold: masks, classes or instances. The fields are those of `LabelOptions`.
+    """What label maps hold: masks, classes or instances, in fields that `LabelOptions` explains.
 
-    A metric of instances alone keeps these values, and has options for `components` and `ignore`.
+    The values here are for metrics of instances alone, which make options of `components` and
+    `ignore` only.
     """
 
     classes: tuple[str, ...] = ()
@@ -244,7 +245,7 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Return an option's row and column step as floats; a number is both, other values stay."""
+    """Convert one step or two to a pair of floats; leave other values to the option's check."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -265,15 +266,15 @@ SPACING = option(
 def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     """Return both maps of an image as label maps (H, W) with the same numbering.
 
-    By the options, they hold masks whose connected components are numbered here (`components`),
-    numbers of instances (`unit` is not "class"), labels of classes (`classes`), or else masks. The
-    annotated map is int64 with VOID at the pixels that `gt.valid` masks out, if there are any.
+    The first option that is set says what the maps hold: masks, whose connected components are
+    numbered here (`components`); instances (`unit` is not "class"); labels of `classes`; or, with
+    none of these, masks. If `gt.valid` excludes pixels, the annotated map is int64 with VOID there.
 
-    Raises DataError if a map is a stack, labels or numbers were cut to fewer bits, or the two maps
-    cannot have the same numbering.
+    Raises DataError if a map is a stack of several maps, if labels or numbers were cut to fewer
+    bits, or if the two maps number their classes differently.
     """
     wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
-    # Boundaries of classes are taken to be refused as a stack; without any part an error is raised
+    # `class_boundaries` are a stack, which `_single_map` refuses. `gt.labels` raises if it is None
     present = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
     gt_map = gt.parts[present[0]] if present else gt.labels
     pred_map, valid = pred.classes, gt.parts.get("valid")
@@ -317,10 +318,10 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 
 
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
-    """Return the `label_maps` of an image, and the options without what reading has done.
+    """Return the `label_maps` of an image, and the options that still apply to them.
 
-    `ignore` is cleared once the ignored pixels are marked as void, by the reader of a mask or here,
-    and `components` once they are numbered.
+    Two options are reset once they have been applied: `ignore` if its pixels are marked as void (by
+    the reader of a mask, or while components are numbered), and `components`.
     """
     if "mask" in gt.parts and not opt.classes and opt.ignored:
         opt = _evolve(opt, ignore=-1)
@@ -340,7 +341,7 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True for equal shapes, and for stacks of maps, which `label_maps` refuses."""
+        """Return True if the shapes are equal; also for stacks, which `label_maps` refuses."""
         is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
         return is_stack or pred.shape == gt.shape
 
@@ -360,10 +361,11 @@ class LabelMetric(Metric[MapOptions]):
         return FilesRead(Kind.MASK, opt.ignored)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
-        """Return the evidence of one label map (H, W) on the meaning of the labels in its set.
+        """Return what one label map (H, W) shows about the meaning of the labels in its set.
 
-        There is some on components in maps of objects, and on numbering in annotated maps of
-        classes.
+        Maps of objects show if their numbers tell objects apart (asked only if `components` is not
+        set). Annotated maps of classes show if their labels may be a mask of 0 and 255. Other maps
+        give no evidence. `truth` is True for an annotated map.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -372,27 +374,27 @@ class LabelMetric(Metric[MapOptions]):
         return Evidence(label_evidence(labels, opt.labels)) if are_classes else NO_EVIDENCE
 
     def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
-        """Return the path to the scores of each class."""
+        """Return class -> path of its scores."""
         return {name: ("per_class", name) for name in opt.class_names}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) of each sign that the options do not suit the maps."""
+        """Yield (code, problem, fix) for each sign that the options do not fit the maps."""
         pred_map, gt_map = label_maps(pred, gt, opt)
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
-            remedy = "check the order of the classes and `first`"
-            yield "classes", "no label is in both maps", remedy
+            fix = "check the order of the classes and `first`"
+            yield "classes", "no label is in both maps", fix
         for label in opt.ignored:
             if (pred_map == label).any() and not (gt_map == label).any():
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
-    """Return a label map (H, W), also that of a stack (1, H, W); `what` names it.
+    """Return a label map (H, W), which may be the only map of an integer stack (1, H, W).
 
-    Raises DataError for another stack, (C, H, W) or (H, W, C). The other map's `shape`, (..., rows,
-    columns), tells on which axis the classes are.
+    Raises DataError, in which `what` names the map, for any other stack, (C, H, W) or (H, W, C).
+    `shape`, (..., rows, columns) of the map on the other side, tells which axis holds the classes.
     """
     if maps.ndim != 3:
         return maps
@@ -414,11 +416,14 @@ def refuse_other_numbering(
 ) -> None:
     """Raise DataError if the two label maps (H, W) number their classes differently.
 
-    `labels` are the labels of the classes in their order; pixels annotated with `ignored` labels
-    are left out. Another numbering (`_numberings`) is taken for sure if it makes over half of the
-    pixels right and over four times as many as the labels as they are, for FEW labels, or for two
-    if all its labels are annotated. Maps of which a quarter of the pixels are right, and maps of
-    different shapes, are accepted.
+    labels: the labels of the classes, in order. ignored: annotated labels to leave out.
+
+    Maps of different shapes, and maps with at least a quarter of the pixels right, are accepted.
+    The numbering is different if one of `_numberings` fulfils all of these conditions:
+
+    - it makes over half of the pixels right
+    - it makes over four times as many pixels right as the labels as given
+    - it agrees with the truth in FEW labels or more, or in two if the truth has all its labels
     """
     if pred.shape != gt.shape:
         return
@@ -449,18 +454,18 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield predicted labels (n,) as they would be in each other numbering in use, with its name.
+    """Yield predicted labels (n,) converted on the assumption of a wrong numbering, and its name.
 
-    If the `labels` (C,) of the classes have gaps, the other numberings are train ids (positions of
-    the classes from 0 or 1) on either side; then, always, labels that are one too high or too low.
-    Values of no class become -1.
+    If the `labels` (C,) of the classes have gaps, one map may have train ids (positions of the
+    classes, from 0 or 1) where the other has labels; values of no class then become -1. In any
+    case, labels may be one too high or too low.
     """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
         order = np.argsort(labels)
         # The class whose label is the value, if there is one
         nearest_class = order[np.minimum(np.searchsorted(labels, values, sorter=order), n - 1)]
-        for first in (0, 1):  # train ids, and those of programs that keep 0 for the background
+        for first in (0, 1):  # train ids begin at 1 in programs that keep 0 for the background
             is_train_id = (values >= first) & (values < first + n)
             label_of = labels[np.where(is_train_id, values - first, 0)]
             from_train_ids = np.where(is_train_id, label_of, -1)
@@ -475,10 +480,10 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
 
-    That is, it has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half of
-    the pixels with such a number agree in the low bits. If `unit` is "instance", cut numbers are
-    accepted if all of them still differ and none became 0; otherwise the number itself matters.
-    Maps of different shapes are accepted.
+    This is so if it has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half
+    of the pixels with larger numbers agree in the low bits. Cut numbers of instances that are not
+    paired by number (`unit` is "instance") do no harm, and are accepted, if all still differ and
+    none became 0. Maps of different shapes are accepted.
     """
     if pred.shape != gt.shape:
         return
@@ -500,7 +505,7 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
 
 
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
-    """Raise DataError if a map uses all numbers of its type, some for several pieces."""
+    """Raise DataError if a map uses all numbers of its unsigned type, some for several pieces."""
     largest = (1 << (8 * numbers.dtype.itemsize)) - 1
     if numbers.dtype.kind != "u" or numbers.max(initial=0) != largest:
         return
@@ -513,13 +518,16 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of equal labels (H, W) from 1, with 0 at the `background`."""
-    try:  # what `label` calls for integers, without the import of scipy.ndimage (0.35 s)
+    """Number the connected pieces of equal labels (H, W) from 1, with 4 or 8 `neighbours`.
+
+    Pixels with the label `background` get 0; with None, every pixel is in a piece.
+    """
+    try:  # `label` calls this for integers, but its import loads scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label
     except ImportError:
         from skimage.measure import label
 
-    # `label` wants integers of a type that it knows, and a background that is no label
+    # `label` needs int64, and a value for the background that is no label
     numbers = labels.astype(np.int64)
     unused = numbers.min(initial=0) - 1
     if background is not None:

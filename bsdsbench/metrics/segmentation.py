@@ -63,8 +63,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         For C classes: `confusion` int64 (C + 1, C + 1), pixels of ground-truth class i predicted as
         j, where the last index stands for no class; `tp`, `fp`, `fn` int64 (C,), instances that are
         paired, predicted only and annotated only; `iou_sum` float64 (C,), the IoU summed over the
-        pairs. Ignored pixels are at [C, C], which no score of classes uses; without classes they
-        are left out.
+        pairs. Ignored pixels are counted at [C, C], which no score uses; without classes, they are
+        not counted.
 
     Raises
     ------
@@ -88,33 +88,34 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     else:
         regions = find_instances(pred, gt, params)
         instances = _count_instances(regions, params)
-        # The class of each overlap's region; overlaps without region have the index -1
+        # The class of each overlap's region; the index -1 (no region) takes the last entry, -1
         classes = regions.overlaps._replace(
             pred=np.append(regions.pred.class_of, -1)[regions.pred.of_overlap],
             gt=np.append(regions.gt.class_of, -1)[regions.gt.of_overlap],
         )
         if not params.classes:  # pixels of no instance are ground, void pixels are not counted
             classes = classes._replace(pixels=np.where(regions.gt.void, 0, classes.pixels))
-    m = n + 1  # pixels of no class, -1, come last
+    m = n + 1  # the class -1 (none) comes last, as -1 % m is n
     cell = classes.gt % m * m + classes.pred % m
     table = np.bincount(cell, classes.pixels, m * m)
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
 def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
-    """Find the overlaps of two label maps, or two masks, (H, W), with classes (-1: none) as values.
+    """Find the overlaps of the classes of two label maps (H, W), or of two masks.
 
-    Void pixels of masks are left out; those of label maps are an overlap without classes. Raises
-    DataError if a label belongs to no class, ShapeError if the shapes differ.
+    The values of the overlaps are classes from 0, or -1 for no class; the object of a mask is class
+    0. Void pixels of label maps have no class in either map, void pixels of masks are left out.
+    Raises DataError if a label belongs to no class, ShapeError if the shapes differ.
     """
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
         void = void_of(gt, params.ignored)
         counted = ... if void is None else ~void
         overlaps = find_overlaps(masks.pred[counted], masks.gt[counted])
-        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # 0 is the object
+        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
     overlaps = find_overlaps(*as_label_maps(pred, gt))
-    # Each pair of labels that occurs is checked and converted once, not each pixel.
+    # Check and convert each pair of labels once, as if the pairs were the pixels of one row
     rows = overlaps.pred[None], overlaps.gt[None]
     classes = as_pair(*rows, len(params.classes), params.ignored, params.first)
     return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
@@ -123,7 +124,8 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
     """Count the paired and the lone instances of each of C classes; arrays are (C,).
 
-    A predicted region is no false positive if more than half of it is excused.
+    A predicted region is not counted as `fp` if more than half of it is on void pixels or on a
+    crowd of its class.
     """
     n, matching = len(params.class_names), match_regions(regions, params.unit == "id")
     # Pairs come first, then regions of pred only, then regions of gt only
@@ -138,15 +140,18 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]
 
 
 class _Pixels(NamedTuple):
-    """Pixels of each class, int64 (..., C): predicted right, predicted, and annotated."""
+    """Numbers of pixels of each class, int64 (..., C)."""
 
-    right: I8
+    right: I8  # of this class in both maps
     pred: I8
     gt: I8
 
 
 def _count_pixels(confusion: Map) -> _Pixels:
-    """Count the pixels of C classes in a confusion matrix (..., C + 1, C + 1); the last is none."""
+    """Count the pixels of C classes in a confusion matrix (..., C + 1, C + 1).
+
+    Its rows are annotated and its columns predicted classes; the last of both stands for no class.
+    """
     right = np.diagonal(confusion, axis1=-2, axis2=-1)
     n_pred, n_gt = confusion.sum(axis=-2), confusion.sum(axis=-1)
     return _Pixels(right[..., :-1], n_pred[..., :-1], n_gt[..., :-1])
@@ -155,9 +160,10 @@ def _count_pixels(confusion: Map) -> _Pixels:
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     """Compute the scores of each class from the counts of one image, or from summed counts.
 
-    Pairs are regions of the same class with an IoU above 0.5. A predicted region is no error if
-    more than half of it is ignored. Ignored pixels with the value (`ignore` + 1) x divisor - 1 - k
-    are a crowd of class k (from 0): they remain in the union and excuse predictions of class k.
+    Pairs are regions of the same class with an IoU above 0.5. An unpaired predicted region is no
+    error if more than half of it is ignored. Ignored pixels with the value (`ignore` + 1) x divisor
+    - 1 - k are a crowd of class k (from 0): they stay in the union, and only a predicted region of
+    class k counts them as ignored.
 
     Parameters
     ----------
@@ -190,7 +196,7 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """Return the names of the classes, or ("mask" or "instances", "ground") if there are none."""
+    """Return the names of the classes; without classes, "mask" or "instances", and "ground"."""
     return opt.classes or (*opt.class_names, "ground")
 
 
@@ -236,23 +242,24 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets, (S,) each.
+        """Return the scores for S weightings of the images, (S,) each.
 
-        mean_iou, mean_dice, mean_accuracy : means over the classes that either map has (accuracy:
-            that are annotated)
-        fw_iou : IoU weighted by the annotated pixels of the classes
+        mean_iou, mean_dice : means over the classes that occur in either map
+        mean_accuracy : mean over the annotated classes
+        fw_iou : mean IoU, with each class weighted by its annotated pixels
         pixel_accuracy : right pixels / annotated pixels, of all classes together
         pq, sq, rq : means over classes; only for instances
         found, missed, false : numbers of instances; only for instances
         per_class : class -> its scores and `gt_pixels`; {} if there is one class
-        over : how many classes each mean includes
+        over : how many classes each mean includes, and how many there are
         """
         names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        if not opt.classes:  # the ground is a second class, which has no instances
-            last_axes = {name: 2 if name == "confusion" else 1 for name in total}
+        if not opt.classes:
+            # The index "no class" becomes the second class, "ground", which has no instances: a new
+            # last index is added to every axis but the first, (S, ...)
             total = {
-                name: np.pad(values, [(0, 0), *[(0, 1)] * last_axes[name]])
+                name: np.pad(values, [(0, 0), *[(0, 1)] * (values.ndim - 1)])
                 for name, values in total.items()
             }
         by_class = class_scores(total)  # (S, C) each
@@ -286,7 +293,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         return region_pixels(pred, gt, opt).steps()
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
-        """Return the path to the scores of each class, with the ground if there are no classes."""
+        """Return name -> path of its scores, for each class, or for the object and the ground."""
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:

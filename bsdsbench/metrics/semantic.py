@@ -9,8 +9,8 @@ They are prepared as the published programs do it, in this order: add a frame of
 scale the labels, draw the boundaries (of classes and of each instance), thin and scale the
 boundaries, resize predictions to the ground truth, crop both. The tolerance is a fraction of the
 diagonal of the prepared maps. `interior = "kill"` removes predictions inside a region of their
-class that are further from its boundary than the tolerance, after thinning like the SBD programs;
-"kill_first" removes them before thinning like SEISM. `absent = "skip"` ignores an image for the
+class that are further from its boundary than the tolerance: after thinning, as the SBD programs do;
+"kill_first" removes them before thinning, as SEISM does. `absent = "skip"` ignores an image for the
 classes that it does not have. `protocol.thin` selects the thin or the raw form.
 
 Source. Hariharan et al., "Semantic contours from inverse detectors", ICCV 2011 (SBD); Yu et al.,
@@ -166,7 +166,7 @@ class SemanticOptions:
 
     @property
     def frame(self) -> int:
-        """The width in pixels of the frame of ignored labels, 0 if there is none."""
+        """The width in pixels of the border that is overwritten with an ignored label, or 0."""
         return self.border if self.border_rule == "ignore" else 0
 
     @property
@@ -238,9 +238,12 @@ def class_boundaries(
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if one of the labels `present` belongs to no class and is not 0."""
+    """Raise DataError if one of the labels that are present is neither of a class nor 0.
+
+    If the labels of the classes have gaps, all labels below the largest are accepted.
+    """
     known = params.class_labels
-    others = range(max(known)) if params.ids else ()  # between the listed labels
+    others = range(max(known)) if params.ids else ()
     strange = present - {0, *known, *others}
     if strange:
         ignored = ", ".join(map(str, params.ignored)) or "none"
@@ -252,9 +255,10 @@ def _check_labels(present: set[int], params: SemanticOptions) -> None:
 
 
 def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask among the `valid` pixels; all maps are bool (H, W).
+    """Draw the boundary of a mask among the valid pixels; all maps are bool (H, W).
 
-    Radius 0 draws by the rule of seg2bdry, a larger one the pixels within it of the other side.
+    With radius 0 the rule is `seg2bdry`. With a larger one, pixels inside or outside the mask are
+    boundary if a pixel on the other side of its outline is at most `radius` away.
     """
     if not radius:
         return seg2bdry(mask, valid)
@@ -265,9 +269,10 @@ def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
 
-    A pixel is boundary if its distance to the outside plus its distance to the class is at most
-    `radius`. Pixels that are not `valid` are inside for the first distance and outside for the
-    second, so that the boundary spans thin strips of them. It is empty if nothing is outside.
+    A pixel is boundary if its distance to the outside of the mask plus its distance to the inside
+    is at most `radius`. Pixels that are not `valid` are taken as inside for the first distance and
+    outside for the second, so that the boundary spans thin strips of them. If nothing is outside,
+    there is no boundary.
     """
     from scipy.ndimage import distance_transform_edt
 
@@ -286,7 +291,7 @@ def dilate(mask: Bool, radius: float) -> Bool:
 
 
 class PreparedClasses(NamedTuple):
-    """The maps of one image at one size."""
+    """The maps of one image with C classes, all of the same size."""
 
     maps: Map  # (C, H, W), predicted boundaries, soft or bool
     boundaries: Bool  # (C, H, W), annotated boundaries
@@ -294,18 +299,19 @@ class PreparedClasses(NamedTuple):
 
 
 def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
-    """Draw, scale, frame and crop both sides so that they can be compared pixel by pixel.
+    """Draw boundaries from labels, then scale and crop both maps so that they can be compared.
 
-    `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool maps (C, H, W).
-    Annotated boundaries are drawn from labels if they are missing, or if a radius is set.
+    `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool boundaries (C, H, W).
+    Annotated boundaries are used as they are, unless there are none or `params.radius` is set; then
+    they are drawn from the annotated labels.
 
     Raises ShapeError if the sizes differ or the border leaves no pixel, DataError if the ground
-    truth has neither labels nor boundaries, or lacks the instances that are asked for.
+    truth has neither labels nor boundaries, or lacks the instances that `params` asks for.
     """
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # Scale of boundaries once they are drawn; labels are scaled by `_draw_from_labels`
+    # Scale for boundaries after they are drawn; `_draw_from_labels` scales labels before that
     scale_drawn = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
@@ -339,7 +345,7 @@ def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Prep
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of classes, (C, H', W'), from framed and scaled labels."""
+    """Draw boundaries of classes, (C, H', W'), after overwriting the border and scaling labels."""
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
     framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
@@ -347,7 +353,7 @@ def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | Non
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> Map:
-    """Return an array (C, H, W) with one map per class. Raises ShapeError for another shape."""
+    """Return an array (C, H, W), a map per class. Raises ShapeError, naming `what`, for others."""
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         is_last = array.shape[-1] == len(params.classes)
         fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
@@ -357,7 +363,10 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> Map:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Overwrite the frame: in labels (H, W) with an ignored label, in maps with 0."""
+    """Overwrite the border of `params.frame` pixels, if any.
+
+    A label map (H, W) gets an ignored label there, or stays if there is none; maps (C, H, W) get 0.
+    """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
         return maps
@@ -368,7 +377,7 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize maps (C, H, W) to `shape` by `rule`. Raises ShapeError for "refuse"."""
+    """Resize maps (C, H, W) to `shape` by a `rule` of the option `resize`, or raise ShapeError."""
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -385,10 +394,11 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
 
 
 def _scale_to_nearest(array: Map, scale: float) -> Map:
-    """Resize an array (..., H, W) to ceil(scale * size) by nearest neighbours, as imresize.
+    """Resize an array (..., H, W) to ceil(scale x size) by nearest pixels, as imresize does.
 
-    As in MATLAB, positions follow from the scale and not from the sizes, halves are rounded up, and
-    positions beyond the end are mirrored: of five pixels, a scale of 0.5 takes the pixels 1, 3, 4.
+    As in MATLAB, positions are computed from the scale rather than from the two sizes, halves are
+    rounded up, and positions beyond the end are mirrored: with a scale of 0.5, the pixels 1, 3 and
+    4 of the pixels 0 .. 4 are taken.
     """
     if scale == 1:
         return array
@@ -431,16 +441,19 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return options
 
     def files_read(self, opt: SemanticOptions) -> FilesRead:
-        """Return that there is a file per class, and whether instance maps are read."""
+        """Return the classes, each of which has a file, and whether instance maps are read."""
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True for equal sizes, and for those that `count` resizes or refuses, (H, W, C)."""
+        """Return True for equal sizes, for others if `resize` allows, and for (H, W, C).
+
+        The last is for `count` to refuse, as its message explains the axes.
+        """
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
     def label_evidence(self, labels: Map, opt: SemanticOptions, truth: bool) -> Evidence:
-        """Return the evidence of an annotated label map (H, W), if it is one, on its numbering."""
+        """Return what an annotated label map (H, W) shows about the numbering of classes."""
         if not truth:
             return NO_EVIDENCE
         ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else NO_EVIDENCE
@@ -454,15 +467,16 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         opt: SemanticOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the boundary pixels of every class of one image.
+        """Count the boundary pixels of every class in one image, matched and in all.
 
         thresholds : float64 (T,)
-        counted : bool (C,), False for the classes that `opt.absent` skips
+        counted : bool (C,), False for classes that are skipped (absent, and `opt.absent` is "skip")
         matches : int64 (C, T, 4), the `matches` of `boundary_counts`, 0 for skipped classes
 
-        Further arrays of the `counter` get a first axis of classes, too. With `opt.interior`,
-        predictions deep inside the regions of their class are removed before thinning
-        ("kill_first") or after it ("kill"), unless the class has no annotated boundary.
+        `counter` is `boundary_counts` or a function that returns more arrays; these get a first
+        axis of classes too. If `opt.interior` says so, predictions inside a region of their class,
+        further from its boundary than the tolerance, are removed before thinning ("kill_first") or
+        after it ("kill"), unless the image has no boundary of the class.
         """
         _check_numbering(pred, gt, opt)
         maps, boundaries, labels = prepare_classes(pred.classes, gt, opt)
@@ -470,7 +484,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
-        # Empty maps tell which arrays the counter returns
+        # Count empty maps to learn which arrays the counter returns
         counts = dict(counter(np.zeros(boundaries.shape[1:]), (boundaries[0] & False,), protocol))
         thresholds = counts.pop("thresholds")
         for name, array in counts.items():
@@ -498,12 +512,12 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets.
+        """Return the scores for S weightings of the images.
 
         ods_mean, ois_mean, ap_mean : (S,), means over the classes that the ground truth has
         n_classes : (S,), the number of these classes
         per_class : class -> its scores, (S,) each, NaN where the ground truth lacks the class
-        over : how many classes each mean includes
+        over : how many classes each mean includes, and how many there are
         """
         # (S, C): annotated boundary pixels; their number is the same at all thresholds
         n_annotated = weighted_sum(weights, stack["matches"][..., TOTAL_GT].max(axis=2))
@@ -524,8 +538,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images.
 
-        `per_class` has the annotated classes, `absent` the names of the others. Raises DataError if
-        no class is annotated.
+        `per_class` holds only the classes that are annotated; `absent` holds the names of the
+        others. Raises DataError if no class is annotated.
         """
         scores = dict(super().score_of(stack, protocol))
         per_class = scores["per_class"]
@@ -537,15 +551,16 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return Score({**scores, "absent": tuple(n for n in per_class if not is_annotated[n])})
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
-        """Return the path to the scores of each class."""
+        """Return class -> path of its scores."""
         return {name: ("per_class", name) for name in opt.classes}
 
 
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
-    """Raise DataError if the two sides are not label maps, or boundaries, of the same classes.
+    """Raise DataError if the maps of an image do not hold what the options say.
 
-    Two label maps must share a numbering, and only classes may be white. Maps (C, H, W) must be
-    boundaries, not exclusive channels such as probabilities of classes.
+    Two label maps must number their classes alike, and the prediction must not be a mask of 0 and
+    255. Maps (C, H, W) must be boundaries, not channels that exclude each other, such as the
+    probabilities of classes.
     """
     labels, pred_maps = gt.parts.get("labels"), pred.classes
     with name_file_in_errors(pred, gt):
@@ -559,10 +574,10 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
-    """Set the scores of one class to NaN in data sets in which the class is not annotated, (S,).
+    """Set the scores of a class to NaN in the data sets that do not annotate the class.
 
-    `scores` is an array (S,), or a dict of arrays and of such dicts, in which "n_images" and values
-    that are no arrays, such as curves, stay.
+    scores: an array (S,), or a dict of arrays and of such dicts. "n_images" and values that are no
+    arrays, such as curves, stay. is_annotated (S,): for each data set.
     """
     if isinstance(scores, dict):
         return {

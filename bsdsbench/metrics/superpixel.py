@@ -9,8 +9,8 @@ several annotators there are the mean, the minimum and the maximum, as the liter
 three. Scores are means over images. All functions raise DataError if an input is empty or no (H, W)
 integer label map, ShapeError if the shapes differ.
 
-Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018;
-that of each measure is in its definition.
+Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018.
+The docstring of each measure names its source.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
 
 def _draw_borders(labels: Map) -> Bool:
-    """Return the pixels that have a neighbour, of four, with another label, bool (H, W)."""
+    """Return which pixels differ in label from one of their four neighbours, bool (H, W)."""
     borders = np.zeros(labels.shape, np.bool_)
     for drawn, values in ((borders, labels), (borders.T, labels.T)):
         differs = values[1:] != values[:-1]
@@ -234,10 +234,11 @@ class Superpixels(NamedTuple):
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W): its labels, or with 8 or 4 `components` theirs.
+    """Return the superpixels of a label map (H, W): its labels, or connected components of these.
 
-    Raises DataError if 8-bit labels seem to have run out: all are in use and there are more pieces
-    than labels, or over _REUSED times as many if the option is 0.
+    The option `components` decides. Raises DataError if 8 bits seem to have been too few, so that
+    labels were used again: the labels up to 255 (all, or all but one) are in use, and there are
+    more pieces than labels or, if `components` is 0, over _REUSED times as many.
     """
     maps = as_label_map(labels)
     if opt.components:
@@ -262,7 +263,7 @@ _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
 def _n_pieces(stack: Stack) -> F8:
-    """Return the number of pieces of each map, (N,); NaN in old runs, which did not count them."""
+    """Return the number of pieces in each map, (N,); NaN for old runs, which did not count them."""
     unknown = np.full(np.shape(stack["n_superpixels"]), np.nan)
     return np.asarray(stack.get("n_pieces", unknown))
 
@@ -301,9 +302,9 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     ) -> Arrays:
         """Compute the measures of one image, and count its labels and their 8-connected pieces.
 
-        The measures of annotators are float64 (3,): mean, minimum and maximum. `variation` is NaN
-        if there is no image. Raises DataError if there are several label maps, or the labels have
-        run out.
+        The functions of `measures` are float64 (3,): mean, minimum and maximum over annotators.
+        `variation` is NaN if the picture is missing. Raises DataError if there is not exactly one
+        label map, or for the reason that `superpixels` gives.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -322,7 +323,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Return a warning if maps have over _REUSED pieces a label and `components` is not set."""
+        """Warn of maps with over _REUSED pieces per label, unless `components` is set."""
         is_reused = _n_pieces(stack) > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
@@ -336,7 +337,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=settings)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the counts (N, ...) as values (N,), such as "ue.mean", "ue.min" and "ue.max"."""
+        """Split the counts of N images into values (N,), such as "ue.mean" and "ue.min"."""
         values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
         values["n_pieces"] = _n_pieces(counts)
         for name in _MEASURES:

@@ -37,23 +37,24 @@ from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.transforms.maps import prepare
 
-RULES = ("region", "skimage", "cremi")
-_AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
+RULES = ("region", "skimage", "cremi")  # of the adapted Rand error
+_AREA_SHARE = 0.99  # share of the image that the candidates for objects and parts cover
 
 
 class RegionMap(NamedTuple):
-    """A flat label map, its regions numbered 0, 1, ... in raster order of their first pixels."""
+    """A flat label map with regions numbered 0, 1, ... in raster order of their first pixels."""
 
     labels: I4  # (N,), the region of each pixel
     area: I8  # (regions,), pixels of each region
-    zero: int  # the number that the label 0 got, or -1 if the map has no 0
+    zero: int  # the region of the original label 0, or -1 if the map has no 0
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Number the regions of a label map (H, W) of integers in raster order of their first pixels.
+    """Number the regions of an integer label map (H, W) in raster order of their first pixels.
 
-    The kernel allocates a table over the range of labels. If the range is large (more than four
-    times the number of pixels plus 64 K, or beyond int32), labels are replaced by their ranks.
+    The kernel uses a table with an entry for each integer between the lowest and highest label. If
+    the table would be large (over 65,536 entries more than four per pixel), or labels exceed int32,
+    labels are first replaced with their ranks.
     """
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
@@ -62,9 +63,9 @@ def number_regions(labels: Map) -> RegionMap:
         low, high = 0, int(flat.max())
     span = high - low + 1
     number, area = np.empty(flat.size, np.int32), np.zeros(min(span, flat.size), np.int64)
-    n_regions = kernel.renumber(
-        np.ascontiguousarray(flat, np.int32), low, np.full(span, -1, np.int32), number, area
-    )
+    number_of_label = np.full(span, -1, np.int32)  # work space, -1: not seen yet
+    flat = np.ascontiguousarray(flat, np.int32)
+    n_regions = kernel.renumber(flat, low, number_of_label, number, area)
     first_zero = int((labels == 0).argmax())
     has_zero = labels.flat[first_zero] == 0
     return RegionMap(number, area[:n_regions].copy(), int(number[first_zero]) if has_zero else -1)
@@ -74,7 +75,8 @@ def number_regions(labels: Map) -> RegionMap:
 class Annotators:
     """The label maps of the A annotators of one image.
 
-    The G regions of all annotators are the columns of `OverlapTable`, annotator after annotator.
+    They have G regions in all, which are the columns of `OverlapTable`: first the regions of the
+    first annotator, then of the second, and so on.
     """
 
     shape: tuple[int, ...]  # rows and columns of the image, which has N pixels
@@ -82,12 +84,12 @@ class Annotators:
     col_start: I8  # (A + 1,), the first column of each annotator, and G
     col_area: I8  # (G,), pixels of each column's region
     ann_of_col: I4  # (G,), the annotator of each column
-    candidate: Bool  # (G,), whether the region is a candidate for objects and parts
+    candidate: Bool  # (G,), regions that `select_candidates` chose for objects and parts
     zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Build from at least one label map (H, W). Raises DataError for other arrays."""
+        """Build from one label map (H, W) or more. Raises DataError or ShapeError for others."""
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
             raise DataError("ground truth: no segmentation, expected one label map or more")
@@ -117,15 +119,15 @@ class Annotators:
 
 @dataclass(frozen=True, eq=False)
 class OverlapTable:
-    """The table of overlaps n(i,j): pixels in region i of a segmentation and j of annotators."""
+    """The table of overlaps n(i,j): pixels in region i of a segmentation and region j of `gts`."""
 
-    gts: Annotators  # whose regions are the columns
-    cells: kernel.Cells  # n(i,j) in CSR form; no row is empty
+    gts: Annotators
+    cells: kernel.Cells  # the n(i,j) that are not 0, in CSR form; no row is empty
     zero: int = -1  # the row of the segmentation's label 0, or -1; hierarchies have no label 0
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Build from a segmentation (N,) of regions 0 .. n_regions - 1, with label 0 at `zero`."""
+        """Build from the region 0 .. n_regions - 1 of each pixel, (N,). `zero` is the field."""
         runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
 
@@ -138,7 +140,7 @@ class OverlapTable:
         return cls.of(regions.labels, regions.area.size, gts, regions.zero)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return a table of `n_rows` rows; `new_row` int32 (rows,) is the row that each becomes."""
+        """Return a table of `n_rows` rows, in which each row r is added to the row new_row[r]."""
         indptr, cols, counts = self.cells
         rows = np.repeat(new_row, np.diff(indptr))
         table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
@@ -172,10 +174,10 @@ class OverlapTable:
 def select_candidates(area: Map) -> Bool:
     """Return which regions are candidates for objects and parts, bool (regions,).
 
-    `area` (regions,) holds their pixels. Candidates are the largest regions that cover 0.99 of the
-    image: regions are taken in descending area (of equal areas the later in raster order first)
-    until they do. Shares are added as doubles, as in SEISM: if regions cover exactly 0.99 of the
-    pixels, the sum is often slightly smaller, and one more region is taken.
+    `area` (regions,) holds the pixels of each region. Regions are taken from the largest to the
+    smallest until they cover 0.99 of the image; among equal areas, the last in raster order comes
+    first. The areas are divided by the image's area before they are added, as in SEISM: when they
+    cover exactly 0.99, rounding often makes the sum smaller, and one more region is taken.
     """
     order = np.argsort(area, kind="stable")[::-1]
     covered = np.cumsum(area[order] / area.sum())
@@ -240,7 +242,7 @@ def region_counts(
     if pred.kind == "segs":
         thresholds = np.arange(1.0, len(pred.segs) + 1)
     columns = _measure_tables(_tables_at_thresholds(pred, annotators, proto))
-    best_iou = np.maximum.reduce(columns.pop("best_gt"))  # of each annotated region
+    best_iou = np.maximum.reduce(columns.pop("best_gt"))  # (G,), at any threshold
     n_annotators, n_pixels = annotators.labels.shape
     columns["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
     columns["total_pred"] = np.full(thresholds.size, n_pixels)
@@ -249,7 +251,11 @@ def region_counts(
 
 
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
-    """Convert an array by its type and shape: label map(s), ultrametric contour map or soft map."""
+    """Convert an array to a prediction of the kind that its type and shape suggest.
+
+    Integers and bool are label maps (H, W) or (n, H, W). Floats are an ultrametric contour map if
+    their size is 2 n + 1 for each side n of the truth's `shape`, and else a soft map.
+    """
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
         return Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
@@ -259,10 +265,10 @@ def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
 
 
 class _TablePair(NamedTuple):
-    """The tables at one threshold: of the official program's regions, and of SEISM's regions."""
+    """The tables of a segmentation at one threshold."""
 
-    official: OverlapTable
-    seism: OverlapTable
+    official: OverlapTable  # of the regions that the official program forms
+    seism: OverlapTable  # of the regions that SEISM forms
 
 
 def _tables_at_thresholds(
@@ -270,10 +276,10 @@ def _tables_at_thresholds(
 ) -> Iterator[_TablePair]:
     """Return an iterator over the tables of a prediction at each threshold.
 
-    - an ultrametric contour map is cut at the protocol's thresholds
-    - each segmentation is a threshold of its own
-    - a soft map is closed into regions at the protocol's thresholds. Raises DataError if
-      `regions_from_soft` is off, unless the map is 0 everywhere
+    - An ultrametric contour map is cut into regions at the protocol's thresholds.
+    - Each of several segmentations counts as a threshold.
+    - A soft map is closed into regions at the protocol's thresholds. Raises DataError if the
+      protocol's `regions_from_soft` is off, unless the map is 0 everywhere.
     """
     if pred.kind == "ucm2":
         return _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -294,7 +300,7 @@ def _tables_at_thresholds(
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Compute all measures of tables: name -> list. The same table again keeps its measures."""
+    """Compute all measures, name -> list over thresholds. A repeated table is measured once."""
     measures: dict[str, Any] = {}
     columns: dict[str, Any] = {}
     previous: tuple[OverlapTable | None, OverlapTable | None] = None, None
@@ -310,11 +316,11 @@ def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
-    """Close a soft boundary map (H, W) into regions; the labels, int32 (H, W), start at 1.
+    """Close a soft boundary map (H, W) into regions; their labels, int32 (H, W), begin at 1.
 
-    Regions are the 4-connected components of pixels below the threshold in [0, 1], or the whole
-    image if there are none. Each boundary pixel joins the region of the nearest of these pixels.
-    Regions of different thresholds need not be nested.
+    Regions are the 4-connected components of the pixels below the threshold, which is in [0, 1].
+    Each other pixel joins the region of the pixel below the threshold that is nearest to it. If no
+    pixel is below, the image is one region. Regions at different thresholds need not be nested.
     """
     from scipy import ndimage
 
@@ -328,12 +334,14 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 
 
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
-    """Yield the table at each threshold of a hierarchy; the same object while no region merges.
+    """Yield the table of a hierarchy's regions at each of `n_levels` thresholds.
 
-    `levels` (2, H, W): the thresholds at which pixels join their right and lower neighbours.
+    `levels` (2, H, W) holds the indices of the thresholds at which pixels join their right and
+    lower neighbours. While no regions merge, the same table object is yielded again.
     """
     labels, n_regions = ucm.finest_regions(levels)
-    a, b, start = ucm.later_joins(levels, labels, n_levels)  # pairs of finest regions by threshold
+    # Pairs (a, b) of finest regions that join; those of threshold t are start[t] : start[t + 1]
+    a, b, start = ucm.later_joins(levels, labels, n_levels)
     roots = np.arange(n_regions, dtype=np.int32)
     parent = roots.copy()  # the disjoint-set forest that `ucm.join` changes
     table = OverlapTable.of(labels, n_regions, gts)
@@ -348,7 +356,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 
 
 def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_TablePair]:
-    """Yield the table of each label map (H, W), the same one for both kinds of measures."""
+    """Yield the table of each label map (H, W), which serves the official measures and SEISM's."""
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield _TablePair(table, table)
@@ -357,8 +365,8 @@ def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_Tab
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Return an iterator over the tables of an ultrametric contour map at each threshold.
 
-    `ucm2` is (2H + 1, 2W + 1) and `thresholds` (T,) ascend. Raises ShapeError if the shape differs
-    from the ground truth's, DataError if pixels have strengths above the first threshold.
+    `ucm2` is (2H + 1, 2W + 1), and `thresholds` (T,) ascend. Raises ShapeError if the shape does
+    not fit the ground truth, DataError if a pixel (odd row and column) exceeds the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -379,14 +387,17 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 def official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute the official program's measures, and others from the same regions.
 
-    Covered areas are sums over annotators, all other values are means. With N pixels, areas a_i of
-    the segmentation's regions, b_j of an annotator's regions, and overlaps n(i,j):
+    N is the number of pixels, a_i and b_j are the areas of the regions of the segmentation and of
+    an annotator, and n(i,j) are their overlaps. All but the first three measures are means over the
+    annotators:
 
-    covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union, n(i,j) /
-        (a_i + b_j - n(i,j)); divided by N it is the covering, in [0, 1]. PAMI 2011, eq. 8
-    best_gt : float64 (G,), the best intersection over union of each annotated region
-    pri : Rand index, the share of pixel pairs that both join or both separate:
-        1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. PAMI 2011, eq. 7
+    best_gt : float64 (G,), the best IoU of each annotated region, n(i,j) / (a_i + b_j - n(i,j))
+    covered_gt : sum of b_j times this IoU over the regions of all annotators; divided by the sum of
+        b_j it is the covering, in [0, 1]. PAMI 2011, eq. 8
+    covered_pred : sum of a_i times the best IoU with a region of any annotator
+    pri : Rand index, the share of the pairs of pixels that are in one region in both maps, or in
+        different regions in both: 1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single
+        pixel. PAMI 2011, eq. 7
     voi : variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is best.
         Meila, COLT 2003
     voi_split, voi_merge : H(seg | gt) and H(gt | seg) in bits; they sum to voi
@@ -415,7 +426,8 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
 def seism(table: OverlapTable) -> dict[str, float]:
     """Compute SEISM's measures from n(i,j), the areas a and b, and the number of pixels N.
 
-    Distances in pixels and objects are sums over annotators, all other values are means.
+    Distances in pixels are sums over annotators, `fop` values compare the segmentation with all
+    annotators together, and all other values are means over annotators.
 
     hamming_gt, hamming_pred : directional Hamming distances in pixels, 0 is best. N - sum_j max_i n
         counts the pixels of annotated regions outside the region they overlap most, and grows with
@@ -433,13 +445,13 @@ def seism(table: OverlapTable) -> dict[str, float]:
     bgm : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
         intersection of a one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
     fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations,
-        among the candidates of `select_candidates`. Of a pair of candidates with recall r = n/b and
+        among the candidates of `select_candidates`. In a pair of candidates with recall r = n/b and
         precision p = n/a, both are objects if r >= 0.9 and p >= 0.9; else the segmentation's region
         is a part if r >= 0.25 and p >= 0.9, the annotator's if r >= 0.9 and p >= 0.25. An object
-        for one annotator remains one. Of any pair of regions, if p >= 0.9 and r < 0.9, r is added
-        to the over-segmentation of the annotator's region; else if r >= 0.9 and p < 0.9, p is added
-        to the under-segmentation of the segmentation's region. fop_pred = objects + 0.1 parts +
-        under-segmentation of the other candidates / annotators. fop_gt = objects + 0.1 parts +
+        for one annotator remains an object. For any two regions, if p >= 0.9 and r < 0.9, r is
+        added to the over-segmentation of the annotator's region; else if r >= 0.9 and p < 0.9, p is
+        added to the under-segmentation of the segmentation's region. fop_pred = objects + 0.1 parts
+        + under-segmentation of the other candidates / annotators. fop_gt = objects + 0.1 parts +
         over-segmentation of the other candidates
     fop_pred_candidates, fop_gt_candidates : number of candidates
     fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
@@ -476,11 +488,11 @@ def seism(table: OverlapTable) -> dict[str, float]:
 
 
 class _PixelPairs(NamedTuple):
-    """Pairs of pixels that share a region: in both maps (A,), in one segmentation, in gt (A,)."""
+    """Numbers of pairs of pixels that share a region, for each of A annotators."""
 
-    both: Any
-    pred: Any
-    gt: Any
+    both: Any  # (A,), in both maps
+    pred: Any  # a single number, in the segmentation
+    gt: Any  # (A,), in the annotator's map
 
 
 def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
@@ -492,38 +504,39 @@ def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
 
 
 def _voi(table: OverlapTable) -> F8:
-    """Compute the variation of information with each annotator in bits, float64 (A,)."""
+    """Compute the variation of information with each annotator, in bits, float64 (A,)."""
     overlap_bits = table.overlaps.floats[:, 0]
     bits = table.squares_and_bits[1] + table.gts.squares_and_bits[1] - 2.0 * overlap_bits
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
-    """Return the mean, by a correctly rounded sum, so that the order of annotators is no matter."""
+    """Return the mean; its sum is rounded once, so the order of annotators makes no difference."""
     return math.fsum(values) / len(values)
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """Compute the adapted Rand error with one annotator: 1 - F of pixel pairs, in [0, 1].
 
-    A pair counts if its pixels share a region; the error is 0 if neither map has a pair. By `rule`,
+    A map's pairs are the pairs of pixels that share a region; the error is 0 if neither map has
+    any. `annotator` is an index. `rule` says what the label 0 means, and which pairs count:
 
     - "region": 0 is a region like any other in both maps, and pixels form no pairs with themselves
       (scikit-image with ignore_labels=())
     - "skimage": as "region", but pixels with 0 in the truth are ignored (scikit-image's default)
     - "cremi": pixels with 0 in the truth are ignored, each pixel with 0 in the segmentation is a
-      region of its own, which adds 1/N to the sums (N are all pixels), and pixels form pairs with
+      separate region, which adds 1/N to the sums (N counts all pixels), and pixels form pairs with
       themselves (CREMI, SNEMI3D, gala)
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    # Sums of squared areas. Minus the number of pixels they are twice the number of pairs.
+    # Sums of squared areas; less the number of pixels, each is twice the number of pairs
     both: float = int(table.overlaps.ints[annotator, 0])
     pred: float = int(table.squares_and_bits[0])
     gt = int(table.gts.squares_and_bits[0][annotator])
     zero, n_counted = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
-    if rule != "region" and zero >= 0:  # remove the pixels with 0 in the truth
+    if rule != "region" and zero >= 0:  # subtract the pixels with 0 in the truth
         cells = np.flatnonzero(cols == zero)
         n = counts[cells]
         rows = np.searchsorted(indptr, cells, side="right") - 1

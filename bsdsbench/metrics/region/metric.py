@@ -57,7 +57,7 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Compute the values of every measure that is averaged over images, name -> float64 (N, T)."""
+    """Compute the measures to average over images, at T thresholds: name -> float64 (N, T)."""
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
         curves[name] = ratio(counts[name], counts["total_gt"])
@@ -73,12 +73,14 @@ def _mean_scores(
 ) -> dict[str, F8]:
     """Average a measure over images, at the best threshold of the mean and at each image's best.
 
-    weights (S, N): how often each image occurs in each data set.
-    thresholds (T,), values (N, T): the thresholds and each image's values.
-    deciding (N, T): values that choose the best thresholds, the first of equals; default `values`.
+    weights (S, N): how often each image occurs in each of S data sets.
+    thresholds (T,), values (N, T): the value of each image at each threshold.
+    highest: True if high values are good, False if low ones are.
+    deciding (N, T): another measure, by which the thresholds are chosen; by default, `values`. If
+        several thresholds are equally good, the first is chosen.
 
-    Returns `ods`, `ods_threshold` and `ois` (S,), `curve` (S, T) with the means, and `at_grid_end`
-    (S,): whether the first or the last of several thresholds is as good as the best.
+    Returns `ods`, `ods_threshold` and `ois` (S,); `curve` (S, T), the means; and `at_grid_end`
+    (S,), True if there are several thresholds and the first or the last is as good as the best.
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -100,9 +102,10 @@ def _mean_scores(
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
     """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
 
-    F is of a mean precision and a mean recall over images: for ODS at the best single threshold,
-    for OIS at each image's threshold of largest F (the first of equals). Returns (S,) arrays and
-    the curve of the means.
+    Precision and recall are averaged over images before F is computed: at the best threshold for
+    all images (ODS), or at the threshold where each image has its largest F (OIS). The first of
+    equally good thresholds is taken. Returns arrays (S,) for S data sets, which `weights` (S, N)
+    define, and the curve of the means.
     """
     images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
     ois_precision = weighted_mean(weights, precision[images, best_step])
@@ -121,14 +124,15 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
 
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
-    """Compute the official covering scores: ratios of covered and total area, summed over images.
+    """Compute the official covering scores for S weightings (S, N) of the images.
 
-    Returns `ods`, `ods_threshold`, `ois`, `best` (S,), and `curve` (S, T). Of equally good
-    thresholds ODS takes the first, and OIS the last of each image, as the official program.
+    A score is the covered area of all images divided by their area. Returns `ods`, `ods_threshold`,
+    `ois` and `best` (S,), and `curve` (S, T). If thresholds are equally good, ODS takes the first,
+    and OIS takes the last one of each image, as the official program does.
     """
 
     def covered_share(covered: F8, total: Map) -> F8:
-        """Return the ratio of the weighted sums over images, (S, ...)."""
+        """Sum arrays (N, ...) over images with the weights, and return the ratio, (S, ...)."""
         return ratio(weighted_sum(weights, covered), weighted_sum(weights, total))
 
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
@@ -148,7 +152,7 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
 def _columns_of(
     measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
 ) -> tuple[Column, ...]:
-    """Return the columns of `scores`, such as "ods", of each of `measures`, path -> heading."""
+    """Return a column for each score, such as "ods", of each measure (path -> heading)."""
     return tuple(
         Column(f"{path}.{score}", f"{heading} {score.upper()}", lower=lower, shown=shown)
         for path, heading in measures.items()
@@ -159,9 +163,9 @@ def _columns_of(
 class RegionMetric(Metric[None]):
     """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
 
-    Each measure has ods, ods_threshold, ois and curve; covering has best too, `fop` (objects and
-    parts) and `pair_f` (pairs of pixels) ap, ods_recall and ods_precision. `similarities` has
-    SEISM's names.
+    Each measure has ods, ods_threshold, ois and curve. Covering also has best; `fop` (objects and
+    parts) and `pair_f` (pairs of pixels) also have ap, ods_recall and ods_precision.
+    `similarities` holds measures under the names that SEISM gives them.
     """
 
     name = "region"
@@ -200,7 +204,7 @@ class RegionMetric(Metric[None]):
     cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        """Return the counts of `region_counts`."""
+        """Return the counts of `region_counts` for the segmentations of an image."""
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
@@ -208,9 +212,9 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Compare each annotator's segmentation with those of all others (leave-one-out).
 
-        Returns the counts of `region_counts` at one threshold, 1. Ratios (`_RATIOS`) are averaged
-        over the left-out annotators, all other counts but `n_pixels` are summed. Raises DataError
-        if there are fewer than two annotators.
+        Returns the counts of `region_counts` with 1 as the only threshold. `_RATIOS` are averaged
+        over the annotators that are left out in turn; all other counts except `n_pixels` are
+        summed. Raises DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -224,10 +228,10 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Return the scores of S weighted data sets.
+        """Return the scores for S weightings of the images: measure -> dict of its scores.
 
-        Each measure has a dict: covering from `_covering_scores`, fop and pair_f from `_f_scores`,
-        all others from `_mean_scores`. `similarities` holds such dicts by SEISM's names.
+        The dict of covering is from `_covering_scores`, the dicts of fop and pair_f are from
+        `_f_scores`, all others from `_mean_scores`. `similarities` holds more of the last kind.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         scores: dict[str, Any] = {"covering": _covering_scores(stack, weights)}
@@ -252,7 +256,7 @@ class RegionMetric(Metric[None]):
         return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Return the paths to the errors' scores, each followed by SEISM's similarity."""
+        """Return name -> path for the scores of each error, each followed by its similarity."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -263,10 +267,11 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (file name, text) of the official program's five tables and of a CSV of all curves.
+        """Yield (file name, text) for five tables of the official program, and a CSV of all curves.
 
-        `ids` are the N image ids, in the order of the `stack`. The tables are eval_cover (best
-        scores of covering, by threshold, by image) and eval_RI_VOI (best scores, by threshold).
+        `ids` are the N image ids, in the order of the `stack`. Three eval_cover tables hold the
+        best covering, covering by threshold and by image; two eval_RI_VOI tables hold the best PRI
+        and VOI, and both by threshold.
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
@@ -288,10 +293,10 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Parse the region scores that the official program wrote; None if there are none.
+        """Return the region scores in tables of the official program, or None if it has none.
 
         `tables` maps file names to arrays (rows, columns). Returns `covering`, `pri` and `voi`, if
-        their file is present, and `n_images`.
+        their file is present, and `n_images`, which is 0 without the table of images.
         """
         scores = {}
         if "eval_cover.txt" in tables:
@@ -309,7 +314,7 @@ class RegionMetric(Metric[None]):
 
 
 def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return a CSV of every measure at each threshold: a header, then a row per threshold."""
+    """Return a CSV with a row for each threshold and a column for each measure, after a header."""
     columns = {"thresholds": thresholds}
     columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
     for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
