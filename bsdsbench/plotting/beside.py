@@ -26,15 +26,15 @@ _CODE = "from bsdsbench.plotting.beside import _draw_from_stdin; _draw_from_stdi
 
 @contextmanager
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
-    """Start a child process for the plots of the run that will be saved in `out`.
+    """Start a child process that will draw the plots of the run to be saved in `out`.
 
-    Yields a function without arguments. Call it when the run is saved: the child, which has
-    imported matplotlib meanwhile, then draws pr.png and pr.svg into `out`. The `with` block ends
-    when the plots are complete.
+    Yields a function without arguments, to be called once the run is saved. The child, which has
+    imported matplotlib by then, draws pr.png and pr.svg into `out`. The `with` statement ends when
+    the plots are complete.
 
     - If `out` is None, no child is started and the function does nothing.
-    - If the child fails, the plots are drawn in this process at the end of the block.
-    - If the block raises an exception before the function was called, the child is killed.
+    - If the child fails, this process draws the plots at the end.
+    - If the block raises an exception before the function is called, the child is killed.
     """
     if not out:
         yield lambda: None
@@ -66,10 +66,10 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 
 
 def _draw_from_stdin() -> None:
-    """Draw the run in the folder whose path is read from standard input, and exit.
+    """Draw the plots of a run whose folder is read from standard input, and exit.
 
-    This is the child process of `plots_beside`. It imports the modules first, while the parent
-    process evaluates, and then waits until the parent writes the path.
+    This is the program of the child process of `plots_beside`. It first imports the modules, while
+    the parent process evaluates, and then waits for the parent to write the path of the folder.
     """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:

@@ -18,6 +18,7 @@ from bsdsbench.comparison.ranks import indistinguishable_groups
 from bsdsbench.comparison.slices import score_drawn, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
+    MEAN_LETTER_WIDTH,
     PALETTE,
     curve_lines,
     figure_notes,
@@ -32,7 +33,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import full_name, unknown_score
 from bsdsbench.scores.ratios import short
 
-_ROW_HEIGHT = 2.2  # in heights of the text
+_ROW_HEIGHT = 2.2  # in font sizes
 _MAX_LABEL_WIDTH = 0.5  # as a fraction of the figure's width
 
 
@@ -53,11 +54,11 @@ def plot_ranks(
     Parameters
     ----------
     compared : Comparison, MethodComparison or mapping
-        A comparison of at least two runs or methods. Or such comparisons by the name of a slice, as
-        `compare_slices` returns, which are drawn below each other.
+        A comparison of at least two runs or methods. Several comparisons by name, such as those of
+        slices that `compare_slices` returns, are drawn below each other.
     score : str, optional
-        The score to rank by: METRIC.SCORE, "ods", or a metric, which means its first score. By
-        default the first score that the comparison shows.
+        The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric for its first
+        score. By default the first score that the comparison shows.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
@@ -93,21 +94,21 @@ def plot_ranks(
         raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
     with style(look, path is not None):
         row_height = _ROW_HEIGHT * font_size() / 72  # inches
-        # Rows for the methods, for title and ticks of each axes, and for the caption
+        # A row per method, three for the title and the ticks of each axes, four for the caption
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
         height = row_height * n_rows
         figure = new_axes(height, figure_width() / height).figure.figure
         figure.clear()
         if look != "slide":  # a slide has a fixed size
             figure.set_size_inches(figure_width(), height)
-        row_scale = figure.get_size_inches()[1] / height
+        row_scale = figure.get_size_inches()[1] / height  # 1, or less on a slide with many rows
         column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
         for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
             _draw_ranks(ax, comparison, ranked_score, row_scale)
             if name:
                 ax.set_title(f"{name} ({comparison.n_images} images)", parse_math=False)
         caption = _caption(main)
-        letters = int(figure.get_size_inches()[0] * 72 / (0.58 * font_size()))
+        letters = int(figure.get_size_inches()[0] * 72 / (MEAN_LETTER_WIDTH * font_size()))
         lines = [f"Rank by {heading(ranked_score)}", *textwrap.wrap(caption, letters)]
         figure.supxlabel("\n".join(lines), fontsize=font_size(), parse_math=False)
         figure_notes[figure] = caption
@@ -115,13 +116,16 @@ def plot_ranks(
 
 
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
-    """Return the score that `score` of `plot_ranks` means, as METRIC.SCORE.
+    """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
 
-    The first score of a metric is the first that the comparison shows or, otherwise, has. Raises
-    DataError if the score was not compared.
+    score : a score name; or the name of a metric, for its first score; or None, for the first score
+        of all. Scores that the comparison shows come before those that it merely contains
+
+    Raises DataError if the comparison does not contain the score.
     """
     for candidate in (*comparison.shown, *comparison.scores):
-        if score in (None, candidate.partition(".")[0]):
+        metric = candidate.partition(".")[0]
+        if score is None or score == metric:
             return candidate
     name = full_name(str(score), comparison.scores)
     if name not in comparison.scores:
@@ -146,16 +150,17 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of methods by METRIC.SCORE `score`, a row per method, the best at the top.
+    """Draw the ranks of methods in one axes, a row per method, with the best method at the top.
 
-    `row_scale` is the height of a row divided by _ROW_HEIGHT, below 1 if a figure of fixed size has
-    many rows.
+    score     : the score to rank by, METRIC.SCORE
+    row_scale : the height of a row divided by _ROW_HEIGHT font sizes; below 1 if a figure of fixed
+        size has many rows
     """
     ranks = comparison.ranks[score]
     # (first row, last row) of methods that do not differ significantly
     groups = indistinguishable_groups(comparison, score)
     n = len(ranks.names)
-    # The dots of all samples would just touch the next row or rank; areas are in square points
+    # A dot for all samples almost touches the next row or rank. Lengths are in points.
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):
@@ -168,7 +173,7 @@ def _draw_ranks(
         x = n + 0.7 + 0.4 * k
         ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
-    letters = int(_MAX_LABEL_WIDTH * figure_width() * 72 / (0.58 * font_size()))
+    letters = int(_MAX_LABEL_WIDTH * figure_width() * 72 / (MEAN_LETTER_WIDTH * font_size()))
     labels = [
         textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
@@ -188,14 +193,14 @@ def plot_slices(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw a score of runs in each slice, a row per slice, with 95 % intervals.
+    """Draw a score of runs in each slice (group of images), with 95 % intervals.
 
-    In a row, each run has a dot and a line, its interval. A dotted vertical line is the score on
-    all images of a run.
+    Each slice is a row, in which each run has a dot for its score and a line for the interval. A
+    dotted vertical line per run is its score on all images.
 
     runs   : runs whose images have groups, or the folders of such runs
     by     : the column of groups, possibly with limits, as in "size=0,1024"
-    metric : the metric whose first score is drawn, by default the first that all runs have
+    metric : the metric whose first score is drawn, by default the first metric that all runs have
     look   : see `bsdsbench.plotting.style.style`
     path   : also write the figure to this .pdf, .svg or .png file
 

@@ -1,4 +1,4 @@
-"""The base class of displays of one curve each, in the manner of scikit-learn.
+"""The base class of displays. A display holds one curve and can draw it, as in scikit-learn.
 
 The constructor of a display takes arrays. `plot(ax=None)` draws the curve and returns the display;
 `from_predictions` and `from_evaluation` draw at once. Drawing sets the attributes in ARTISTS.
@@ -42,12 +42,12 @@ ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes tha
 
 
 class Drawing(NamedTuple):
-    """The content of a plot, in the coordinates of its axes. Missing parts are None.
+    """The content of a plot, in the coordinates of its axes.
 
     x, y   : the points of the curve, float64 (K,)
-    chance : (x, y) of the line of a random ranking, each a sequence
-    point  : (x, y) of the marked point
-    dots   : (x, y) of the dots on the curve, float64 each; by default the points of the curve
+    chance : the line of a random ranking, as two sequences (x, y), or None
+    point  : (x, y) of the marked point, or None
+    dots   : the dots on the curve, as two float64 arrays (x, y). None means all points of the curve
     """
 
     x: F8
@@ -69,12 +69,12 @@ class CurveDisplay:
     space: AxesKind  #: space of `bsdsbench.curves` whose rates are the two arrays
     curve_of: Any  #: function that computes a curve from labels and scores
     name: str = ""  #: text in the legend
-    number = ""  #: name of the field whose number is shown in the legend
-    best: OperatingPoint | None = None  #: best point of a run, marked and shown by its F
+    number = ""  #: name of the field whose value is shown in the legend, such as "ap"
+    best: OperatingPoint | None = None  #: best point of a run; it is marked, the legend shows its F
     title: str = ""  #: title of a figure with this curve only
-    joined: bool = True  #: False if no line joins the points, because the curve has no order
+    joined: bool = True  #: False if the points have no order, so that no line joins them
     dotted: bool = False  #: True if the points are marked by dots
-    #: (x, y) of the given points if the curve also has interpolated points
+    #: (x, y) of the points before interpolation, or None if the curve was not interpolated
     original_points: tuple[F8, F8] | None = None
     marker_style = _STAR  #: style of the marked point
     kind: str = ""  #: displays with different kinds have different axes, so need two figures
@@ -124,8 +124,8 @@ class CurveDisplay:
         name   : text in the legend, by default the run's name
         metric : by default the run's first metric with this kind of curve
 
-        Raises DataError if there is no such curve. Displays of rankings, which no run has, keep
-        this method.
+        Raises DataError if there is no such curve. Subclasses that do not override this method draw
+        rankings (labels and scores), which runs do not have.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -150,7 +150,10 @@ class CurveDisplay:
         return cls.of_run(run, name, metric)._draw_now(ax, **line)
 
     def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
-        """Plot the display, and let the next `plot` close the figure, if this makes one."""
+        """Plot the display and return it. If this makes a figure, the next `plot` will close it.
+
+        So `from_predictions(...).plot()` shows one figure, not two.
+        """
         self.plot(ax, **line)
         self._first_figure = self.figure_ if ax is None else None
         return self
@@ -159,10 +162,11 @@ class CurveDisplay:
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
-        `arguments` set fields of the display. The other fields are taken from the attributes of the
-        curve that have the same name. Points get dots if there are few of them, and no line if they
-        form no curve. Raises DataError if `curve` is not a curve of the package, or if these axes
-        need the totals of the classes and the curve lacks them.
+        `arguments` set fields of the display. Other fields take the attributes of the curve with
+        the same names. If the curve is given by points (`CurvePoints`), they get dots if there are
+        at most _MAX_DOTS, and no line if they form no curve. Raises DataError if `curve` is not a
+        curve of the package, or if it lacks the numbers of positives and negatives and these axes
+        need them.
         """
         converted = to_space(curve, cls.space)
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
@@ -178,7 +182,7 @@ class CurveDisplay:
         raise NotImplementedError
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the scales and limits of `ax`, which is empty."""
+        """Set the limits of `ax`, which is empty. Some subclasses also set its scales."""
         ax.set(xlim=(-self.room, 1 + self.room), ylim=(-self.room, 1 + self.room))
 
     @property
@@ -200,8 +204,8 @@ class CurveDisplay:
         line   : arguments of `Axes.plot` for the curve, which override its style
 
         Sets the attributes in ARTISTS; `point_` and `chance_` are None if they are not drawn. Axes
-        on which something has been drawn keep their limits, scales and labels. A figure that a
-        constructor of this display made is closed.
+        that already have content keep their limits, scales and labels. A figure that was made by a
+        constructor of this display, such as `from_predictions`, is closed.
         """
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
@@ -213,7 +217,7 @@ class CurveDisplay:
                 ax = new_axes(*self.size)
             elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
                 ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
-            # Nothing has been drawn, and no limits have been set
+            # Limits that the user has set turn autoscale off
             is_empty = not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
             ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
@@ -228,7 +232,10 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw chance line, curve, dots and marked point, and set the attributes of the artists."""
+        """Draw the chance line, curve, dots and marked point; set `chance_`, `line_` and `point_`.
+
+        chance, line : as for `plot`
+        """
         line_style = {**next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

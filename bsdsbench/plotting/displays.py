@@ -27,7 +27,7 @@ from bsdsbench.scores.ratios import f_beta, ratio
 
 _RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none"}
 _RING |= {"clip_on": False, "label": "negatives ranked first"}
-# Number of positives for which lines between whole TPs look like the curve
+# With as many positives, straight lines between points at whole TPs look like a smooth curve
 _SMOOTH_POSITIVES = 500
 # Ticks of normal-deviate axes
 _RATE_TICKS = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
@@ -87,7 +87,9 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's curve with its ODS point, without drawing it.
 
-        Raises DataError if the run or `metric` (by default the first with a curve) has none.
+        metric : by default the run's first metric with a curve
+
+        Raises DataError if there is no curve.
         """
         score = run.score(metric_with_curve(run, metric))
         curve = score["curve"]
@@ -109,13 +111,13 @@ class PRCurveDisplay(CurveDisplay):
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
-        - points with totals that form a curve: counts are interpolated between the points, which
-          get dots, and the area is shown in title and legend
-        - a ranking: counts are interpolated if the precision is that of the counts, and AP, area
-          and 11-point AP are shown in the title
-        - any other curve: as it is
+        - Points with known numbers of positives and negatives that form a curve: counts are
+          interpolated between the points, and title and legend show the area.
+        - The curve of a ranking: see `_ranking_fields`. The title shows AP, area and 11-point AP.
+        - Any other curve is drawn as it is.
 
-        `arguments` set fields of the display. Raises DataError as the base class does.
+        `arguments` set fields of the display. Raises DataError for the reasons that the base class
+        gives.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
@@ -123,6 +125,7 @@ class PRCurveDisplay(CurveDisplay):
             return super().from_curve(converted, name, **{**ranking_fields, **arguments})
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
+        # Scaling all counts moves no point, but gives more whole TPs at which points are added
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
         interpolated = interpolate_pr(
             converted.tp * scale, converted.fp * scale, converted.positives * scale
@@ -137,10 +140,12 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the curve, with marks if it is of a run (`best`) or a ranking (`chance`).
+        """Return the curve with its marks.
 
-        A run's curve lacks points at (0, 0), which match no pixel. A ranking has a ring at (0, 0)
-        if its highest scores are negatives.
+        - The curve of a run (`best` is set) has its best point marked. Points at (0, 0), where no
+          pixel matches, are left out.
+        - The curve of a ranking (`chance` is set) has a chance line. If its highest scores are
+          negatives, the marked point is (0, 0).
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -162,11 +167,12 @@ class PRCurveDisplay(CurveDisplay):
 
 
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
-    """Return "title", "recall" and "precision" of the display of a ranking.
+    """Return the fields "title", "recall" and "precision" for the display of a ranking.
 
-    The title has AP, area and 11-point AP in percent. The points are interpolated linearly in
-    counts. If the precision is not that of the counts (an envelope, another prior, no positives),
-    they are missing, and the area is that of trapezoids.
+    Recall and precision are those of the curve with counts interpolated linearly between its
+    points, and the title has AP, the area under this curve, and 11-point AP, in percent. If there
+    are no positives, or if precision does not follow from the counts because it is an envelope or
+    for another prior, both arrays are missing and the area is computed from trapezoids.
     """
     interpolated = {}
     rule, area = "trapezoids", curve.auc
@@ -184,7 +190,7 @@ def _ranking_fields(curve: PRResult) -> dict[str, object]:
 
 @dataclass(eq=False, repr=False)
 class FThresholdDisplay(CurveDisplay):
-    """The curve of F over the threshold.
+    """A curve of F over the threshold.
 
     thresholds, f : the points of the curve, (T,) each
     best          : the point to mark, or None
@@ -202,8 +208,10 @@ class FThresholdDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's F at each threshold with its ODS point, without drawing it.
 
+        metric : by default the run's first metric with a curve
+
         Raises DataError if there is no curve, or if the run is a reference run of segmentations,
-        whose points have no thresholds.
+        which have another parameter in place of thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -215,7 +223,7 @@ class FThresholdDisplay(CurveDisplay):
         return cls(curve.thresholds, f, name=name or run.name, best=best)
 
     def _drawing(self) -> Drawing:
-        """Return the curve, with the best point as marked point if its threshold is known."""
+        """Return the curve. Its best point is marked if the threshold is known."""
         point = None
         if self.best and self.best.threshold is not None:
             point = self.best.threshold, self.best.f
@@ -224,7 +232,7 @@ class FThresholdDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class ROCCurveDisplay(CurveDisplay):
-    """A ROC curve on any pair of rates as axes, with a chance line and a star at the EER.
+    """A ROC curve with a chance line and a star at the EER. The axes can be other rates as well.
 
     Parameters
     ----------
@@ -272,17 +280,17 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Return the display of a curve on the axes with which `curves.roc` made it."""
+        """Return the display of a curve, on the axes that were chosen in `curves.roc`, if any."""
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, the diagonal, and the EER as marked point."""
+        """Return the curve on the axes of `kind`, with the chance line and, if known, the EER."""
         eer = np.nan if self.eer is None else self.eer
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         rates_at_eer = {"fp": eer, "tp": 1 - eer, "tn": 1 - eer, "fn": eer}
         x_rate, y_rate = self.kind[:2], self.kind[2:]
-        # The rates of both axes rise together, also in random rankings
+        # In a random ranking TPR = FPR, so TNR = FNR; two rates of different pairs add up to 1
         is_rising = self.kind in ("fptp", "tpfp", "tnfn", "fntn")
         diagonal = (0, 1), (0, 1) if is_rising else (1, 0)
         star = None if np.isnan(eer) else (rates_at_eer[x_rate], rates_at_eer[y_rate])
@@ -334,8 +342,8 @@ class DETCurveDisplay(CurveDisplay):
     def __post_init__(self) -> None:
         """Check the scale and the arrays, and set the labels and the lower limit of the axes.
 
-        `lowest`, the lower limit, is the largest power of ten that is not above any rate r or 1 - r
-        of the curve, apart from 0 and 1, but at least 1e-9.
+        The lower limit, `lowest`, is the largest power of ten that does not exceed any rate r or
+        1 - r of the curve. Rates of 0 and 1 are ignored, and the limit is at least 1e-9.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
@@ -347,9 +355,10 @@ class DETCurveDisplay(CurveDisplay):
         self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, the chance line fnr = 1 - fpr, and the EER as marked point.
+        """Return the curve, the chance line FNR = 1 - FPR, and the EER as marked point.
 
-        Rates of 0 and 1 are moved just outside the axes. An EER of 0 or 1 is not marked.
+        Rates of 0 and 1, which the axes cannot show, are moved just outside the limits. An EER of 0
+        or 1 is not marked.
         """
         from scipy.special import ndtr
 
@@ -361,7 +370,7 @@ class DETCurveDisplay(CurveDisplay):
         return Drawing(x, y, (chance, 1 - chance), star)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the scale and limits of `ax`, which is empty, and on normal axes ticks in percent."""
+        """Set the scales and limits of `ax`, which is empty. Normal-deviate axes get ticks in %."""
         low = self.lowest
         if self.scale == "log":
             ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
@@ -378,18 +387,20 @@ class DETCurveDisplay(CurveDisplay):
 
 
 def _deviate(rate: ArrayLike) -> F8:
-    """Return the normal deviate of rates, the inverse of the standard normal distribution."""
+    """Return the normal deviate of rates: the inverse of the standard normal distribution.
+
+    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also asks for limits outside (0, 1).
+    """
     from scipy.special import ndtri  # takes a tenth of a second, and PR curves do not need it
 
-    # Matplotlib also asks for limits outside (0, 1)
     return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 
 @dataclass(eq=False, repr=False)
 class ToleranceDisplay(CurveDisplay):
-    """The curve of ODS over the tolerance of matching, the distance within which pixels match.
+    """A curve of ODS over the tolerance, which is the largest distance at which pixels match.
 
-    tolerances, f : a tolerance and the ODS at it, (D,) each, in any order
+    tolerances, f : the tolerances and the ODS at each of them, (D,) each, in any order
     unit          : the unit of the tolerances, "fraction of the diagonal" or "pixels"
     """
 
@@ -413,7 +424,9 @@ class ToleranceDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run that was evaluated at several tolerances, without drawing it.
 
-        Raises DataError if `metric`, or by default every metric, was counted at one tolerance.
+        metric : by default the run's first metric that was counted at several tolerances
+
+        Raises DataError if there are no scores at several tolerances.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -445,8 +458,8 @@ class ReliabilityDisplay(CurveDisplay):
     Parameters
     ----------
     value, marked : array_like
-        (B,), the mean value and the fraction of marked pixels in each bin of values, NaN for empty
-        bins; see the metric `calibration`.
+        (B,), the mean value of the map and the fraction of pixels that annotators marked, in each
+        bin of values. NaN for empty bins. See the metric `calibration`.
     name : str
         Text for the legend.
     ece : float or None
@@ -463,9 +476,11 @@ class ReliabilityDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return the diagram of the pixels of all images of a run, without drawing it.
+        """Return the diagram of all pixels of a run, without drawing it.
 
-        Raises DataError if `metric`, or by default every metric of the run, has no bins.
+        metric : by default the run's first metric that has bins of values
+
+        Raises DataError if there are no bins.
         """
         for score in map(run.score, [metric] if metric else run.metrics):
             if "reliability" in score:
@@ -474,13 +489,16 @@ class ReliabilityDisplay(CurveDisplay):
         raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
 
     def _drawing(self) -> Drawing:
-        """Return the bins that are not empty, and the diagonal, which is perfect calibration."""
+        """Return the bins that are not empty, and the diagonal of perfect calibration."""
         filled = ~np.isnan(self.value)
         return Drawing(self.value[filled], self.marked[filled], chance=((0, 1), (0, 1)))
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in F of `metric_with_curve`, by default 1."""
+    """Return beta^2, the weight of recall in F, for the metric whose curve is drawn.
+
+    It is 1 for a metric without such an option.
+    """
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
     return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0
@@ -489,8 +507,9 @@ def _beta2(run: Evaluation, metric: str | None) -> float:
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
-    The metrics of `run.with_curve` come first, then other metrics whose score holds a curve, by
-    name. Raises DataError if `metric`, or every metric of the run, lacks a curve.
+    First come the metrics of `run.with_curve`, then, in alphabetical order, other metrics whose
+    scores contain a curve. Raises DataError if `metric` is given and has no curve, or if no metric
+    of the run has one.
     """
     with_pr_curve = {
         name for name in run.metrics if isinstance(run.score(name).get("curve"), PRCurve)

@@ -82,20 +82,20 @@ def plot_curves(
 ) -> Figure:
     """Draw several displays on the same axes, with different colours and a legend.
 
-    displays : at least one, all of the same class and `kind`
+    displays : at least one, all of the same class and the same `kind`
     path     : also write the figure to this .pdf, .svg or .png file
     ax       : axes to draw on, by default those of a new figure
     chance   : also draw the lines of random rankings
 
-    The displays get the artists that `plot` sets, but DET displays keep their own lower limit.
-    Raises DataError if there are no displays, or if their classes or kinds differ.
+    Sets the attributes of the displays that `plot` sets. Raises DataError if there are no displays,
+    or if their classes or kinds differ.
     """
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # DET curves share the smallest lower limit of the axes
+    # All DET curves get the smallest lower limit. Copies are drawn, so each display keeps its own.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
     drawn_levels = set()  # chance lines at the same level are drawn once
     with style(file=path is not None):
@@ -125,13 +125,13 @@ def plot_spaces(
     scale: Literal["normal", "log"] = "normal",
     look: str | None = None,
 ) -> Figure:
-    """Draw the same curves in several spaces side by side, one axes per space.
+    """Draw the same curves in several spaces (ROC, PR, DET) side by side, one axes per space.
 
     curves  : any curves of the package, by name
     path    : also write the figure to this .pdf, .svg or .png file
     spaces  : the spaces from left to right: "roc", "pr" or "det"
-    hull    : also draw the convex hull of each curve in ROC space, dashed. In PR space it becomes
-        the achievable curve
+    hull    : also draw, dashed, the convex hull of each curve in ROC space. In PR space the same
+        points are its achievable curve
     crossed : mark the points at which two curves cross
     chance  : draw the line of a random ranking
     plot    : the axes of ROC space, x before y, as in `curves.roc`
@@ -175,7 +175,10 @@ def plot_spaces(
 def _crossings(
     curves: Sequence[AnyCurve], space: AxesKind, plot: Variant
 ) -> list[tuple[float, float]]:
-    """Return the points (x, y) at which any two curves cross. `plot` is that of `plot_spaces`."""
+    """Return the points at which any two curves cross, as (x, y) on the axes of a space.
+
+    plot : the axes of ROC space, as in `plot_spaces`
+    """
     crossings: list[tuple[float, float]] = []
     for a, b in combinations(map(points_of, curves), 2):
         points = meeting(a, b, space).places
@@ -215,11 +218,12 @@ def plot_runs(
         Runs, folders of runs, or names of reference runs ("ref:cob"). May be empty if `published`
         or `methods` is not.
     names : sequence of str, optional
-        A name per run, instead of the runs' own names.
+        A name for each run, to replace its own name.
     human : bool or Evaluation, optional
-        True marks the human agreement on the test images of BSDS500, a run marks the agreement in
-        it, False marks nothing. By default it is marked if all runs are of these test images, or if
-        "human" is in `published`. Only plots of boundaries of the kind "pr" have the mark.
+        True marks human agreement on the test images of BSDS500. A run of `evaluate_humans` marks
+        the agreement of its annotators. False marks nothing. By default BSDS500 is marked if all
+        runs are of its test images, or if "human" is in `published`. Only plots of the kind "pr"
+        for boundaries have the mark.
     published : sequence of str
         Keys of published methods with a stored curve, and "human".
     path : path, optional
@@ -230,25 +234,27 @@ def plot_runs(
         - "pr": precision over recall, with lines of equal F
         - "f": F over threshold
         - "tolerance": ODS over the tolerances at which a run was counted
-        - "reliability": fraction of marked pixels over the value, of the metric calibration
+        - "reliability": fraction of annotated pixels over the value of the map, for the metric
+          calibration
         - "box": a box plot of the scores of single images
     metric : str, optional
-        A metric with a curve of this kind, by default the first of each run. For "box" any metric,
-        or METRIC.SCORE.
+        A metric with a curve of this kind, by default the first one of each run. For "box" any
+        metric, or METRIC.SCORE.
     look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
-        Show AP in the legend. A published AP is shown only if its rule is the AP rule of all runs.
+        Show AP in the legend. A published AP is shown only if all runs use its AP rule.
     force : bool
         Draw even if the protocols of runs differ or published results are of different images.
     labels : mapping
-        Other names in the legend, by a run's name or folder or the key of a published result.
+        Replacement names in the legend, keyed by a run's name or folder or by a published result's
+        key.
     methods : sequence of Method
         Methods of one or more runs, each drawn in one colour, see `spread` and `each_run`.
     spread : Spread or str
-        A method of several runs is drawn as the mean of its curves at equal recall (or threshold,
-        or tolerance) with a band: "sd" or "se" for the standard deviation or error, "range" from
-        the smallest to the largest.
+        The band around the mean curve of a method with several runs: "sd" or "se" for the standard
+        deviation or error, "range" from the smallest to the largest. Curves are averaged at equal
+        recall (or threshold, or tolerance).
     each_run : bool
         Draw the curve of every run of a method as a thin line, instead of the mean and the band.
 
@@ -316,8 +322,8 @@ def _check_comparable(
 ) -> None:
     """Raise DataError if the curves are not comparable, unless `force` is True.
 
-    Runs need equal protocols and images. Published results, and human agreement if `human` is True,
-    must be of one task (data set), and the runs of this task.
+    Runs need the same protocol and images. Published results, and human agreement if `human` is
+    True, must all belong to one task (a data set and a metric), and so must the runs.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(row.tasks[0] for row in rows)
@@ -334,10 +340,11 @@ def _check_comparable(
 def _published_displays(
     rows: Sequence[PublishedResult], ap_rules: set[str], ap: bool
 ) -> list[PRCurveDisplay]:
-    """Return a display of each published curve, with the AP in its name if `ap` is True.
+    """Return a display of each published curve.
 
-    An AP is shown only if `ap_rules`, those of all runs, are one rule, its own. Without runs, the
-    published results must have one known rule.
+    ap_rules : the AP rules of all runs
+    ap       : True to show the AP in the name. It is shown if all runs use the rule of the
+        published AP or, without runs, if the published results all have the same known rule
     """
     shown_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
     displays = []
@@ -352,7 +359,7 @@ def _published_displays(
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
     """Mark human agreement on precision-recall axes, and return its F and the artist.
 
-    `human` is the run whose agreement is marked, or True for the test images of BSDS500.
+    human : a run of `evaluate_humans`, or True for the test images of BSDS500
     """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods
@@ -369,7 +376,7 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
-    """Return lines "NAME: SIGNATURE" of the runs that have a signature."""
+    """Return a line "NAME: SIGNATURE" for each run with a signature (its settings in one line)."""
     return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
 
 
@@ -378,8 +385,10 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the scores of single images for each run, with a dot per image.
 
-    `metric` is METRIC.SCORE, or a metric for its first score of an image; by default the first
-    metric that all runs have. Raises DataError if not all runs have the metric.
+    metric : METRIC.SCORE, or a metric for its first score of single images. By default the first
+        metric that all runs have
+
+    Undefined scores are left out. Raises DataError if not all runs have the metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
     if metric is None:
@@ -396,12 +405,10 @@ def _plot_boxes(
         score, *_ = chosen_scores([wanted], list(values_by_score))
         values = np.array(values_by_score[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
-    parsed = score_name(score)
-    heading = score  # if no metric of the package has it
-    if parsed:
-        heading = (
-            f"{parsed.part}: {parsed.column.heading}" if parsed.part else parsed.column.heading
-        )
+    parsed = score_name(score)  # None if no metric of the package has this score
+    heading = parsed.column.heading if parsed else score
+    if parsed and parsed.part:  # a class, or whatever else the metric scores separately
+        heading = f"{parsed.part}: {heading}"
 
     def draw(ax: Axes) -> None:
         """Draw a box with a dot per image for each run, with the names of the runs below."""
@@ -430,8 +437,8 @@ def _plot_boxes(
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
     """Return the scores of single images: METRIC.SCORE or METRIC.PART.SCORE -> a value per image.
 
-    An undefined value is NaN. A run of official result files has no records; its values are those
-    of the files.
+    PART is a class, or whatever else the metric scores separately. An undefined value is NaN. A run
+    that was read from official result files has no records, but the values in the files.
     """
     if not run.records:
         rows = run.image_scores(metric).values()
@@ -446,7 +453,7 @@ def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
-    """Write pr.png and pr.svg of a run, if it has a precision-recall curve, into `out`."""
+    """Write pr.png and pr.svg into `out`, if the run has a precision-recall curve."""
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
         figure.set_layout_engine(None)  # the layout is final: a second one would only take time
@@ -458,8 +465,8 @@ def published_curves_of(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, renamed by `labels` (key -> label).
 
-    "human" is left out, because human agreement is a point. Raises DataError if a key is unknown or
-    if the package stores no curve of its result.
+    The key "human" is skipped, because human agreement is a point without a curve. Raises DataError
+    if a key is unknown, or if the package stores no curve for it.
     """
     rows = [row for row in find_published(keys, labels) if row.key != "human"]
     expected = ", ".join(published_curves())

@@ -30,16 +30,16 @@ class PictureRow(NamedTuple):
 def draw_grid(
     headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
 ) -> Figure:
-    """Draw a grid of pictures, and write it to the file `path`. Pixels are not resampled.
+    """Draw a grid of pictures, and write it to the file `path`. Pixels are not interpolated.
 
     headings : the text above each column
-    rows     : the pictures from top to bottom, one per heading in each row
-    look     : "page" or "column"; the grid fits the page or the column of a paper
+    rows     : the rows from top to bottom, each with one picture per heading
+    look     : the width of the grid: "page" or "column" of a paper
 
     Raises DataError if the suffix of `path` is unknown or its folder is missing.
     """
     with style(look, file=True):
-        # All lengths are in inches, from the lower left corner of the figure
+        # All lengths are in inches. Positions are measured from the lower left corner.
         width = figure_width()
         em = font_size() / 72
         left_margin = 1.6 * em
@@ -50,6 +50,7 @@ def draw_grid(
         n_heading_lines = 1 + max(heading.count("\n") for heading in wrapped_headings)
         top_margin = n_heading_lines * 1.4 * em
         max_row_height = (_PAGE_HEIGHT - top_margin) / len(rows)
+        # The height of a 3:2 picture, or less if the rows would not fit on a page
         image_height = min(2 / 3 * cell_width, max_row_height - caption_height)
         row_height = image_height + caption_height
         height = top_margin + len(rows) * row_height
@@ -58,6 +59,7 @@ def draw_grid(
         def write(
             x: float, y: float, text: str, va: str, size: str = "medium", rotation: float = 0
         ) -> None:
+            """Write a text, centred horizontally at `x` and aligned vertically (`va`) at `y`."""
             arguments: Any = {"va": va, "ha": "center", "fontsize": size, "rotation": rotation}
             figure.text(x / width, y / height, text, parse_math=False, **arguments)
 
@@ -67,7 +69,7 @@ def draw_grid(
         for j, row in enumerate(rows):
             bottom = height - top_margin - j * row_height - image_height
             write(0.7 * em, bottom + image_height / 2, row.label, va="center", rotation=90)
-            image_width = cell_width - 0.06
+            image_width = cell_width - 0.06  # leaves a gap between columns
             for center, (pixels, caption) in zip(centers, row.pictures, strict=True):
                 left = center - image_width / 2
                 ax = figure.add_axes(

@@ -1,7 +1,7 @@
 """Curves of methods with several runs: the mean curve with a band, or every run's own curve.
 
-The mean is taken at equal recall (vertical averaging; Fawcett, An introduction to ROC analysis,
-Pattern Recognition Letters 2006) if all runs have a value there. Between the points of a run the
+Precision is averaged at equal recall (vertical averaging; Fawcett, An introduction to ROC analysis,
+Pattern Recognition Letters 2006), wherever all runs have a value. Between the points of a run,
 precision is linear, as in the AP of the benchmark. F is averaged at equal thresholds.
 """
 
@@ -25,7 +25,7 @@ from bsdsbench.plotting.style import GREY
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.ratios import short
 
-# Kinds of curves that are averaged over runs -> (the y that is averaged, the x at which it is)
+# Kinds of curves that are averaged over runs -> (y, x): y is averaged at equal x
 AVERAGED = {
     "pr": ("precision", "recall"),
     "f": ("F", "threshold"),
@@ -39,11 +39,11 @@ _BANDS = {
 
 
 class MethodCurve(NamedTuple):
-    """The curve of a method: of its only run, the mean of several runs, or all runs' own curves.
+    """The curve of a method: its only run's, the mean over several runs, or every run's own curve.
 
-    display      : the curve of the only run, the mean curve, or the curve of the first run
+    display      : the curve of the only run; the mean curve; or the curve of the first run
     run_displays : the curves of all runs, or [] if there is only one run
-    band         : the mean curve with its band, if it is drawn
+    band         : the mean curve and its band, or None if no mean is drawn
     """
 
     display: CurveDisplay
@@ -52,16 +52,16 @@ class MethodCurve(NamedTuple):
 
     @property
     def f(self) -> float:
-        """The mean over runs of the largest F, or 0 if the curves have no best point."""
+        """The mean over runs of the F at each run's best point, or 0 if no curve has one."""
         displays = self.run_displays or [self.display]
         best = [display.best.f for display in displays if display.best is not None]
         return sum(best) / len(best) if best else 0.0
 
     def draw_runs(self) -> None:
-        """Add what shows the single runs to the plot of `display`, which must have been drawn.
+        """Add the band or the other runs' curves to the plot of `display`, which is already drawn.
 
-        This is the band, or the curves of the runs after the first, and all lines become thin. On
-        precision-recall axes the best point of each run gets a small dot. One run adds nothing.
+        If every run has its own curve, all of them become thin. On precision-recall axes a small
+        dot marks the best point of each run. If there is only one run, nothing is added.
         """
         ax = self.display.ax_
         color = self.display.line_.get_color()
@@ -95,14 +95,16 @@ def method_curve(
     spread: Spread,
     each_run: bool,
 ) -> MethodCurve:
-    """Combine the curves of a method's runs: their mean with a band or, if `each_run`, all of them.
+    """Combine the curves of a method's runs to their mean with a band.
 
     displays : the curve of each run. A single one is renamed in place
     aps      : the AP of each run, for the legend, or () to show none
     spread   : the kind of band
+    each_run : True to keep the curve of every run instead of the mean
 
-    The name in the legend has the mean F and AP over the runs. Raises DataError if the runs are of
-    different images, or if curves are to be averaged and the points of one have no order.
+    The legend shows the mean F and AP over the runs. AP is left out if it is NaN for any run.
+    Raises DataError if the runs are not comparable, such as runs of different images, or if a curve
+    whose points have no order would have to be averaged.
     """
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
@@ -127,11 +129,11 @@ def method_curve(
 
 
 def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
-    """Average the y of two or more curves at the x of all their points, as far as all curves reach.
+    """Average two or more curves, at every x at which any of them has a point and all are defined.
 
-    Between the points of a curve y is linear; of points with equal x the first in the curve is
-    used. The band ends at the smallest and the largest y (RANGE), or one standard deviation (SD) or
-    standard error (SE) from the mean.
+    A curve is defined from its smallest to its largest x, and linear between its points. If several
+    points have the same x, the first one counts. The band reaches from the smallest to the largest
+    y (RANGE), or one standard deviation (SD) or standard error (SE) above and below the mean.
     """
     x = np.unique(np.concatenate([curve.x for curve in curves]))
     values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
@@ -140,7 +142,7 @@ def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
         row[:] = np.interp(x, unique_x, curve.y[first], left=np.nan, right=np.nan)
     is_defined = ~np.isnan(values).any(axis=0)
     x, values = x[is_defined], values[:, is_defined]
-    # Relative to the first run, so that the mean of equal runs is exact
+    # Average differences to the first run, so that the mean of equal runs is exact
     offsets = values - values[0]
     mean = values[0] + offsets.mean(axis=0)
     if spread is Spread.RANGE:
@@ -152,11 +154,14 @@ def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entry that explains curves of several runs, or [] if there are none.
+    """Return the legend entry that explains the curves of methods with several runs.
 
-    It is a grey patch for bands of this kind and spread, or a thin line for every run's own curve.
+    kind : the kind of plot, see `plot_runs`
+
+    It is a grey patch that explains the bands or, if every run has its own curve, a thin line.
+    Returns [] if no method has several runs.
     """
-    y, x = AVERAGED.get(kind, ("", ""))
+    y, x = AVERAGED.get(kind, ("", ""))  # other kinds have no bands
     if any(curve.band for curve in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"
         return [Patch(facecolor=GREY, alpha=0.3, label=text)]
@@ -167,7 +172,10 @@ def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> 
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
-    """Format the mean of a score over runs: "0.780", or with its spread "0.780 ± 0.004"."""
+    """Format the mean over runs with its spread: "0.780 ± 0.004", "0.780, 0.776 to 0.784" (RANGE).
+
+    A single value has no spread: "0.780".
+    """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
         return short(scores.mean)
@@ -185,7 +193,7 @@ class _Points(NamedTuple):
 
 
 def _points(display: CurveDisplay) -> _Points:
-    """Return the points of a display's curve, without points at (0, 0), which match no pixel."""
+    """Return the points of a display's curve, except those at (0, 0), where no pixel matches."""
     x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
     matched = (x > 0) | (y > 0)
     return _Points(x[matched], y[matched])

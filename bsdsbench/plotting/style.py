@@ -52,9 +52,10 @@ OTHER_COLOR = "#CC79A7"  # pixels of another class or object
 # Pixels within the buffer of both lines or of one line, in pale shades of the pixel colours
 BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annotated": "#BFDCEC"}
 VOID_COLOR = "#555555"  # stripes over pixels that are not counted
-LETTER_WIDTH = 0.62  # of a letter that may have to fit, in font sizes
-# Locations of a legend inside the axes, in order of preference. The values are the shares of the
-# free width and height that are left and below of the legend.
+LETTER_WIDTH = 0.62  # width of a letter in font sizes, for text that must not be wider
+MEAN_LETTER_WIDTH = 0.58  # the same for text that may be a little wider
+# Locations of a legend inside the axes, in order of preference: the fraction of the free width that
+# is left of the legend, and the fraction of the free height that is below it
 _LOCATIONS = {
     "lower left": (0.0, 0.0),
     "upper right": (1.0, 1.0),
@@ -76,14 +77,14 @@ class CurveLine(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """The sizes of a look, the style for one place, such as a column of a paper.
+    """The sizes of a look. A look is a style for one use of figures, such as a column of a paper.
 
-    width    : width of a figure in inches, or None if each kind of figure has its own width
+    width    : width of all figures in inches, or None if each kind of figure has its own width
     font     : font size in points
     line     : width of lines in points
-    aspect   : width / height of a figure whose legend is beside the axes, or None
-    n_colors : number of colours before dashes change
-    letters  : characters in a line of the legend
+    aspect   : width / height of all figures, or None if each kind of figure has its own
+    n_colors : number of colours before the dashes change
+    letters  : maximal number of characters in a line of the legend
     """
 
     width: float | None
@@ -114,7 +115,7 @@ _RC: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "bsdsbench",
 }
-# Kind of file -> metadata that leaves out the time, and the metadata field for `figure_notes`
+# Kind of file -> metadata that leave out the time, and the metadata field for `figure_notes`
 _FILES: dict[str, tuple[dict[str, Any], str]] = {
     "pdf": ({"CreationDate": None}, "Subject"),
     "svg": ({"Date": None}, "Description"),
@@ -127,21 +128,24 @@ class _Style(NamedTuple):
 
     look: str = "screen"  # a key of `_SIZES`
     for_file: bool = False
-    settings_made: bool = False  # matplotlib's rc settings are those of the look
+    settings_made: bool = False  # True if matplotlib's rc settings fit the look
 
 
 _NO_STYLE = _Style()
 _STYLE: ContextVar[_Style] = ContextVar("style", default=_NO_STYLE)
 #: Figures of `new_axes`, with their (width, height) in inches without a legend beside the axes
 _own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
-#: Axes -> ((curve name, curve title), title of the axes after it was added), for each curve
+#: Axes -> for each curve, ((name, title), text of the axes' title once this curve was added)
 _titles: WeakKeyDictionary[Axes, list[tuple[tuple[str, str], str]]] = WeakKeyDictionary()
 #: Figure -> text, such as signatures of runs, that `save` writes into the metadata of the file
 figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return a colour and dashes for each curve. The first `n_colors` curves are solid."""
+    """Return a colour and dashes for each curve.
+
+    The first `n_colors` curves are solid. The next ones repeat their colours with other dashes.
+    """
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)
@@ -150,12 +154,12 @@ def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
 
 @contextmanager
 def style(look: str | None = None, file: bool = False) -> Iterator[None]:
-    """Use the style of this package within a `with` block, in place of the user's rc settings.
+    """Replace the user's rc settings with the style of this package inside a `with` block.
 
-    look : "screen", "column" or "page" of a paper, or "slide". By default the look of the enclosing
-        block, or "screen"
-    file : True, also for enclosed blocks, if the figures are for a file. They are made without
-        pyplot, which would keep them in memory and show them
+    look : "screen", "column" or "page" (of a paper), or "slide". By default the look of the
+        enclosing block or, if there is none, "screen"
+    file : True if the figures are only written to files. This also holds for blocks inside this
+        one. Such figures are made without pyplot, which would show them and keep them in memory
 
     Raises DataError if `look` is unknown.
     """
@@ -189,7 +193,8 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 def next_style(ax: Axes) -> dict[str, object]:
     """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
 
-    Grey lines, single points, and dots without a line are no curves.
+    They follow from the number of curves on `ax`. Chance lines (grey), single points, and dots
+    without a line are not counted as curves.
     """
     from matplotlib.colors import to_hex
 
@@ -207,9 +212,9 @@ def next_style(ax: Axes) -> dict[str, object]:
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
-    height : height of the figure in inches; ignored in looks with a fixed width, all but "screen"
-    ratio  : width / height of the figure; ignored in looks with a fixed aspect. In other looks the
-        axes are square if it is 1
+    height : height of the figure in inches. Only the look "screen" uses it
+    ratio  : width / height of the figure. The looks "page" and "slide", which have a fixed aspect,
+        ignore it. In other looks the axes are square if it is 1
     """
     sizes = _SIZES[_STYLE.get().look]
     size = (ratio * height, height)
@@ -235,10 +240,10 @@ def new_row(n: int) -> list[Axes]:
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:
-    """Make a figure of this (width, height) in inches, by pyplot, which shows it.
+    """Make a figure of this (width, height) in inches.
 
-    It is made without pyplot for a file (see `style`), outside the main thread, and if pyplot needs
-    a display and there is none.
+    It is made with pyplot, which can show it, unless it is for a file (see `style`), this is not
+    the main thread, or pyplot needs a display and there is none.
     """
     from matplotlib.figure import Figure
 
@@ -259,7 +264,7 @@ def draw_figure(
 ) -> Figure:
     """Make a figure with one axes, call `draw` with the axes, and return the figure.
 
-    draw : draws on its argument, in colours of `next_style` or `curve_lines`
+    draw : draws on the axes, in colours from `next_style` or `curve_lines`
     path : also write the figure to this .pdf, .svg or .png file
     look : see `style`
     note : text for the metadata of the file
@@ -273,7 +278,10 @@ def draw_figure(
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add TITLE, or "NAME: TITLE" if there are several, unless the user has set a title."""
+    """Add the title of a curve to the title of `ax`, unless the user has set that.
+
+    The text is TITLE for a single curve, and a line "NAME: TITLE" per curve for several.
+    """
     titles = _titles.setdefault(ax, [])
     current = ax.get_title()
     if current and (not titles or current != titles[-1][1]):
@@ -283,13 +291,13 @@ def add_title(ax: Axes, name: str, title: str) -> None:
         curves = [curve for curve, _ in titles] + [(name, title)]
         lines = [f"{n}: {t}" if n else t for n, t in curves]
     width_in_points = ax.get_window_extent().width / ax.figure.figure.dpi * 72
-    letters = max(int(width_in_points / (0.58 * font_size())), 16)
+    letters = max(int(width_in_points / (MEAN_LETTER_WIDTH * font_size())), 16)
     ax.set_title("\n".join(textwrap.fill(line, letters) for line in lines), parse_math=False)
     titles.append(((name, title), ax.get_title()))
 
 
 def figure_width() -> float:
-    """Return the width in inches of a figure in the current look; "screen" has that of a page."""
+    """Return the width of a figure in the current look in inches. "screen" is as wide as "page"."""
     return _SIZES[_STYLE.get().look].width or 6.9
 
 
@@ -304,9 +312,9 @@ def font_size() -> float:
 
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
-    """Draw the lines F = 0.1 .. 0.9 on axes with recall (x) and precision (y), and label them.
+    """Draw the lines F = 0.1 .. 0.9 on axes with recall (x) and precision (y).
 
-    The labels stand at the right edge. F = (1 + beta2) P R / (beta2 P + R).
+    F = (1 + beta2) P R / (beta2 P + R). The labels of the lines stand right of the axes.
     """
     from matplotlib.collections import LineCollection
 
@@ -327,12 +335,12 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Draw a legend of `handles` that hides no curve, in place of an earlier legend.
+    """Draw a legend of `handles` that hides no curve. It replaces an earlier legend.
 
-    Of handles with equal labels only the last one gets an entry, and labels that begin with "_" get
-    none. The legend stands inside the axes if it covers no line there, but never in the look
-    "page". Otherwise it stands to the right of axes that the user made, or outside those of
-    `new_axes`, whose figure may grow.
+    If several handles have the same label, only the last one gets an entry. Labels that begin with
+    "_" get none. The legend stands inside the axes if it covers no line there, except in the look
+    "page". Otherwise it stands to the right of axes that the user made. For axes of `new_axes` it
+    stands outside as well, and the figure may grow.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -341,7 +349,7 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
             entries.pop(label, None)
             entries[label] = handle
     figure: Any = ax.figure.figure  # the whole figure, also if the axes lie in a subfigure
-    size = _own_sizes.get(figure)
+    size = _own_sizes.get(figure)  # None if the user made the axes
     old_legends = [ax.get_legend(), *(figure.legends if size else ())]
     for old_legend in filter(None, old_legends):
         old_legend.remove()
@@ -367,17 +375,19 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 def _draw_outside_legend(
     figure: Any, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend of label -> artist outside the axes of a figure of `new_axes`.
+    """Draw a legend of label -> artist outside the axes of a figure that `new_axes` made.
 
-    In the look "column" it stands below the axes, and the figure grows in height. In others it
-    stands beside them, with a smaller font if it is higher than the figure, which grows in width in
-    the look "screen". `size` is (width, height) of the figure in inches without the legend.
+    size : (width, height) of the figure in inches without the legend
+
+    In the look "column" the legend stands below the axes, and the figure becomes higher. In other
+    looks it stands beside the axes, in a smaller font if it is higher than the figure. In the look
+    "screen" the figure becomes wider.
     """
     look = _STYLE.get().look
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
     arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
     drawn_legend = _wrap_texts(figure.legend(**arguments))
-    # Height of the legend relative to the room for it
+    # Height of the legend relative to the room for it; 4 % of the figure is margin
     excess = drawn_legend.get_window_extent().height / (0.96 * size[1] * figure.dpi)
     if look != "column" and excess > 1:
         drawn_legend.remove()
@@ -391,7 +401,10 @@ def _draw_outside_legend(
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
-    """Wrap the texts of a legend in place, by default at the letters of the look, and return it."""
+    """Wrap the texts of a legend in place, and return the legend.
+
+    letters : maximal number of letters in a line; 0 takes the number of the current look
+    """
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
@@ -400,12 +413,14 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 
 
 def _free_location(ax: Axes, legend: Legend) -> Any:
-    """Return the first location in _LOCATIONS at which the legend would cover no line of `ax`.
+    """Return the first location in _LOCATIONS at which a legend would cover no line of `ax`.
 
-    It is None if there is none, or if the legend, which is drawn anywhere on `ax`, takes more than
-    95 % of the width or 75 % of the height of the axes.
+    legend : the legend, which has been drawn somewhere on `ax` so that its size is known
+
+    Returns None if there is no such location, or if the legend takes more than 95 % of the width or
+    75 % of the height of the axes.
     """
-    margin = 1.5 * font_size() * ax.figure.figure.dpi / 72
+    margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
     # Width and height of the legend as fractions of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
@@ -419,7 +434,7 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
         points.append(vertices)
         points.append((vertices[:-1] * (1 - weights) + vertices[1:] * weights).reshape(-1, 2))
     points_on_lines = np.concatenate(points)
-    clearance = 0.02
+    clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
     for location, free_share in _LOCATIONS.items():
         lower_left = np.array(free_share) * (1 - size)
         above = points_on_lines > lower_left - clearance
@@ -430,10 +445,11 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:
-    """Write a figure to the .pdf, .svg or .png file `path`, unless it is None, and return it.
+    """Write a figure to the .pdf, .svg or .png file `path`, and return the figure.
 
-    Equal figures give equal files. The metadata has the text of `figure_notes`. Raises DataError if
-    the suffix is unknown or the folder does not exist.
+    If `path` is None, nothing is written. Equal figures give equal files. The text of the figure in
+    `figure_notes` becomes part of the metadata. Raises DataError if the suffix of `path` is unknown
+    or its folder does not exist.
     """
     if path is None:
         return fig
@@ -448,7 +464,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return the content of a file of this figure. `kind` is "pdf", "svg" or "png"."""
+    """Return a figure as the content of a file. `kind` is "pdf", "svg" or "png"."""
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}
