@@ -1,7 +1,7 @@
-"""The command line, one file per heading of its help page. Commands call the public API only.
+"""The command line, with one file per heading of its help page.
 
-Results go to standard output, progress and logs to standard error. Exit status: 0 success, 1 a
-check failed (such as a regression), 2 invalid input or call, 130 interrupted.
+Results go to standard output, progress and messages to standard error. The exit status is 0 for
+success, 1 if a check failed (such as a regression), 2 for invalid input, 130 if interrupted.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 
 
 def main() -> None:
-    """Run the command line and exit. Every failure becomes one line and an exit status.
+    """Run the command line and exit. Every failure becomes a message in one line, and a status.
 
-    0 success; 1 a check failed, as the command says; 2 invalid input, files or arguments, or an
-    unexpected error, whose traceback is kept in a file; 130 interrupted.
+    The status is 0 for success; 1 if a check failed, as the command's help says; 2 for invalid
+    input, and for an unexpected error, whose traceback is written to a file; 130 if interrupted.
     """
-    gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
-    sys.setswitchinterval(5e-5)  # with the default of 5 ms, threads wait: 3 % longer
+    # Imports allocate many long-lived objects. Collecting them takes 1/7 of a short run.
+    gc.set_threshold(100_000)
+    sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
 
     def write_setting(setting: Setting) -> str:
-        """Write a setting that a message proposes, as a flag of the command that was called."""
+        """Write a setting that a message proposes as an option of the command that was called."""
         return as_flag(setting, next((name for name in arguments if name in COMMANDS), "demo"))
 
     _print_input_warnings(write_setting)
@@ -98,7 +99,10 @@ def main() -> None:
 
 
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
-    """Make Python print each InputWarning as one line of ours. Other warnings look as before."""
+    """Make Python print each InputWarning as a one-line message. Other warnings look as before.
+
+    write_setting: writes an option that a warning proposes, as on the command line.
+    """
     default_show = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **target: Any) -> None:
@@ -116,7 +120,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 def _report_bug(error: Exception) -> None:
     """Write the traceback of an unexpected error to a temporary file, and print one line about it.
 
-    The line names the package to blame: another one if its metric raised the error, else ours.
+    The line blames another package if a metric of that package raised the error, and else this one.
     """
     import tempfile
     import traceback

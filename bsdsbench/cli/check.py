@@ -17,7 +17,7 @@ from bsdsbench.cli.shared import command, keywords_of, print_json, progress, ref
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
 
-# Fields that the summary of a preset leaves out
+# Fields of a preset that its summary leaves out
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
@@ -87,7 +87,10 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
 
 
 def _write_verdict(verdict: GateResult, args: _CheckArguments) -> None:
-    """Write a verdict to the files of --junit and --summary, and print it as text or JSON."""
+    """Write a verdict to the files of --junit and --summary, then print it as text or JSON.
+
+    With --quiet, only the scores that failed are printed, except in JSON.
+    """
     from bsdsbench.io import write_atomic
 
     quiet = click.get_current_context().meta["quiet"]
@@ -111,12 +114,13 @@ def _write_verdict(verdict: GateResult, args: _CheckArguments) -> None:
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
-    """Parse the values of --tolerance to a tolerance per score.
+    """Parse the values of --tolerance to a mapping of scores to tolerances.
 
-    texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for one score.
+    texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for a single score. A single
+        score overrides a tolerance for all, whatever the order.
 
-    A number becomes a float. Any other text is kept, for the gate to check. If no text is for all
-    scores, the scores that no text names are left out.
+    A number becomes a float. Any other text, such as "5%", is kept for the gate, which parses or
+    refuses it. If no text is for all scores, scores that are not named are left out.
     """
     from bsdsbench.results.score_names import full_name
 
@@ -166,8 +170,8 @@ def _get_set(
     with progress("data get", "MB") as report:
 
         def report_megabytes(done: int, total: int, item: str) -> None:
-            """Report the bytes of the archive, but not the images that follow, which have ids."""
-            if report and item == source:
+            """Report the progress of the download, but not of the images that are unpacked then."""
+            if report and item == source:  # otherwise `item` is an image id
                 report(done >> 20, total >> 20, item)  # bytes to megabytes
 
         print(public_sets.download(name, to, url, report_megabytes))
@@ -276,7 +280,11 @@ def protocols_command(
 
 
 def _print_presets_and_tasks() -> None:
-    """Print three lists: the presets, the fields of a protocol, and the tasks."""
+    """Print three lists: the presets, the fields of a protocol, and the tasks.
+
+    A preset is described by the start of its first comment and the fields in which it differs from
+    bsds500.
+    """
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.tasks import tasks

@@ -26,13 +26,13 @@ SPACES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
     "det": ("det",),
     "both": ("roc", "pr"),
 }
-# By axes, the summary numbers of curves of samples: attribute of the curve -> heading
+# Axes -> the summary numbers of curves of labels and scores: attribute of the curve -> heading
 _NUMBERS = {
     "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
     "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
     "det": {"eer": "eer", "eer_threshold": "eer threshold"},
 }
-# The same for curves that were given as points, or made with --quantiles
+# The same for curves that were given by their points, or made with --quantiles
 _POINT_NUMBERS = {
     "pr": {"area": "auc (counts)", "chance": "chance"},
     "roc": {"auc": "auc"},
@@ -42,7 +42,7 @@ _POINT_NUMBERS = {
 
 @attrs.frozen
 class CurveTableOptions:
-    """What tables show beside the summary numbers. `hull` and `crossings` also change figures."""
+    """What to show beside the summary numbers. `hull` and `crossings` also change figures."""
 
     areas: bool = flag("Print every variant of AP and AUC by its name.")
     steps: bool = flag(
@@ -59,11 +59,12 @@ class CurveTableOptions:
 class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
-    name: its name in tables and figures, unique.
-    by_axes: the curve on each axes of the --kind: a PR, ROC or DET curve of samples, or points.
-    points: all points of the curve; with --between also those between the points of `by_axes`.
+    name: its unique name in tables and figures.
+    by_axes: "pr", "roc" or "det" -> the curve on these axes, for all axes of the --kind. It is a
+        PR, ROC or DET curve of labels and scores, or the points of a curve.
+    points: all points of the curve. With --between they include points that `by_axes` lacks.
     is_given: True if the user gave the points (--points, --counts).
-    sample: the labels and scores, or None if the curve was given as points, or is of --quantiles.
+    sample: the labels and scores, or None for points that the user gave and with --quantiles.
     """
 
     name: str
@@ -83,16 +84,16 @@ def curve_tables(
     """Return the tables of the curves, in this order:
 
     - summary numbers
-    - points of the curves: of all with --steps, otherwise of those that were given as points
+    - points: of all curves with --steps, otherwise of curves whose points the user gave
     - with --areas, every variant of AP and AUC
-    - with --crossings, where two curves cross
-    - areas under ROC curves with intervals, and their differences: for curves of labels and
-      scores, if there are several or with --kind roc, but not with --quantiles
+    - with --crossings, if there are several curves, where two curves cross
+    - areas under ROC curves with intervals, and their differences, for curves that have a
+      `sample`, if there are several such curves or `kind` is "roc"
 
     kind: a key of SPACES_OF_KIND.
-    reading: the meaning of labels.
-    has_all_rows: False if the curves leave rows out or have a point per row, unlike the areas under
-        ROC curves, which a note then says.
+    reading: the meaning of labels, a value of --labels.
+    has_all_rows: False if the curves leave out rows of the files or have one point per row. Areas
+        under ROC curves never do so, and then get a note that says this.
     """
     tables = [_summary_table(curves, kind, shown.hull)]
     with_steps = [curve for curve in curves if shown.steps or curve.is_given]
@@ -116,9 +117,9 @@ def curve_tables(
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of the summary numbers, such as AP and AUC, with a row per curve.
 
-    The numbers are those in _NUMBERS, or in _POINT_NUMBERS if the curve has no samples, and with
-    `hull` the area under the convex hull. With the kind "both", columns are named by their axes. A
-    cell is None if the curve lacks the number.
+    The numbers are listed in _NUMBERS or, for curves without a sample, in _POINT_NUMBERS. With
+    `hull`, there is also the area under the convex hull (in PR space, the achievable curve). With
+    the kind "both", headings begin with the axes. A cell is None if the curve lacks the number.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -127,7 +128,7 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
         "negatives": Field("negatives", "negatives", "", "g"),
         "points": Field("points", "points", "", "d"),
     }
-    cells: list[dict[str, Any]] = []  # of a curve: key of a field -> value
+    cells: list[dict[str, Any]] = []  # for each curve, key of a field -> value
     for curve in curves:
         row: dict[str, Any] = {
             "name": curve.name,
@@ -155,11 +156,14 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 
 
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
-    """Return the table of all points of the curves: threshold, if known, counts and rates."""
+    """Return the table of all points of the curves, with thresholds, counts and rates.
+
+    The column of thresholds is left out if the user gave the points of all curves.
+    """
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
-    columns: dict[str, Any] = {}  # of a curve: key -> a number per point
+    columns: dict[str, Any] = {}  # key -> a number per point, for one curve at a time
     rows: list[list[Any]] = []
     for curve in curves:
         p = curve.points
@@ -183,7 +187,10 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 
 
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
-    """Return a table that says for each pair of curves which dominates, or where they cross."""
+    """Return a table that says which of two curves dominates the other, or where they cross.
+
+    It has a row for each pair of curves on each axes of the kind.
+    """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
 
@@ -215,8 +222,9 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
-    Curves of labels and scores have one table, curves of points another, because they have other
-    variants. Raises DataError if a curve of points lacks totals of positives and negatives.
+    There is one table for curves of labels and scores, and another for curves without a sample,
+    because they have different variants. Raises DataError if a curve without a sample lacks the
+    numbers of positives and negatives.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import to_pr_form
@@ -240,10 +248,11 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 
 
 def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
-    """Return a table with a row per variant of the area, and a column of values per curve.
+    """Return a table with a row for each variant of the area, and a column of values per curve.
 
-    areas: name of a curve -> its area by each variant, in the same order. An area has a `name`, a
-        `value`, and the attributes named in `columns`, which become the last columns.
+    areas: name of a curve -> its areas, with all curves in the same order of variants. An area has
+        the attributes `name` and `value`, and those in `columns`.
+    columns: attributes that all curves share, for the last columns of the table.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -252,7 +261,7 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
     fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
     fields += [Field(column, column) for column in columns]
     rows = []
-    for same_variant in zip(*areas.values(), strict=True):  # the area of each curve
+    for same_variant in zip(*areas.values(), strict=True):  # one area per curve
         values = [area.value for area in same_variant]
         attributes = [getattr(same_variant[0], column) for column in columns]
         rows.append([same_variant[0].name, *values, *attributes])
@@ -260,11 +269,12 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
 
 
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
-    """Return the areas under ROC curves with 95 % intervals, and DeLong's test of each pair.
+    """Return the areas under ROC curves with 95 % intervals, and DeLong's test for each pair.
 
-    samples: name of a curve -> its labels and scores. Only pairs with the same labels in the same
-    order are tested; the others are named on standard error. Returns [] if an interval cannot be
-    computed, and says why.
+    samples: name of a curve -> its labels and scores.
+
+    Only pairs with the same labels and clusters in the same order are tested. Other pairs are named
+    on standard error. If an interval cannot be computed, the reason is printed and [] returned.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError
@@ -274,7 +284,7 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     pair_rows: list[list[Any]] = []
     try:
         for name, (labels, scores, _, clusters) in samples.items():
-            # Of the curve with itself: only its own area and variance are used
+            # The test compares the curve with itself; only its area and variance are used
             roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])
             low = max(roc.auc - half_width, 0.0)

@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
 
-# --convention -> parameter of `curves` -> value, as the program has it
+# --convention -> parameter of the command `curves` -> the value that the program uses
 _CONVENTIONS: dict[str, dict[str, Any]] = {
     "vlfeat": {"ties": "sample", "reading": "sign", "include_inf": False, "scale": "log"},
     "prec_rec": {"quantiles": True, "kind": "both"},
     "sklearn": {"ties": "merge", "reading": "auto", "include_inf": True, "scale": "normal"},
 }
-# The rates in a .csv file of each --kind
+# --kind -> the rates in a .csv file
 _RATES = {
     "pr": ("recall", "precision"),
     "roc": ("fpr", "tpr"),
     "det": ("fpr", "fnr"),
     "both": ("fpr", "tpr", "precision"),
 }
-# Parameters that need labels and scores, and parameters that imply --quantiles
+# Parameters that need labels and scores (not quantiles or points), and those that imply --quantiles
 _OF_SAMPLES = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
 _OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
 
@@ -64,7 +64,10 @@ class _Total(click.ParamType):
 
 
 class _Tuples(click.ParamType):
-    """Points such as "0,0.5;0.75,1", whose numbers are named by the metavar, such as "FPR,TPR"."""
+    """Points such as "0,0.5;0.75,1": semicolons separate points, commas the numbers of a point.
+
+    metavar: the names of the numbers, such as "FPR,TPR".
+    """
 
     def __init__(self, metavar: str) -> None:
         self.name = metavar
@@ -75,14 +78,15 @@ class _Tuples(click.ParamType):
     ) -> list[tuple[float, ...]]:
         """Parse points of `self.size` finite numbers each.
 
-        Raises UsageError for a text of another form, and if there is no point.
+        Raises UsageError if a point has another number of values, if a value is not a finite
+        number, or if there is no point.
         """
         points = []
         for text in filter(None, map(str.strip, value.split(";"))):
             try:
                 point = tuple(map(float, text.split(",")))
             except ValueError:
-                point = (math.nan,)
+                point = (math.nan,)  # not a number: refused below
             if len(point) != self.size or not all(map(math.isfinite, point)):
                 self.fail(f"{text!r}: expected {self.name}, points between semicolons", param, ctx)
             points.append(point)
@@ -92,7 +96,7 @@ class _Tuples(click.ParamType):
 
 
 def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
-    """Parse the axes of --plot to their short name, such as "tpfp"."""
+    """Convert the axes in --plot, such as "TPR over FPR", to their short name, such as "fptp"."""
     from bsdsbench.curves.ranked import parse_variant
 
     return parse_variant(text)
@@ -243,9 +247,10 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
 
 
 def _apply_convention(args: _CurvesArguments) -> _CurvesArguments:
-    """Set the options that --convention chooses, unless the user gave them.
+    """Set the options that --convention chooses, except those that the user gave.
 
-    A kind other than "pr" is kept too. Options of quantiles also set `quantiles`.
+    A kind other than "pr" is kept, because --plot or --scale implied it. Any option of quantiles
+    also sets `quantiles`.
     """
     chosen = _CONVENTIONS.get(args.convention, {})
     changes = {name: value for name, value in chosen.items() if not is_given(name)}
@@ -257,7 +262,10 @@ def _apply_convention(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the options of --convention with their values, as on the command line."""
+    """Return the options that --convention chooses, with the values in use, as command-line flags.
+
+    Options that the user gave keep the user's values.
+    """
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name in _CONVENTIONS.get(args.convention, {}):
@@ -272,7 +280,11 @@ def _convention_flags(args: _CurvesArguments) -> list[str]:
 
 
 def _check_options(args: _CurvesArguments) -> None:
-    """Raise UsageError if there is no curve, or for options that the curves cannot use."""
+    """Raise UsageError if there is no curve, or for options that the curves cannot use.
+
+    Options can exclude each other, belong to another kind of curve, or need a file of labels and
+    scores while the user gave only points.
+    """
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
         raise click.UsageError("give SCORES.csv, --points or --counts")
@@ -293,9 +305,10 @@ def _check_options(args: _CurvesArguments) -> None:
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
-    """Return the curves with the names of --names, by default their own. Repeated ones get numbers.
+    """Return the curves with the names in --names, or else with their own names.
 
-    Raises UsageError if there are not as many names as curves.
+    A name that an earlier curve has gets a number: "x (2)" if the second curve is another x. Raises
+    UsageError if there are not as many names as curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -309,9 +322,9 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
 def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
-    A curve is named by its file without suffix, or by the path if two names would be equal. Each
-    warning is printed once per file. Raises DataError, which names the file, if a file or its
-    labels cannot be used.
+    A curve has the name of its file without folder and suffix. If two names would be equal, all
+    curves are named by their paths. A warning is printed once per file. Raises DataError, which
+    names the file, if a file or its labels cannot be used.
     """
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
@@ -320,7 +333,7 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     names = stems if len({*stems}) == len(stems) else args.files
     count_column = args.instance_count
     if count_column is not None and _is_number(count_column):
-        count_column = None
+        count_column = None  # the same number for all rows, so no column is read
     curves = []
     for file, name in zip(args.files, names, strict=True):
         sample = read_scores(file, count_column, args.cluster)
@@ -344,7 +357,7 @@ def _is_number(text: str) -> bool:
 
 
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
-    """Compute the curve of labels and scores on all axes of the --kind."""
+    """Compute the curve of labels and scores, on all axes of the --kind."""
     from bsdsbench.curves.points import points_of, to_space
 
     by_axes = {axes: _curve_of(sample, axes, args) for axes in SPACES_OF_KIND[args.kind]}
@@ -356,11 +369,11 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 
 
 def _curve_of(sample: LabelsAndScores, axes: str, args: _CurvesArguments) -> AnyCurve:
-    """Return the curve of labels and scores.
+    """Return the curve of labels and scores on one kind of axes, "pr", "roc" or "det".
 
-    - with --quantiles: points at quantiles of the scores, the same for all axes. Raises DataError
-      if --instance-count is given and a label, the number of positives of a row, is negative.
-    - otherwise: the "pr", "roc" or "det" curve, with the options that apply to these axes
+    With --quantiles it has points at quantiles of the scores, which are the same for all axes. With
+    --instance-count a label is the number of positives in a row; DataError is raised if one is
+    negative.
     """
     from bsdsbench import curves
     from bsdsbench.errors import DataError
@@ -388,10 +401,11 @@ def _curve_of(sample: LabelsAndScores, axes: str, args: _CurvesArguments) -> Any
 
 
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
-    """Make a curve of each --points and each --counts, the same on all axes. Points come first.
+    """Make a curve from each --points, then from each --counts. It is the same on all axes.
 
-    Raises UsageError if the points of a --counts have different totals, and DataError if the axes
-    need totals that are not given.
+    The totals of --points are --num-positives and --num-negatives; --counts have their own. Raises
+    UsageError if the points of one --counts have different totals, and DataError if the axes need
+    totals that are not given.
     """
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import to_space
@@ -429,7 +443,7 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
     else:
         from bsdsbench.plotting import plot_spaces
 
-        # The last curve of --kind both is that of PR, which also knows the rates of ROC
+        # With --kind both the last curve is the PR curve, which can be converted to ROC
         curve_by_name: dict[str, Any] = {
             curve.name: curve.points if args.between else list(curve.by_axes.values())[-1]
             for curve in curves
@@ -445,10 +459,13 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 
 
 def _write_csv(path: Path, curve: NamedCurve, kind: str, interpolated: bool) -> None:
-    """Write a row per point: threshold, unless all are NaN, rates, true and false positives.
+    """Write a row per point: threshold, the rates of the kind (_RATES), true and false positives.
 
-    `kind` selects the rates (_RATES). A column is read from the first of the curves on all axes
-    that has it, else from the points, which alone include the points of --between (`interpolated`).
+    interpolated: True if --between added points, which only `curve.points` has. Otherwise each
+        column is read from the first curve in `curve.by_axes` that has it, and else from the
+        points.
+
+    The column of thresholds is left out if all are NaN.
     """
     from bsdsbench.io import write_atomic
 

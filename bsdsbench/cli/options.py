@@ -1,8 +1,8 @@
-"""The options that several commands share, each declared once, and classes of them.
+"""Functions that declare arguments and options, and the options that several commands share.
 
-The default of a parameter of a command declares the argument or option of its name: it is made by
-`add_argument` or `add_option`, or by `options_of` for all fields of an attrs class, which are
-declared in the same way.
+Every parameter of a command's function has a default value that declares the argument or option
+with its name. `add_argument` and `add_option` make such values. `options_of` makes one for an attrs
+class, whose fields all become arguments or options; their default values are made in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from click import Choice, IntRange
 
 from bsdsbench.runs.keywords import RunKeywords
 
-USUAL = "protocol's"  # the value of a --nms without a recipe: the recipe of the protocol
+USUAL = "protocol's"  # the value of --nms without a recipe, which means the protocol's recipe
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
@@ -37,7 +37,10 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 
 
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
-    """Declare an argument: its name in help, and keywords of `click.Argument`."""
+    """Declare an argument.
+
+    metavar: its name in the usage line. settings: further keywords of `click.Argument`.
+    """
 
     def make_argument(name: str) -> click.Argument:
         return click.Argument([name], metavar=metavar, **settings)
@@ -46,7 +49,7 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
 
 
 def options_of(owner: type[Any]) -> Any:
-    """Declare the fields of another attrs class. The value is an instance of the class."""
+    """Declare all fields of an attrs class. The parameter gets an instance of the class."""
     return attrs.field(default=None, metadata={"options_of": owner})
 
 
@@ -58,7 +61,7 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
 def _split_words(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str] | None:
-    """Split the values of a repeated option at commas. None means that it is not given."""
+    """Split the values of a repeated option at commas. Returns None if the option is not given."""
     words = [word.strip() for word in ",".join(texts).split(",") if word.strip()]
     return words if texts else None
 
@@ -66,7 +69,7 @@ def _split_words(
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
-    """Split the keys of --published at commas. `list` prints all keys, and ends the program."""
+    """Split the keys of --published at commas. The key "list" prints all keys and exits."""
     keys = _split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
@@ -85,11 +88,15 @@ word_list = partial(add_option, multiple=True, callback=_split_words)
 
 
 def run_option(name: str, **changes: object) -> Any:
-    """Return the option of a keyword of `RunKeywords`, with the keyword's help.
+    """Declare the option for the keyword `name` of `RunKeywords`, with the keyword's help text.
 
-    The keyword's metadata "flag" hold settings of `click.Option`, and settings of our own: the
-    `names` of the flags, True for a `path` or a `number` of at least 1, and `choices`, the accepted
-    words. `changes` override them.
+    Its settings are in the keyword's metadata "flag", and `changes` override them. They are
+    keywords of `click.Option`, and four of our own:
+
+    - names: the flags, if they differ from those of `add_option`
+    - path: True if the value is a path
+    - number: True if the value is a whole number of at least 1
+    - choices: the accepted values
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -122,9 +129,9 @@ def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
-    """Return the format of the tables: that of --format, or else of the suffix of -o, or "table".
+    """Return the format of the tables: --format, or else by the suffix of -o, or else "table".
 
-    With --history, -o may also be a plot, whose format is "figure".
+    With --history, -o may also name a plot. Its format is "figure".
     """
     from bsdsbench.tables.forms import form_of
 
@@ -190,7 +197,7 @@ class GroupingOptions:
 
 @attrs.frozen
 class SliceOptions:
-    """Slices to show beside the scores: columns of groups, and the unit of their intervals."""
+    """Slices (groups of images) to show beside the scores, and the units for their intervals."""
 
     by: tuple[str, ...] = add_option(
         "Also show slices of the images: the groups of this column. Numbers are divided at their "
@@ -235,7 +242,7 @@ class BootstrapOptions:
 
 @attrs.frozen
 class TableOptions:
-    """The file and the format of tables, and the scores to show, by default the usual ones."""
+    """The file and the format of tables, and the scores that they show."""
 
     out: str | None = path(
         "Write to this file. The suffix selects the format: .txt, .md, .tex, .csv, .json or .html. "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 _MAX_CITATION_BYTES = 1 << 16
-# Options that only a page takes
+# Options that only a page (-o FILE.html) takes
 _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
@@ -110,10 +110,12 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Show the tables of runs, in this order:
 
-    - scores, with the published results of --published
+    - scores, together with the published results of --published
     - classes of errors, for runs that counted them, unless --columns is given
-    - slices, for each column of --by
-    - summaries of the images' own scores, with --summary
+    - slices (groups of images), for each column of --by
+    - with --summary, summaries of the scores of single images
+
+    In CSV, the tables of runs get a column of the images that were left out.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
@@ -140,13 +142,13 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
-    """Write the page of labelled runs to the file `out`."""
+    """Write the page of runs, which already have their labels, to the file `out`."""
     from bsdsbench.report import write_report
 
     refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
     options["pred_dirs"] = list(args.pred_dirs) or None
-    # Only published results are still to be renamed: the runs have their labels already
+    # Keep only the labels of published results: the runs have been renamed already
     published_keys = {key.lower() for key in args.published}
     labels = {key: text for key, text in args.labels.items() if key in published_keys}
     with progress("report") as report:
@@ -157,7 +159,10 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Show the means of --method with published results, then a table for each column of --by."""
+    """Show the mean scores of methods and published results, then a table per column of --by.
+
+    In CSV, the tables of methods get a column of the images that were left out.
+    """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
@@ -178,7 +183,10 @@ def _show_methods(args: _ReportArguments) -> None:
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show the scores of --history: as a page or a figure in the file of -o, else as tables."""
+    """Show the scores of the runs of --history as a table, a page or a figure, depending on -o.
+
+    Raises UsageError for options that a history does not take.
+    """
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 

@@ -79,7 +79,7 @@ def demo_command(
 
 
 def _print_next_commands(out: str) -> None:
-    """Print the folders of the demo's results, and commands to go on with."""
+    """Print the folders of the demo's results, and commands to try next."""
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
     folders = " ".join(str(Path(out, method)) for method in _TITLES)
@@ -147,7 +147,7 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
     if args.per and not args.per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
-    with plots_beside(args.out) as begin_plots:  # its imports, beside those that follow
+    with plots_beside(args.out) as begin_plots:  # before the imports, so that both run at once
         import bsdsbench as bb
         from bsdsbench.tables.forms import form_of, write_tables
 
@@ -173,11 +173,11 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 
 
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
-    """Evaluate the input that the arguments name, and compile the kernels first if need be.
+    """Evaluate the input that the arguments name. If need be, compile the kernels first.
 
-    - with --humans: the annotators of the ground truth
-    - if PRED_DIR and --gt are .json files: the images of two COCO files
-    - otherwise: the images of two folders
+    - With --humans, each annotator of the ground truth is evaluated against the others.
+    - If PRED_DIR and --gt are .json files, they are COCO files.
+    - Otherwise they are folders.
 
     Raises UsageError for an option that this kind of input does not take.
     """
@@ -215,7 +215,10 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by."""
+    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
+
+    threshold_run: the run of --threshold-from, or None.
+    """
     from bsdsbench.results.score_tables import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
@@ -238,7 +241,7 @@ def _print_evaluation(
 def _slice_tables(
     run: Evaluation, slicing: opt.SliceOptions, columns: Sequence[str] | None = None
 ) -> list[Table]:
-    """Return the tables of the slices of --by. `columns` are the scores to show."""
+    """Return the tables of the slices of --by, with the scores in `columns`, or [] without --by."""
     if not slicing.by:
         return []
     from bsdsbench.comparison.slices import slice_tables  # takes long to import
@@ -247,7 +250,10 @@ def _slice_tables(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert tables for JSON: key -> key of a table -> its plain values, without empty keys."""
+    """Convert tables for JSON: key -> {key of a table: its plain values}.
+
+    A key without tables is left out.
+    """
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -258,7 +264,10 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 def _check_slicing(
     slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
-    """Raise UsageError if --by or `per` (--per) lacks groups, or if --cluster lacks --by."""
+    """Raise UsageError if the options of slices are incomplete.
+
+    --by and `per` (the value of --per) need --groups or --group-by. --cluster needs --by.
+    """
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
         raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
     if slicing.cluster and not slicing.by:
@@ -319,8 +328,8 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
 
-    The folder of images is never None. Raises UsageError for options that do not go together, and
-    DataError if the ground truth is not that of the task.
+    The folder of images in the inputs is never None. Raises UsageError for options that exclude or
+    lack each other, and DataError if the ground truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
 
@@ -339,7 +348,7 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the run of a detector: scores and slices if it was scored, then its time and maps."""
+    """Print the run of a detector: scores and slices if it was scored, then speed and maps."""
     slices = _slice_tables(run.evaluation, args.slicing) if run.evaluation else []
     if args.evaluation.output_format == "json":
         print_json(run.to_mapping() | _as_json({"slices": slices}))
@@ -353,7 +362,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
         print(f"maps     {run.maps}")
     if run.kept:
-        n_maps = len(run.milliseconds) or run.kept  # all are kept if no image was timed
+        n_maps = len(run.milliseconds) or run.kept  # if no image was timed, all maps were kept
         say(f"{run.kept} of {n_maps} maps are of an earlier call")
 
 

@@ -1,6 +1,6 @@
-"""What commands share: their classes, inputs resolved from options, and how they print.
+"""Code that commands share: their classes, the inputs that options describe, and printing.
 
-Lines and progress go to standard error, results to standard output.
+Messages and progress go to standard error, results to standard output.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
-# The commands in the order of the help page. The commands of a heading are in the file of this
-# folder that is named after the heading, in lower case.
+# Heading of the help page -> its commands, in order. They are in the file of this folder with the
+# name of the heading in lower case.
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot"),
@@ -52,7 +52,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Import a command by its name. An unknown name raises UsageError with a suggestion."""
+        """Import a command by its name. Raises UsageError with a suggestion for an unknown name."""
         if cmd_name not in COMMANDS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}")
         return getattr(import_module(f"bsdsbench.cli.{COMMANDS[cmd_name]}"), f"{cmd_name}_command")
@@ -77,10 +77,10 @@ class Command(click.Command):
         self.params.append(click.Option(["--quiet"], is_flag=True, help="Show no progress."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments of the command line. A --nms without a recipe gets the value USUAL.
+        """Parse the arguments of the command line, and return those that were not parsed.
 
-        --quiet is kept in `ctx.meta`, so that it is no argument of the command's function. Returns
-        the arguments that were not parsed.
+        A --nms that no recipe follows is changed to --nms=USUAL, in place. The value of --quiet is
+        moved to `ctx.meta["quiet"]`, because the functions of commands have no such parameter.
         """
         if "--nms" in args:
             from bsdsbench.protocol.protocol import RECIPES
@@ -119,11 +119,11 @@ class Command(click.Command):
 
 
 def command(function: Callable[..., object], name: str | None = None) -> Command:
-    """Make the command NAME of a function NAME_command, or of another `name`.
+    """Make a command of a function. By default its name is the function's without "_command".
 
-    The defaults of the function's parameters declare the arguments and options, see `cli.options`,
-    in the order of the help page. The docstring of the function is the help page, and its first
-    sentence is the summary in lists of commands.
+    The default values of the function's parameters declare the arguments and options, in the order
+    of the help page; see `cli.options`. The docstring becomes the help page. Its first sentence is
+    the summary in lists of commands.
     """
     return Command(
         name or function.__name__.removesuffix("_command"),
@@ -134,7 +134,11 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
 
 def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
-    """Return the metadata of `cli.options` by the name of a parameter, or a field of a class."""
+    """Return the declarations of a function's parameters, or of the fields of a class of options.
+
+    The result maps names to the metadata that the functions of `cli.options` make: either
+    "make_parameter" (name -> argument or option of click) or "options_of" (another class).
+    """
     if isinstance(owner, type):
         return {field.name: field.metadata for field in attrs.fields(owner)}
     parameters = inspect.signature(owner).parameters
@@ -142,7 +146,10 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the parameters of click that a function or a class of options declares."""
+    """Make the arguments and options of click that a function or a class of options declares.
+
+    Fields of classes within it are included, in their place.
+    """
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
         if "options_of" in metadata:
@@ -153,7 +160,11 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 
 
 def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function or class from the values of all parameters by name."""
+    """Return the arguments with which to call a function, or a class of options.
+
+    values: name -> value, for all parameters of the command. Values that belong to a class of
+        options are collected into an instance of the class.
+    """
     arguments = {}
     for name, metadata in _declarations(owner).items():
         nested = metadata.get("options_of")
@@ -162,9 +173,10 @@ def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, 
 
 
 def keywords_of(args: object, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the values of a class of options, and of the classes in it, as keywords of a call.
+    """Return the values in an instance of a class of options, as keywords of a call.
 
-    names: the keywords to return, by default all. Names that the command lacks are left out.
+    Values in nested instances are included under their own names. `names` are the keywords to
+    return, by default all; names that do not occur are ignored.
     """
     keywords: dict[str, Any] = {}
     for name, metadata in _declarations(type(args)).items():
@@ -180,7 +192,10 @@ def is_given(parameter: str) -> bool:
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
-    """Raise UsageError "FLAG: not with `beside`" if the user gave one of these parameters."""
+    """Raise UsageError if the user gave any of these arguments or options.
+
+    beside: what they cannot be combined with, for the message "FLAG: not with BESIDE".
+    """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
     if refused:
@@ -204,11 +219,13 @@ def protocol_from(
 ) -> Protocol:
     """Return the protocol that the options describe.
 
-    The options override, field by field, the protocol of --signature or --protocol, or else the
-    default protocol of the first of `metrics`, or bsds500 without metrics.
+    It starts from the protocol of --signature or --protocol. Without these, it starts from the
+    default protocol of the first of `metrics`, or from bsds500 if there are no metrics. The other
+    options then replace single fields.
 
     Raises ProtocolError for a value that a field does not accept. Raises UsageError if two options
-    exclude each other, and if a signature has a field of view but `valid_dir` (--valid) is None.
+    exclude each other, and if a signature says that only pixels in a field of view were counted but
+    `valid_dir` (--valid) is None.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -230,23 +247,25 @@ def protocol_from(
             raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
         overrides.append("max_dist_px=none")  # the preset may give its tolerance in pixels
     for field in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
-        if value := getattr(options, field):  # of --no-thin it is "false", of --invert "true"
+        if value := getattr(options, field):
+            # --no-thin has the value "false", so it becomes thin=false
             overrides.append(f"{field.removeprefix('no_')}={value}")
     if options.nms:
         overrides.append("nms=true")
         if options.nms != USUAL:
             protocol = protocol.replace(nms_params=options.nms)
     changes = parse_overrides(overrides)
-    if options.thresholds:  # also takes forms that --set does not
+    if options.thresholds:  # as the user wrote it: the field accepts more than --set can express
         changes["thresholds"] = options.thresholds
     return registry.complete_options(protocol.replace(**changes))
 
 
 class RunInputs(NamedTuple):
-    """What a run reads and counts. A folder is None if it is neither given nor needed.
+    """The inputs and settings of a run, as its options give them.
 
-    images, gt: folders of the images that a detector reads, and of the ground truth.
-    metrics: their names, in the order of tables.
+    images, gt: the folder of images for a detector, and the ground-truth folder. None if a folder
+        is neither given nor needed.
+    metrics: the names of the metrics, in the order of tables.
     """
 
     images: str | os.PathLike[str] | None
@@ -262,16 +281,17 @@ def resolve_inputs(
     images: str | None = None,
     takes_images: bool = False,
 ) -> RunInputs:
-    """Resolve the options of a run: the task, the folders, the metrics and the protocol.
+    """Find out from the options of a run its task, folders, metrics and protocol.
 
     valid_dir, images: the values of --valid and of the argument IMAGES.
-    takes_images: True if the command takes images, and so needs no ground truth.
+    takes_images: True for a command that runs a detector on images. Ground truth is then optional.
 
-    A task gives metric and protocol, and its data set, which must have been downloaded, the folders
-    that are not given. Without a task the default metrics are DEFAULT_METRICS.
+    A task sets the metric and the protocol. Folders that are not given are those of its data set,
+    which must have been downloaded. Without a task the default metrics are DEFAULT_METRICS.
 
-    Raises UsageError if the task forbids an option, if options exclude each other, or if neither
-    --gt nor --task gives the ground truth that is needed.
+    Raises UsageError if the task forbids an option, if options exclude each other, or if the ground
+    truth is needed but neither --gt nor --task is given. Raises DataError if the data set is not
+    there.
     """
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
@@ -301,9 +321,10 @@ def resolve_inputs(
 def compile_first(
     metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str]
 ) -> None:
-    """Compile the kernels, and say so, if no kernel was ever compiled and a metric matches pixels.
+    """Compile the kernels, and say so, if none was ever compiled and a metric matches pixels.
 
-    If one of `folders`, the inputs, does not exist, the error about it must come first.
+    folders: the inputs. If one does not exist, nothing is compiled, so that the user gets the error
+        about the folder at once.
     """
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     if matches_pixels and never_compiled() and all(map(os.path.exists, folders)):
@@ -315,23 +336,24 @@ def compile_first(
 
 # Output ------------------------------------------------------------------------------------------
 
-PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
-BRIEF = 2.0  # work of fewer seconds ends without a line
+PLAIN_SECONDS = 5.0  # between two lines of progress; later a tenth of the elapsed time
+BRIEF = 2.0  # work that takes fewer seconds prints no last line
 
 
 def say(line: str, progress: bool = False) -> None:
-    """Print a line to standard error. A line about progress is left out if --quiet is given."""
+    """Print a line to standard error. With `progress`, --quiet suppresses it."""
     if not (progress and click.get_current_context().meta.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
 
 
 @contextmanager
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show the progress of the work in the body of `with`.
+    """Show the progress of the work in the `with` block.
 
-    Yields a function to call with (done, total, image id), or None if --quiet is given. `unit`
-    names the items that `done` counts. A terminal shows a bar. Otherwise a line is printed every
-    PLAIN_SECONDS, in a long run less often, and at the end of work of more than BRIEF seconds.
+    Yields a function to call with (done, total, image id), or None if --quiet is given. `unit` says
+    in the plural what is counted. A terminal shows a bar. Otherwise a line is printed every
+    PLAIN_SECONDS (less often in a long run), and at the end if the work took more than BRIEF
+    seconds.
     """
     if click.get_current_context().meta.get("quiet"):
         yield None
@@ -350,7 +372,7 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
     first_call: tuple[int, float] | None = None
 
     def report(done: int, total: int, image_id: str) -> None:
-        """Update the bar, or print a line if the last line is long ago or the work is done."""
+        """Update the bar, or print a line if the last one is old enough or the work is done."""
         nonlocal first_call, last_line
         now = time.monotonic()
         if first_call is None:
@@ -379,7 +401,10 @@ def print_json(value: object) -> None:
 
 
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """Print the tables of a run (by default its main scores), its data set, tasks, and folder."""
+    """Print the tables of a run, then its data set, its tasks, and the folder `out` of its results.
+
+    columns: the scores to show, by default those that tables usually show.
+    """
     from bsdsbench.results.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
@@ -392,7 +417,12 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print images that failed (id -> reason) or were left out. Return 2 if any failed, else 0."""
+    """Print which images failed or were left out by the protocol, and return the exit status.
+
+    failed: image id -> reason. run: None if nothing was scored.
+
+    The status is 2 if any image failed, else 0.
+    """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
         say(f"{counted(len(empty), 'image')} {reason}: {listed(empty, 3)}")
@@ -409,8 +439,10 @@ def show_tables(
 ) -> None:
     """Print tables in a format, or write them to the file `out`.
 
-    In the format "table" (plain text) tables marked `aside` are not printed, only their titles. In
-    CSV, which has no notes, `left_out` (name of a run -> images left out) becomes a table.
+    left_out: name of a run -> {id of an image that it left out: reason}. CSV, which has no notes,
+        gets them as a last column of the tables of runs.
+
+    In the format "table" (plain text), only the titles of tables marked `aside` are printed.
     """
     from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
@@ -432,10 +464,11 @@ def show_tables(
 def as_flag(setting: Setting, command_name: str) -> str:
     """Return a setting as the user writes it on the command line of a command.
 
-    - an option without a value: "--nms", or "without --nms" if the setting is False
-    - any other option of the command: "--flag VALUE"
-    - a field of the protocol or of a metric, if the command has --set: "--set FIELD=VALUE"
-    - otherwise as in Python: "name=value"
+    - A setting of True or False with an option of its name: "--nms", or "without --nms".
+    - Any other setting with an option of its name: "--flag VALUE".
+    - A field of the protocol or an option of a metric, if the command has --set: "--set
+      FIELD=VALUE".
+    - Anything else as in Python: "name=value".
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -448,7 +481,7 @@ def as_flag(setting: Setting, command_name: str) -> str:
         return flags[name] if setting.value else f"without {flags[name]}"
     if name in flags:
         return f"{flags[name]} {shlex.quote(value)}"
-    if name.partition(".")[0] in fields_of_set:  # METRIC.OPTION is a field of the metric
+    if name.partition(".")[0] in fields_of_set:  # FIELD, FIELD.ENTRY or METRIC.OPTION
         if isinstance(setting.value, bool):
             value = value.lower()
         return f"--set {shlex.quote(f'{name}={value}')}"

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
 
-# The number of settings that explain prints, beside those that reach the target and the run itself
+# How many trials `explain` prints. Trials that reach the target, and the run as it is, are printed
+# in any case.
 _MAX_TRIALS = 9
 
 
@@ -68,7 +69,7 @@ def doctor_command(
             pred_kind=pred_kind,
             progress=report,
         )
-    write = partial(as_flag, command_name="evaluate")  # fixes name options of `evaluate`
+    write = partial(as_flag, command_name="evaluate")  # suggested fixes name options of `evaluate`
     if output_format == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
@@ -149,10 +150,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
 
 
 class _Compared(NamedTuple):
-    """A comparison of runs or methods.
-
-    `slices` has the comparison on the images of each slice of --by, by the name of the slice.
-    """
+    """A comparison of runs or methods on all images and, by name, on each slice (group) of --by."""
 
     on_all_images: Comparison | MethodComparison
     slices: Mapping[str, Comparison | MethodComparison]
@@ -161,11 +159,13 @@ class _Compared(NamedTuple):
 def _compare(
     args: _CompareArguments | _PlotArguments, options: dict[str, Any], **run_options: Any
 ) -> _Compared:
-    """Compare the runs, or the methods of --method, on all images and in the slices of --by.
+    """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    `options` are keywords of both `bb.compare` and `bb.compare_methods`, `run_options` of
-    `bb.compare` alone. Methods of one run each are compared as runs. Raises UsageError unless the
-    user gave either runs or --method, and if --names or --test is given for methods of several
+    options: keywords of both `bb.compare` and `bb.compare_methods`.
+    run_options: keywords of `bb.compare` only, used for all images but not for slices.
+
+    If all methods have one run each, they are compared as runs. Raises UsageError if the user gave
+    both runs and --method, or neither, and if --names or --test is given for methods with several
     runs.
     """
     import bsdsbench as bb
@@ -177,7 +177,7 @@ def _compare(
     require_runs_or_methods(runs, args.methods.method)
     methods = methods_of(args.methods.method)
     if methods and all(method.n_runs == 1 for method in methods):
-        runs = tuple(text.partition("=")[2] for text in args.methods.method)
+        runs = tuple(text.partition("=")[2] for text in args.methods.method)  # NAME=RUN
         names = [method.name for method in methods]
         methods = []
     loaded = as_runs(runs_of(methods) or runs, names, **keywords_of(args.grouping))
@@ -220,7 +220,7 @@ def errors_command(
     from bsdsbench.results.score_names import select
 
     counted_runs = []
-    failures = []  # of runs whose files cannot be read again
+    failures = []  # errors of runs whose files cannot be read again
     for run in as_runs(runs, names, **keywords_of(grouping)):
         try:
             with progress(f"errors of {run.name}") as report:
@@ -295,7 +295,8 @@ def worst_command(
     loaded = as_runs(runs_of(loaded_methods) or paths, None, **keywords_of(grouping))
     loaded = labelled_runs(paths, loaded, labels)
     columns = tables.columns
-    group_by = None  # the column of groups, with its limits, if --by names one
+    # --by is either a column of groups, possibly with limits, or a score
+    group_by = None
     if by and by.partition("=")[0] in group_columns(loaded[0].records):
         group_by = by
     elif by is not None:
@@ -319,9 +320,9 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Return the runs, with error classes counted if `score` is an error class.
+    """Return the runs or, if `score` is of an error class, the runs with error classes counted.
 
-    Raises DataError for a `score` error.NAME that is no error class.
+    Raises DataError if `score` begins with "error." but names no error class.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -411,13 +412,16 @@ def _print_explanation(
     evaluation: Evaluation,
     output_format: str,
 ) -> None:
-    """Print published rows, the target, a line per trial, the protocol, and the answer; or JSON.
+    """Print an explanation as text or JSON.
+
+    The text has the published results with the target values, the target, a line per trial (a
+    setting and its scores), the protocol, and the answer as a sentence.
 
     target_values: score of the metric -> its target, as the user wrote it.
 
-    The trials are those counted on all images: the first _MAX_TRIALS, all that reach the target,
-    and the run as it is. One that reaches the target has the sign "=" if a known program has its
-    setting, else "~".
+    Only trials with all images counted are printed: the first _MAX_TRIALS, all that reach the
+    target, and the run as it is. A trial that reaches the target has the sign "=" if a known
+    program uses its setting, else "~".
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
@@ -458,7 +462,8 @@ def _print_explanation(
 def _print_differences(between: tuple[str, str]) -> int:
     """Print the differences between two signatures that matter, and return 1 if there are any.
 
-    A text with "|" is a signature. An existing path, a URL, or ref:NAME is a run with a signature.
+    between: two signatures, or runs that have one: an existing path, a URL, or ref:NAME. A text
+        that contains "|" is always a signature.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature
