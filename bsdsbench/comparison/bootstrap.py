@@ -36,11 +36,11 @@ _FEW_IMAGES = 20
 
 
 class WeightedRun:
-    """The counts of N images as arrays, which are scored under weights of the images.
+    """The counts of N images as arrays, to be scored with any weights of the images.
 
     The images are those of `run`, followed by those of the runs `beside`, which have the same
-    protocol. `more_pairs` matched pairs are added to each map, as far as it has enough unmatched
-    pixels.
+    protocol. `more_pairs` matched pairs of pixels are added to the counts of each map, or as many
+    as its unmatched pixels allow.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class WeightedRun:
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """Return METRIC.SCORE -> scores (S,) under weights (S, N), for metrics and their parts.
+        """Return METRIC.SCORE -> scores (S,) for S weightings of the images, parts included.
 
-        Infinite values become NaN.
+        weights (S, N): how often each image counts. Infinite scores become NaN.
         """
         scores: dict[str, F8] = {}
         for metric, stack in self._stacks.items():
@@ -76,9 +76,9 @@ class WeightedRun:
         return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Return how many values each mean is over: METRIC.SCORE -> unit -> number.
+        """Return METRIC.SCORE -> unit -> number of defined values that the score is the mean of.
 
-        Units are pairs, classes and the like. Scores that are not means over units have no key.
+        A unit is what has the values, such as "pairs" or "classes". Other scores have no key.
         """
         numbers = {}
         for metric, stack in self._stacks.items():
@@ -93,9 +93,9 @@ class WeightedRun:
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
-    """Return counts with `n_pairs` more matched pairs in each map.
+    """Return counts with `n_pairs` more matched pairs of pixels in each map.
 
-    Fewer are added if a map has fewer unmatched pixels in the prediction or in the ground truth.
+    Fewer are added to a map with fewer unmatched pixels in the prediction or in the ground truth.
     """
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
@@ -125,10 +125,10 @@ def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: ReportSamples = lambda _: None
 ) -> list[dict[str, F8]]:
-    """Return the scores of each run under weights: METRIC.SCORE -> scores (B,).
+    """Return, for each run, METRIC.SCORE -> scores (B,) for B weightings of the images.
 
-    weights : blocks (S, N) with a row for each of B samples in total
-    report : called with S after each run and block
+    weights : blocks (S, N) that have B rows in total, one for each weighting
+    report : called with S whenever a run has been scored on a block
     """
     blocks_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
@@ -166,10 +166,11 @@ class Sampling(NamedTuple):
         return self.n if self.column else 0
 
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return the settings for the images of the runs, or for their clusters by a column.
+        """Return the settings for drawing the images of the runs, or clusters of these images.
 
-        Runs without groups have the clusters of the others. Raises DataError if two runs have
-        different clusters, or no run has the column.
+        `cluster` is the column of groups that has the clusters; None draws images. Runs without
+        groups take the clusters of the others. Raises DataError if two runs have different
+        clusters, or if no run has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -205,7 +206,7 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 
 
 def blocks(count: int, n_images: int) -> list[range]:
-    """Divide the numbers 0 to count - 1 of samples into ranges whose weights need little memory."""
+    """Divide the numbers 0 to count - 1 of samples into ranges whose weights fit in memory."""
     step = max(1, min(_SAMPLES, _CELLS // n_images))
     return [range(first, min(first + step, count)) for first in range(0, count, step)]
 
@@ -219,19 +220,21 @@ def bootstrap_weights(
     number of each image, it draws as many whole clusters as there are.
 
     Drawing starts at once, in a background thread that stays up to four blocks ahead. int8 is wide
-    enough: a count of 128 has a probability of 1e-215.
+    enough: that an image is drawn 128 times has a probability of 1e-215.
     """
     n_units = n_images if clusters is None else int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
     probabilities = np.full(n_units, 1 / n_units)
 
     def draw(rows: range) -> Weights:
+        """Draw a block with a sample for each of `rows`."""
         block = np.empty((len(rows), n_units), np.int8)
         for part in np.array_split(block, 16):  # multinomial returns int64, so few rows at a time
             part[:] = rng.multinomial(n_units, probabilities, size=len(part))
         return block if clusters is None else block[:, clusters]
 
     def generate() -> Iterator[Any]:
+        """Start to draw, yield once without a block, and then yield the blocks in order."""
         pool = ThreadPoolExecutor(1)
         rows = iter(blocks(n_boot, n_images))
         pending = deque(pool.submit(draw, samples) for samples in islice(rows, 4))
@@ -280,14 +283,15 @@ def sample_runs(
 
 
 def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
-    """Return the scores that all runs have. Error classes, for example, are in some runs only."""
+    """Return the scores that all runs have. Error classes, for example, may be in one run only."""
     return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:
-    """Yield int8 blocks (S, N) of jackknife weights: row k is 0 at the images of unit k, else 1.
+    """Yield int8 blocks (S, N) of jackknife weights, each row of which leaves out one unit.
 
-    `units` (N,) is the number of each image's unit, from 0 on: a cluster, or the image itself.
+    `units` (N,) has the number, from 0 on, of the unit that each image belongs to: a cluster, or
+    the image itself. Over all blocks, row k is 0 at the images of unit k and 1 elsewhere.
     """
     for rows in blocks(int(units.max()) + 1, len(units)):
         yield (units != np.array(rows)[:, None]).astype(np.int8)

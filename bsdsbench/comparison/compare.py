@@ -126,15 +126,16 @@ def _compare_runs(
     test: str,
     progress: Progress | None,
 ) -> Comparison:
-    """Compare runs that are comparable and have the same images, by the scores that all runs have.
+    """Compare runs by the scores that all of them have.
 
-    A note is added to `notes` if no difference can be significant. In a permutation test each pair
-    of runs is scored on all samples twice more.
+    The runs are comparable and have the same images. `notes` are those of earlier steps; one is
+    added if no difference can be significant.
     """
     metrics = shared_metrics(runs)
     n_pairs = len(runs) * (len(runs) - 1) // 2
     permutes = test == "permutation"
-    n_passes = len(runs) + (2 * n_pairs if permutes else 0)  # scorings of all samples
+    # Each run is scored on all samples; a permutation test scores both runs of each pair again
+    n_passes = len(runs) + (2 * n_pairs if permutes else 0)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
     sampled = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled)
@@ -184,9 +185,9 @@ def _compare_runs(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return a note for each AP of `scores` whose metric has curves that start above recall 0.
+    """Return METRIC.SCORE -> note for each AP whose metric has curves that start above recall 0.
 
-    The note is that of `late_starts_note`. Other scores have no key.
+    The note comes from `late_starts_note`. Other scores have no key.
     """
     note_of_score = dict[str, str]()
     for metric in metrics:
@@ -197,9 +198,9 @@ def _late_starts(
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if even the smallest possible p-value is not significant, else [].
+    """Return a note if not even the smallest possible p-value is significant, else [].
 
-    This is so with few images or samples, or many pairs of runs.
+    This happens with few images or samples, or with many pairs of runs (`n_pairs`).
     """
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if n_pairs == 0 or least_p < 1 - sampling.level:
@@ -216,8 +217,8 @@ def _max_score_changes_by_solver(
 ) -> dict[str, dict[str, float]]:
     """Return how much each score would change if the official solver had missed no pairs.
 
-    It misses up to PAIRS_LOST pairs of pixels in a map. Returns run name -> METRIC.SCORE ->
-    absolute change, without runs that another solver matched.
+    The solver misses about PAIRS_LOST pairs of pixels in each map. Returns run name ->
+    METRIC.SCORE -> absolute change. Runs matched by another solver have no key.
     """
     changes = {}
     for sampled in runs:
@@ -236,14 +237,14 @@ def _compare_scores(
     solver_moves: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
-    """Return the differences of scores between the runs of all pairs.
+    """Return the differences of scores (a minus b) for all pairs of runs.
 
     permutation_p : names of a pair -> score -> p-value; {} for p-values from the bootstrap
-    solver_moves : run matched by the official solver -> score -> its largest change by the solver
+    solver_moves : run -> score -> change, see `_max_score_changes_by_solver`
 
-    The p-values of a family of scores are corrected together, over all pairs. An overall score is a
-    family of its own; the same score of all parts of a metric, such as the Dice of all classes, is
-    one. An undefined difference has p NaN.
+    Holm's method corrects the p-values of a family of scores together, over all pairs of runs. Each
+    overall score is a family by itself; a score of all parts of a metric, such as the Dice of all
+    classes, is one family. An undefined difference has p NaN, and does not count as a test.
     """
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for score, (a, b) in product(scores, pairs):
@@ -256,7 +257,8 @@ def _compare_scores(
         else:
             p = significance.p_value(in_samples, sampling.n)
         moves = [solver_moves[run.name][score] for run in (a, b) if run.name in solver_moves]
-        # Two such runs lose pairs alike, so that only chance is left
+        # If the official solver matched both, they lose about as many pairs, and only its random
+        # choices are left; if it matched neither, it moves nothing
         reach = SOLVER_MOVES if len(moves) == 2 else sum(moves)
         low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
         difference = ScoreDifference(
@@ -284,10 +286,10 @@ def _assign_letters(
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Return {score: letters of each run}, such as "ab", see `significance.letters`.
+    """Return score -> letters of each run, such as "ab", in the order of `runs`.
 
-    Runs that share a letter do not differ significantly at 1 - level; the best run has an "a". A
-    run without a p-value in any of its differences has "".
+    Runs that share a letter do not differ significantly at 1 - level (see `significance.letters`).
+    The best run has an "a". A run that has no p-value in any of its differences has "".
     """
     letters = {}
     for score in scores:
@@ -308,11 +310,11 @@ def _assign_letters(
 def _compare_images(
     metrics: Sequence[str], runs: Sequence[SampledRun], sampling: Sampling
 ) -> tuple[ImagePairs, ...]:
-    """Compare each pair of runs image by image, by the first column a metric has for images.
+    """Compare each pair of runs image by image, by each metric's first score for single images.
 
-    Images whose difference is undefined are left out. The influence of an image on the metric's
-    first score is how much the difference on all images would fall without the image, or without
-    its cluster. It is 0 if there is only one image or cluster.
+    Images whose difference (a minus b) is undefined are left out. The influence of an image is how
+    much the difference of the metric's first score on all images would fall without the image, or
+    without its cluster. It is 0 if there is only one image or cluster.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))
     without_each: list[dict[str, F8]] = []  # for each run: score -> (n,) without each unit

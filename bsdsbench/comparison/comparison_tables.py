@@ -76,10 +76,10 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 
 
 def _only_metric(scores: Sequence[str]) -> str:
-    """Return the title of the one metric that all scores are of.
+    """Return the title of the metric if all scores belong to one metric, else "".
 
-    The title is then printed once, not in the heading of every score. Returns "" if there are
-    several metrics, or if it is a default metric, whose headings have no title.
+    The title is then printed once for the table instead of in the heading of every score. Returns
+    "" also for a default metric, whose scores have no title in their headings.
     """
     metrics = {score.partition(".")[0] for score in scores}
     if len(metrics) > 1 or metrics & {*registry.DEFAULT_METRICS}:
@@ -106,10 +106,10 @@ def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
-    """Return lines on the scores whose means are over different numbers of values in the runs.
+    """Return lines that name the scores whose means are over unequal numbers of values in the runs.
 
-    `coverage` maps these scores to the numbers in words, such as "9 images in A, 10 images in B".
-    Scores with equal numbers share a line.
+    `coverage` maps each such score to the numbers in words, such as "9 images in A, 10 images in
+    B"; see `fewer_values`. Scores with the same words share a line.
     """
     headings_by_text: dict[str, list[str]] = {}
     for score in scores:
@@ -130,7 +130,7 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
 
 
 def _letters_note(compared: Comparison, correction: str = "") -> str:
-    """Explain the letters. `correction` says what the p-values are corrected over."""
+    """Return the note that explains letters. `correction` says over what Holm's correction is."""
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
@@ -226,7 +226,7 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences. `level` is that of intervals, "95 %"."""
+    """Return the columns of a table of differences. `level` of the intervals is such as "95 %"."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -241,7 +241,8 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     """Return the cells of a difference: its value with interval, p, p after Holm's correction, and
     the smallest detectable difference.
 
-    "~" marks a difference that the official solver can have made, "*" a significant p.
+    "~" marks a difference so small that the official solver alone may cause it, "*" a significant
+    p.
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -312,8 +313,9 @@ def _difference_sentence(compared: Comparison) -> str:
 def _detectable_note(
     compared: Comparison, differences: Sequence[ScoreDifference], title: str
 ) -> Iterator[str]:
-    """Yield a note on the smallest detectable differences of the first score, if they are defined.
+    """Yield a note on the smallest detectable differences, if they are defined.
 
+    The note is about the first score in `differences` and gives the range over all pairs of runs.
     `title` is the title of the one metric, or "", see `_only_metric`.
     """
     of_score = [d for d in differences if d.score == differences[0].score]
@@ -330,7 +332,11 @@ def _detectable_note(
 def _solver_and_interval_notes(
     compared: Comparison, differences: Sequence[ScoreDifference]
 ) -> Iterator[str]:
-    """Yield notes on the mark "~", and on intervals and p-values that disagree about 0, if any."""
+    """Yield a note if a difference has the mark "~", and one if an interval and its p disagree.
+
+    They disagree if the interval excludes 0 without a significant p before correction, or the other
+    way round. The second note is for bootstrap p-values only.
+    """
     if reach := sorted(short(d.solver_moves, 4) for d in differences if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
         yield (
@@ -385,8 +391,8 @@ def heading(score: str, title: str = "") -> str:
 def score_field(score: str, title: str = "") -> Field:
     """Return the column of METRIC.SCORE or METRIC.PART.SCORE in a table of several metrics.
 
-    The key is METRIC_SCORE or METRIC_PART_SCORE. The heading has the title of the metric, unless it
-    is a default metric, or the table itself has the `title`.
+    The key is METRIC_SCORE or METRIC_PART_SCORE. The heading begins with the title of the metric,
+    unless the metric is a default one, or `title` is given because the table has it already.
     """
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics

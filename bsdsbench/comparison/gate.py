@@ -76,10 +76,14 @@ class Baseline:
     ) -> Baseline:
         """Make a baseline from the scores of a run.
 
-        `tolerances` of single scores and the scores to check (`gated`) are given by METRIC.SCORE or
-        a short name. Those of the file of an `earlier` baseline, if it exists, are kept unless new
-        ones are given, and unless the run lacks the score. Raises DataError if a tolerance is bad,
-        or a score is unknown.
+        tolerances : score -> its tolerance
+        earlier : file of an earlier baseline. If it exists, its tolerances are kept for scores
+            without a new one, and its `gated` if none are given now. Scores that the run lacks are
+            dropped.
+        gated : the scores to check; none means all
+
+        Scores are named METRIC.SCORE or by a short name. Raises DataError if a tolerance is
+        invalid, if a score is unknown, or if the earlier file is damaged.
         """
         scores = score_names.flat_scores(run)
         limits = _by_full_name(tolerances or {}, scores)
@@ -263,7 +267,7 @@ def check(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Compare a run with a baseline or its file, and decide which scores failed.
+    """Compare a run with a baseline (or the file of one), and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
     tolerance. With statistics the drop must also be significant, unless no drop could be, or the
@@ -336,11 +340,14 @@ def _check_images(
     sampling: Sampling | None,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Check scores of a run against those of a baseline run on the same images.
+    """Check the scores of a run against a baseline run on the same images.
 
-    scores_before : METRIC.SCORE -> the score of the baseline
-    tolerances : the scores to check, with their tolerances
-    sampling : the settings of the paired bootstrap, or None without statistics
+    scores_before : METRIC.SCORE -> the baseline's score
+    tolerances : METRIC.SCORE of each score to check -> its tolerance
+    sampling : the settings of the paired bootstrap; None if the tolerance alone decides
+
+    Notes name the scores that are means over unequal numbers of values in the two runs, and say so
+    if no drop can be significant, in which case the tolerance alone decides too.
     """
     gated = list(tolerances)
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
@@ -395,11 +402,11 @@ def _check_images(
 def assert_scores(
     run: Evaluation | PathLike, baseline: PathLike, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Check a run, or the folder of a run, against the file of a baseline, as a test does.
+    """Check a run, or the folder of a run, against a baseline file, and raise if a score fails.
 
-    Raises AssertionError, in at most five lines, if a score fails or if there is no baseline. With
-    `update` the baseline is written from the run instead, its tolerances stay, and None is
-    returned. `options` are those of `check`.
+    The AssertionError has at most five lines; it is raised too if there is no baseline. With
+    `update` nothing is checked: the baseline is written from the run, keeping the tolerances of the
+    file, and None is returned. `options` are those of `check`.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])
@@ -418,10 +425,10 @@ def assert_scores(
 
 
 def _limit(tolerance: Tolerance, before: float, score: str) -> float:
-    """Convert the tolerance of a score to units of the score.
+    """Return the tolerance of a score in units of the score.
 
-    The tolerance is a number in these units, or a percentage such as "5%" of the baseline's value
-    `before`. Raises DataError if it is neither, or if it is negative.
+    A percentage such as "5%" is taken of the size of the baseline's value, `before`. Raises
+    DataError if the tolerance is neither a number nor a percentage, or if it is negative.
     """
     what = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
@@ -431,9 +438,9 @@ def _limit(tolerance: Tolerance, before: float, score: str) -> float:
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Replace the keys of `values`, which are names of scores, by METRIC.SCORE.
+    """Replace the keys of `values`, which may be short names of scores, with METRIC.SCORE.
 
-    `scores` has the known scores as its keys. Raises DataError if a name means none of them.
+    The keys of `scores` are the known scores. Raises DataError if a name stands for none of them.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

@@ -126,10 +126,10 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 
 
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
-    """Return a table of error classes by slice, with a row for each run, slice and class.
+    """Return a table of error classes within slices, with a row for each run, slice and class.
 
-    `by` is a column of groups, which are the slices. The shares have jackknife intervals. Raises
-    DataError if the classes were not counted, or if a run lacks the column.
+    `by` is the column of groups, which are the slices. Shares have jackknife intervals. Raises
+    DataError if error classes were not counted, or if a run lacks the column.
     """
     rows: list[list[Cell]] = []
     for run in runs:

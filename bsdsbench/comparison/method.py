@@ -31,19 +31,19 @@ from bsdsbench.text import counted
 
 @frozen(eq=False, init=False)
 class Method:
-    """A method: one or more runs of it, by seed, fold or split.
+    """A method and its runs, one or more, which differ in the seed, fold or split.
 
     Parameters
     ----------
     name : str
-        Its name in tables.
+        The name in tables.
     runs : sequence of Evaluation or path
-        Its runs, or their folders; what `ref:NAME` stands for, too.
+        The runs, or their folders; "ref:NAME" stands for a reference run.
 
     Raises
     ------
     DataError
-        For no runs, or folders without one.
+        If there are no runs, or if a folder holds none.
 
     Examples
     --------
@@ -71,9 +71,9 @@ class Method:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return {image id: reason} for images that lack counts in any run, sorted by id.
+        """Return image id -> reason for each image that any of the runs left out, sorted by id.
 
-        The reason is that of the first run that lacks the image.
+        If several runs left an image out, the first of them gives the reason.
         """
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
@@ -86,9 +86,9 @@ class Method:
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
-        """Return the method with its runs in natural order of their seeds, if these are distinct.
+        """Return the method with its runs sorted by seed, in natural order ("2" before "10").
 
-        Otherwise the order stays.
+        If two runs have the same seed, the order stays as it is.
         """
         order = list(range(self.n_runs))
         if self.distinct:
@@ -163,10 +163,10 @@ class ScoresOfRuns(NamedTuple):
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the folders of each path that are not the same in all paths, joined by "/".
+    """Return, for each path, the components in which the paths differ, joined by "/".
 
     These are "seed0" and "seed1" for out/seed0/ours and out/seed1/ours. If the paths have different
-    depths, or are all equal, the last component is returned.
+    depths, or are all equal, the last component of each path is returned.
     """
     paths = [Path(name).parts or (name,) for name in names]
     if len({len(path) for path in paths}) == 1:
@@ -177,7 +177,10 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Return the methods with other runs. `runs` has the new runs of all methods, in order."""
+    """Return the methods with other runs, as many for each method as before; the seeds stay.
+
+    `runs` has the new runs of the first method, then those of the second, and so on.
+    """
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
 
@@ -194,11 +197,11 @@ def methods_of(specs: Sequence[str]) -> list[Method]:
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse texts NAME=RUNS,RUNS. Return (name of the method, folders of its runs) for each.
+    """Parse texts NAME=RUNS,RUNS, and return (name of the method, its runs) for each of them.
 
-    RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, a URL or ref:NAME.
-    Raises DataError if a text has another form, if a pattern matches no folder, or if a name is
-    repeated.
+    RUNS is a folder, a pattern of folders (out/ours/seed*), a file written by `share`, a URL or
+    ref:NAME. Raises DataError if a text is not of this form, if a pattern matches no folder, or if
+    a name is repeated.
     """
     methods = []
     for spec in specs:
@@ -213,10 +216,11 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
-    """Return the folders and shared files (.npz) that match each pattern, in natural order.
+    """Return the folders and shared files (.npz) that match the patterns.
 
-    A text without wildcards is returned unchanged, even if there is no such folder. Raises
-    DataError, which names `option`, if a pattern matches nothing.
+    The matches of a pattern are in natural order. A text without wildcards is returned unchanged,
+    even if there is no such folder. Raises DataError, which names `option`, if a pattern matches
+    nothing.
     """
     folders = list[str]()
     for pattern in patterns:
@@ -241,11 +245,11 @@ class Splits(NamedTuple):
 
 
 def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
-    """Return the mean of the splits' scores, and the pooled score of all their images.
+    """Return the mean scores over the splits of a data set, and the scores of all images pooled.
 
-    Papers with random splits (Multicue, cross-validation) report the mean; the pooled score sums
-    the counts of all images. `runs` has a run for each split, and `name` is the name of the pooled
-    run, by default that of the first run.
+    Papers with random splits (Multicue, cross-validation) report the mean; pooled scores come from
+    the summed counts of all images. `runs` has one run for each split. `name` is the name of the
+    pooled run, by default the name of the first run.
 
     An image may be in several splits; it then counts once for each. The table has the usual scores
     that all splits and the pooled run have. Raises DataError if there are no runs, if a run has no

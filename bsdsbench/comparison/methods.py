@@ -53,7 +53,7 @@ _PLAIN_FIELDS = ("n_images", "cluster", "n_clusters", "n_boot", "seed", "level")
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
 class MethodComparison(ComparedScores):
-    """The result of `compare_methods`: the fields of `ComparedScores`, and the following ones.
+    """The comparison that `compare_methods` returns: `ComparedScores` with three more fields.
 
     A score of a method is the mean over its runs. p is NaN if one of two methods has fewer than
     three runs, unless both have a single run.
@@ -74,9 +74,9 @@ class MethodComparison(ComparedScores):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the pairs of methods with the same seeds, but too few for a significant p.
+        """Return the paired methods that have too few seeds for p to be significant.
 
-        Exchanging the runs of R seeds has 2^R outcomes, so that p is at least 2 / 2^R.
+        The two runs of each of R seeds can be exchanged in 2^R ways, so p is at least 2 / 2^R.
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
@@ -235,9 +235,9 @@ def _compare_by_score(
     paired: Collection[tuple[str, str]],
     sampling: Sampling,
 ) -> _ComparisonByScore:
-    """Compare methods by one score. The p-values are corrected over all pairs of methods.
+    """Compare methods by one score. Holm's method corrects the p-values over all pairs of methods.
 
-    `paired` has the names of the pairs of methods with the same seeds.
+    `paired` names the pairs of methods whose runs have the same seeds.
     """
     means = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in sampled}
     intervals = []
@@ -260,7 +260,9 @@ class _Draws(NamedTuple):
     """Bootstrap draws of a number."""
 
     values: F8  # (B,): the number in each sample
-    n_effective: float  # how many images the interval takes the number to depend on
+    # The number of images (or clusters) by which the interval is widened; with several runs it
+    # follows from both variances, and need not be an integer
+    n_effective: float
 
     def interval(self, level: float) -> significance.Ends:
         """Return the interval of the number."""
@@ -293,16 +295,18 @@ def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
 
 
 def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
-    """Draw the mean of a score over runs, with images and runs drawn together.
+    """Return draws of the mean of a score over R runs, with images and runs drawn together.
 
     by_run (R, B): score of each run in each sample of images
     drawn_runs (B, R): how often each sample draws each run
     n_units : number of images or clusters
 
-    A draw is the mean over all runs in its sample, plus the deviation of the mean over the drawn
-    runs, widened by sqrt(R / (R - 1)). The effective number of images is one more than
-    Satterthwaite's degrees of freedom. The draws of a single run are returned unchanged, and so are
-    means that are all undefined.
+    A draw starts from the mean over all R runs in a sample of images. To this it adds the deviation
+    of the drawn runs' mean from the mean of all runs, multiplied by sqrt(R / (R - 1)), because so
+    few runs vary too little. `n_effective` is one more than Satterthwaite's degrees of freedom.
+
+    The scores of a single run are returned as they are, and so are means that are undefined in
+    every sample; `n_effective` is then `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:
@@ -329,11 +333,11 @@ def _difference(
     means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Return the difference of a score between two methods, without Holm's correction.
+    """Return the difference of a score, a minus b, between two methods. p is not corrected yet.
 
-    is_paired : the methods have the same seeds. The runs of a seed are then drawn together, and p
-        comes from exchanging them; otherwise p comes from the bootstrap.
-    means : the draws of each method's mean, by its name
+    is_paired : True if the methods have the same seeds. The two runs of a seed are then drawn
+        together, and p comes from exchanging them. Otherwise p comes from the bootstrap.
+    means : method's name -> draws of its mean
 
     p is NaN if one of the methods has fewer than LEAST_RUNS runs, unless both have a single run, or
     if the difference is undefined.
@@ -362,12 +366,12 @@ def _difference(
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
-    """Return notes on which variance the intervals contain, and on p-values.
+    """Return notes on the variance that intervals cover and on p-values, in this order.
 
-    The notes are, in this order: which variance the intervals cover, methods with a single run,
-    methods with too few runs for a p-value, and the pairs of methods with the same seeds (`paired`,
-    by name). If each method has a single run, the only note is that the intervals cover `units`
-    only, which are what the bootstrap draws, such as "images".
+    - Intervals cover the runs too, if any method has several.
+    - Methods with a single run, whose intervals cover only `units`, such as "images".
+    - Methods with too few runs for a p-value, unless every method has a single run.
+    - Each pair of methods with the same seeds (`paired`, by name) and enough of them for a p-value.
     """
     single = [m.name for m in methods if m.n_runs == 1]
     has_several = any(m.n_runs > 1 for m in methods)
@@ -400,11 +404,12 @@ def means_table(
     extra: Sequence[Row] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return a table of the means of scores over the runs of each method, without a comparison.
+    """Return a table with each method's mean scores over its runs, without comparing methods.
 
     spread : the spread that is shown beside a mean
     columns : the scores to show, such as "ods", or "all"; None for the usual ones
-    extra : further rows, such as published results: name, {metric: scores}, {key: mark}
+    extra : further rows, such as published results: name, {metric: scores}, {score key: mark}.
+        A marked score is never the best of its column; the mark "" prints nothing.
     notes : further lines below the table
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
@@ -438,7 +443,7 @@ def means_table(
 
 
 def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
-    """Return the tables of means, of their intervals and, for several methods, of differences."""
+    """Return the tables of mean scores, of intervals and, for several methods, of differences."""
     scores = compared.scores_shown
     images = counted(compared.n_images, "image")
     notes: list[str | Note] = [*left_out_of(compared)]

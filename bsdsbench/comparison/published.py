@@ -109,11 +109,11 @@ def published_results() -> dict[str, PublishedResult]:
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
-    """Return a description of each published result that has all target values.
+    """Return descriptions of the published results that have all target values.
 
-    `targets` maps keys of scores of the metric to values, which are compared to the digits that
-    they have. Without targets there are no results. A description is such as "HED (hed;
-    bsds500-test; AP rule bsds)".
+    `targets` maps score keys of the metric to values. A published score has such a value if it
+    agrees to the digits of the target. Without targets there are no results. A description reads
+    "HED (hed; bsds500-test; AP rule bsds)".
     """
     descriptions = []
     for key, published in published_results().items():
@@ -127,9 +127,9 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score equals the target when rounded to the decimals of the target.
+    """Return True if a score is within half a unit of the target's last decimal.
 
-    The decimals are those of `target` as text. A missing score does not agree.
+    The decimals are counted in `target` as text. A missing score does not agree.
     """
     n_decimals = len(str(target).partition(".")[2])
     half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)
@@ -162,7 +162,7 @@ def published_curves() -> dict[str, PublishedCurve]:
 def find_published(
     keys: Iterable[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """Return the published results of `keys`, in this order. Case and spaces around are ignored.
+    """Return the published results of `keys`, in this order. Case and outer spaces are ignored.
 
     `labels` maps keys to names that replace those of the results. Raises DataError, which lists
     every unknown key with similar keys.
@@ -192,13 +192,14 @@ def labelled_runs(
     labels: Mapping[str, str],
     published: Iterable[str] = (),
 ) -> list[Evaluation]:
-    """Return the runs renamed by `labels`, which maps keys to new names.
+    """Return the runs, renamed where `labels` has a new name for them.
 
-    given : the runs as the user gave them, such as folders
-    published : keys of published results, which `find_published` renames; they are allowed as keys
+    given : the runs as the user gave them, such as folders, in the order of `runs`
+    labels : key -> new name. A key is the name of a run, its folder as given, or the last component
+        of the folder.
+    published : keys of published results; `labels` may have these too, for `find_published`
 
-    A key is the name of a run, its folder as given, or the last part of the folder. Raises
-    DataError if a key is none of these.
+    Raises DataError if a key of `labels` is none of these.
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
@@ -216,9 +217,9 @@ def labelled_runs(
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Return why published results of a task are not comparable with a run, or "" if they are.
+    """Return the first reason why published results of a task are not comparable with a run.
 
-    If there are several reasons, the first is returned.
+    Returns "" if they are comparable.
     """
     for difference in comparability(run, tasks()[task]):
         return f"{difference.ours}, but published results are of {difference.theirs}"
@@ -244,9 +245,10 @@ def published_beside(
     force : show results that are not comparable with a run, instead of raising DataError
     labels : key -> the name to show
 
-    An AP is marked with its rule, if it has one and the runs have others. If a result is not
-    comparable with a run, because its task is another, its label names its data set, all of its
-    scores are marked, and a note gives the reason. A marked score is never the best of its column.
+    An AP is marked with its rule (or "unknown") unless all runs use the same one. If a result
+    belongs to another task than a run, and so is not comparable with it, the label names the data
+    set of the result, all of its scores are marked, and a note gives the reason. A marked score is
+    never the best of its column.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []

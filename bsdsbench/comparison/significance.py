@@ -67,11 +67,12 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
 def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference from its bootstrap draws (B,).
 
-    The smaller share of draws on one side of zero, with one added to its count, is converted to a
-    normal deviate z. The p-value is 2 P(T <= z sqrt((n-1)/n)), where T is Student's t with n - 1
-    degrees of freedom, for n = `n_images` images, clusters, or an effective number of them.
+    The share of draws that are <= 0 or that are >= 0, whichever is smaller, is converted to a
+    normal deviate z; one is added to both counts of the share, which is at most 0.5. The p-value is
+    2 P(T <= z sqrt((n-1)/n)), where T is Student's t with n - 1 degrees of freedom, for n =
+    `n_images` images, clusters, or an effective number of them.
 
-    Returns NaN if a draw is undefined, and 1 if all draws are 0 or there is one image.
+    Returns NaN if a draw is undefined, and 1 if all draws are 0 or if n is below 2.
     """
     from scipy.special import ndtri, stdtr
 
@@ -91,11 +92,11 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
 
 
 def _tails(level: float, n_images: float) -> F8:
-    """Return the deviates (low, high) between which a bootstrap interval of `level` lies.
+    """Return the ends (low, high) of a bootstrap interval of this level, as normal deviates.
 
-    They are sqrt(n / (n-1)) times the quantiles of Student's t with n - 1 degrees of freedom, which
-    replace those of the normal distribution, because the bootstrap is too narrow for few images.
-    For fewer than two images they are those of the normal distribution.
+    They are the quantiles of Student's t with n - 1 degrees of freedom times sqrt(n / (n-1)), where
+    n is `n_images`. Normal quantiles would give too narrow intervals for few images. They are
+    returned for fewer than two images, which have no t distribution.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -108,11 +109,12 @@ def _tails(level: float, n_images: float) -> F8:
 
 
 def detectable(draws: F8, level: float, n_images: float) -> float:
-    """Return the smallest difference that is significant with probability `POWER`.
+    """Return the smallest true difference that would be significant with probability `POWER`.
 
-    Significant means a p-value below 1 - level. The distance from 0 has to be the half width of an
-    interval plus the deviate that `POWER` of the samples exceed, both of Student's t, times the
-    standard deviation of the `draws` (B,). Returns NaN for a single draw or undefined draws.
+    Significant means that p, before correction, is below 1 - level. The difference is the standard
+    deviation of the `draws` (B,) times the sum of two deviates of Student's t (`_tails`): the half
+    width of an interval of this level, and the `POWER` quantile. Returns NaN for a single draw, or
+    if a draw is undefined.
     """
     if draws.size < 2:
         return math.nan
@@ -144,7 +146,7 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
 
 TESTS = ("bootstrap", "permutation")
-_ROUNDING = 1e-12  # equal differences, summed in different orders, differ by less
+_ROUNDING = 1e-12  # more than equal differences differ by when they are summed in different orders
 _MAX_SIGNS = 1 << 16  # assignments of signs that are tried
 
 
@@ -157,13 +159,13 @@ def permutation_p(
 ) -> dict[str, float]:
     """Return METRIC.SCORE -> two-sided p-value of a permutation test of two runs.
 
-    A permutation exchanges the counts of some images, or whole clusters, between the runs. The
-    p-value is the share of permutations with at least as large a difference as the observed one. It
-    is NaN if the difference is undefined in any permutation. All permutations are tried if there
-    are at most `n_boot`, otherwise `n_boot` random ones and the observed one.
+    A permutation exchanges the counts of some images, or of whole clusters, between the runs. The
+    p-value is the share of permutations whose difference is at least as far from 0 as the observed
+    one. It is NaN if the difference is undefined in any permutation. All permutations are tried if
+    there are at most `sampling.n_boot`; otherwise the observed one and `n_boot` random ones are.
 
-    `report_samples` is called with the number of samples of each finished block, for each run.
-    Raises DataError if the protocols of the runs differ.
+    `report_samples` is called with the number of permutations of each finished block, for each run.
+    Raises DataError if the protocols of the runs differ so that their scores are not comparable.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
@@ -173,7 +175,7 @@ def permutation_p(
     n_units = int(units.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
-        """Yield blocks (S, N) of 1 for images whose counts are exchanged, else 0."""
+        """Yield blocks (S, N): 1 for an image whose counts are exchanged, else 0."""
         return (block[:, units] for block in _swaps(n_units, sampling.n_boot, sampling.seed))
 
     both_runs = [WeightedRun(a, metrics, b)]  # the images of a, then those of b
@@ -210,10 +212,10 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield blocks (S, n) of 1 for a pair that is swapped, else 0. The first row swaps none.
+    """Yield blocks (S, n) of the ways to swap n pairs: 1 for a pair that is swapped, else 0.
 
-    The rows are all 2^n assignments of 0 and 1 to n pairs if these are at most `count`, otherwise
-    the row of zeros and `count` random rows drawn with `seed`.
+    All 2^n ways are yielded if there are at most `count`; otherwise `count` random ones, drawn with
+    `seed`, follow the way that swaps no pair, which always comes first.
     """
     if 2**n <= count:
         for rows in blocks(2**n, n):

@@ -27,10 +27,11 @@ class RunsBySlice(NamedTuple):
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict runs to the images of each slice, which is a group of a column.
+    """Restrict runs to the images of each slice; a slice is a group of the column `by`.
 
-    The groups are those of the first run that has groups. Images that a run left out belong to no
-    slice. Raises DataError if no run has the column, or if there are no counts of images.
+    All runs take the groups of the first run that has any. The restricted runs list no images as
+    left out, because such images belong to no slice. Raises DataError if that run lacks the column
+    or has no counts of images.
     """
     evaluations = as_runs(runs)
     grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
@@ -121,11 +122,14 @@ def means_by_slice(
 
 
 def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
-    """Return a table of the comparisons on all slices, which `comparisons` has by name.
+    """Return one table of the comparisons within all slices.
 
-    `by` is the column of groups, which are the slices. The table has a row per difference and
-    slice; its p-values are corrected by Holm's method over all pairs and slices of a score. If a
-    single run is compared, there is a row per slice and score instead, with the interval.
+    comparisons : name of a slice -> comparison on its images
+    by : the column of groups, which are the slices
+
+    There is a row for each score, slice and pair of runs. Holm's method corrects the p-values of a
+    score over all pairs and slices. For a single run there is a row for each slice and score, with
+    the interval of the score.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", by.partition("=")[0]), Field("images", "images", "n", "d")]

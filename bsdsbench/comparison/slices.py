@@ -173,8 +173,8 @@ def _jackknife_interval(
     """Return a number with its jackknife interval.
 
     replicates (n,): the number without each image or cluster
-    n_units : how many images or clusters the number itself depends on; Student's t has one degree
-        of freedom less
+    n_units : how many images or clusters the number itself depends on, which may be fewer than n;
+        Student's t has n_units - 1 degrees of freedom
     score : METRIC.SCORE if the number is a score, "" if it is a difference. The interval of a score
         is cut at 0, unless a replicate is below. If higher is better, or if the score is of an
         error class, the interval is also cut at 1, unless a replicate is above.
@@ -219,7 +219,7 @@ def slice_tables(
     by : sequence of str
         Columns of groups.
     columns : sequence of str or None
-        The scores to show, or "all"; default: the scores in tables of several runs.
+        The scores to show, or "all". Default: those that tables of several runs show.
     cluster : str or None
         A column of clusters. The jackknife of intervals leaves out whole clusters.
     slices : sequence of Slices or None
@@ -259,7 +259,7 @@ def _slice_table(
     """Return the table of one metric and one column of groups, or None if no score is shown.
 
     slices : the slices of the runs that have the metric
-    wanted : the scores to show, or "all"; None for the scores in tables of several runs
+    wanted : the scores to show, or "all"; None for those that tables of several runs show
     of_parts : True for the scores of classes and other parts, False for the overall scores
 
     Each score has two columns: the score, and its difference from the score on all images.
@@ -339,11 +339,12 @@ def _slice_rows(
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
-    """Return a table with a row for each group of a run's images, and for each part of the score.
+    """Return a table of the scores of each group of a run's images, such as those of a patient.
 
-    A row has every score of the group's images together, such as the images of a patient, and the
-    mean of the images' own values if they are defined. Without parts, such as classes, there is no
-    column of parts. A column of numbers is divided into ranges only if `by` gives the limits.
+    There is a row for each group and, if the metric has parts (such as classes), for each part. It
+    has every score of the group's images together, and the mean of the score over single images
+    where these have it. `by` is the column of groups. Its numbers are divided into ranges only if
+    `by` gives the limits.
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
@@ -390,11 +391,11 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
 def score_drawn(
     runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Return the score to draw over slices, as METRIC.SCORE.
+    """Return the score that a plot of slices draws, as METRIC.SCORE.
 
-    It is the first score that tables of the first run show by default and that all `slices`, one
-    per run, have. With `metric` it is the first such score of this metric. Raises DataError if
-    there is no such score.
+    It is the first score that tables of the first run show by default and that all `slices` (one
+    item per run) contain. Given `metric`, only scores of this metric are considered. Raises
+    DataError if there is no such score.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in score_names.usual_scores(runs[0], shared):
