@@ -1,7 +1,7 @@
 """Decide whether the scores of two runs are comparable, for every part of the package.
 
 The answer is a list of all differences between the runs, each with its effect on a comparison. Only
-settings that the metrics of both runs use are looked at: two `pixel` runs with different matching
+settings that the runs' common metrics use matter: two `pixel` runs with different matching
 tolerances are comparable, because `pixel` does not use the tolerance.
 """
 
@@ -24,9 +24,10 @@ from bsdsbench.scores.counts import NO_EVIDENCE, ImageRecord, Values
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-# What a reference run has of its own: its method's parameters, its program's matching and thinning.
+# Fields in which a reference run may differ: they follow from its method's parameters, and from the
+# matching and thinning of its program.
 OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin"}
-# What says whose images and annotations these are; here it is read off the records.
+# Fields of the signature that describe images and annotations. The records are compared instead.
 _OF_IMAGES = {"set", "gt"}
 
 
@@ -98,11 +99,11 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 
 
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
-    """Return the differences between a run and a published task. All of them forbid a comparison.
+    """Return the differences between a run and a published task. Each of them forbids a comparison.
 
-    A run that completes the task has none. The ground truth is compared by its fingerprint or, if
-    that is not known, by the number of images; a protocol only if the run says it and is no
-    reference.
+    A run that completes the task has no differences. The ground truth is compared by its
+    fingerprint, or by the number of images if the run's fingerprint is unknown or the same. The
+    protocol is compared only if the run states one and is not a reference run.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -121,10 +122,10 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 
 
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if one run has two-valued masks and the other thresholded gray masks.
+    """Yield a difference if one run predicts two-valued masks and the other gray, thresholded ones.
 
-    Nothing is yielded if the content of a file is unknown. Thresholds of masks are fields of the
-    protocol, and masks of the ground truth change its fingerprint: they are not compared here.
+    Nothing is yielded if the values in some file are unknown. Thresholds of masks are not compared
+    here, as they are fields of the protocol; nor is the ground truth, which has a fingerprint.
     """
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
     are_known = all(record.pred.maps for run in (a, b) for record in run.records)
@@ -140,7 +141,11 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference in images, which forbids a comparison unless both may lack the others'."""
+    """Yield a difference if the runs have different images.
+
+    It forbids a comparison, unless the runs share images and each was allowed to leave out the
+    images that only the other has.
+    """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
         return
@@ -156,10 +161,11 @@ def _truth_differences(
 ) -> Iterator[Difference]:
     """Yield a difference if the runs have different annotations of an image that both have.
 
-    "truth" names the first image whose fingerprints differ: those of all annotated parts if a
-    metric reads more than boundaries and both runs know them. Without fingerprints, numbers of
-    ground-truth pixels are compared. "segmentations": only one run knows the fingerprint of all
-    annotated parts.
+    - Field "truth": names the first image whose fingerprints differ. If one of the `metrics` reads
+      more than boundaries and both runs know the fingerprints of all that is annotated, these are
+      compared, and fingerprints of the boundaries otherwise. Without fingerprints, numbers of
+      ground-truth pixels are compared.
+    - Field "segmentations": only one run knows the fingerprint of all that is annotated.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -186,7 +192,10 @@ def _truth_differences(
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return False if the numbers of ground-truth pixels, all that official files tell, differ."""
+    """Return True if an image has the same numbers of ground-truth pixels in both runs.
+
+    These numbers are all that official files contain about the ground truth.
+    """
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):
@@ -195,21 +204,21 @@ def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
 
 
 class PairDifference(NamedTuple):
-    """A difference between two of several runs. `a` and `b` are the names of the runs."""
+    """A difference between two runs, which `a` and `b` name."""
 
     a: str
     b: str
     difference: Difference
 
     def line(self) -> str:
-        """Return the difference in one line, after the names of the runs."""
+        """Describe the difference in one line that begins with the names of the runs."""
         difference = self.difference
         forbids = difference.severity is Severity.FORBIDS
         return f"{self.a}, {self.b}: {difference.fault() if forbids else difference.line()}"
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List how each run differs from those before it; once for each run and field."""
+    """List the differences between each run and the runs before it, once for each run and field."""
     listed = list[PairDifference]()
     known = set[tuple[int, str]]()  # (number of the run, field)
     for k, run in enumerate(runs):
@@ -222,6 +231,6 @@ def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
 
 
 def forbidden(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each difference that makes two of the runs not comparable."""
+    """Return a line for each difference between two of the runs that forbids a comparison."""
     listed = pair_differences(runs)
     return [pair.line() for pair in listed if pair.difference.severity is Severity.FORBIDS]

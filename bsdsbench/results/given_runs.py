@@ -1,4 +1,4 @@
-"""Runs as callers give them: evaluations, folders, files, reference runs; with distinct names."""
+"""Load runs that a caller gives as evaluations, folders, files or names of reference runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def as_runs(
 ) -> list[Evaluation]:
     """Load runs, give them distinct names, and prepare them for a comparison.
 
-    - A run that is loaded and has the name of another gets the differing part of its path in
-      brackets.
-    - All runs get the groups of their images, if there are any.
+    - Loaded runs with the same name get the differing part of their paths, in brackets, after it.
+    - The images of all runs are assigned to groups, if `groups` or `group_by` is given.
     - Reference runs get the AP and ODS rules of the other runs, see `with_common_rules`.
 
     Parameters
@@ -34,7 +33,7 @@ def as_runs(
     names : iterable of str, optional
         The names of the runs; default: their own.
     groups, group_by
-        The groups of the images of all runs, as `Evaluation.with_groups` takes them.
+        The groups of the images, as `Evaluation.with_groups` takes them.
 
     Returns
     -------
@@ -44,7 +43,7 @@ def as_runs(
     Raises
     ------
     DataError
-        If any runs cannot be loaded, which lists all of them, or if the number of names differs.
+        If some runs cannot be loaded (all of them are listed), or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
@@ -52,7 +51,7 @@ def as_runs(
         raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
     loaded: list[Evaluation] = []
     errors: list[DataError] = []
-    places: dict[int, str] = {}  # number of a run that was loaded -> its URL or absolute path
+    places: dict[int, str] = {}  # index of a run that was loaded -> its URL or absolute path
     for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
         try:
             if isinstance(run, str | Path):
@@ -72,9 +71,11 @@ def as_runs(
 
 
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Add URLs, or differing ends of paths, to the names of runs that are equal, in place.
+    """Make equal names of runs distinct, in place, by adding the differing ends of their paths.
 
-    places : index of a loaded run -> its URL or absolute path.
+    If one of the runs came from a URL, the whole URLs or paths are added instead.
+
+    places : index of a loaded run -> its URL or absolute path
     """
     names = [run.name for run in runs]
     for k, place in places.items():

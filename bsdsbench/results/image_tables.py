@@ -1,8 +1,8 @@
 """Tables of the images' own scores: a row per image, and summaries by mean, median and quartiles.
 
 Quartiles are interpolated linearly between the two nearest values (type 7, the default of numpy and
-R). An infinite value counts as one in medians and quartiles, and makes mean and deviation infinite
-and undefined.
+R). Infinite values are included: they are the largest for medians and quartiles, they make the mean
+infinite, and they make the standard deviation undefined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bsdsbench.tables.table import Cell, Field, Table
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-# The ODS of a data set is the best F of a single image
+# For a single image, the scores called ODS for a data set are the image's best F and its threshold
 _BEST_OF_IMAGE = {
     "ods": "best F",
     "ods.threshold": "best F at",
@@ -38,10 +38,10 @@ _BEST_OF_IMAGE = {
 
 
 def image_table(run: Evaluation) -> Table:
-    """Return a table with a row per image: id, size, scores under every metric, and groups.
+    """Return a table with a row per image: id, size, scores for every metric, and groups.
 
-    With several metrics, the keys of scores begin with the metric, such as "region_covering". If
-    images were left out, a last column has the reason, and their rows come last.
+    If there are several metrics, keys of scores begin with the metric, as in "region_covering". If
+    images were left out, their rows come last, and a last column has the reason.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -62,7 +62,10 @@ def image_table(run: Evaluation) -> Table:
 
 
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
-    """Return a column for each of the images' groups: NAME, or group_NAME if `others` have it."""
+    """Return a column for each column that groups the images.
+
+    Its key is NAME, or group_NAME if one of the columns `others` already has that key.
+    """
     taken = {field.key for field in others}
     fields = []
     for name in group_columns(records):
@@ -73,13 +76,13 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
-    """Return an image's values in the columns of its groups. In a column of text, all are text."""
+    """Return the values of an image in the columns that group it, as text in columns of text."""
     values = [(field, record.groups.get(field.heading)) for field in fields]
     return [v if v is None or field.format else text_of(v) for field, v in values]
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a column of reasons, and rows for the images that were left out, if any, in place."""
+    """Add a row for each image that was left out, and a column of reasons, in place, if any."""
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(Field("left_out", "Left out"))
@@ -89,10 +92,10 @@ def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) 
 
 
 def per_image(run: Evaluation, metric: str) -> Table:
-    """Return every score of every image under a metric.
+    """Return a table of every score of every image for a metric.
 
-    An image has a row for its overall scores, then a row for each part, such as a class. A score
-    that is not measured with the run's options has no column.
+    An image has a row for its overall scores, then a row for each part (a class, or whatever else
+    the metric reports separately). Scores that the run's options turn off have no column.
     """
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
@@ -126,7 +129,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
 
 
 class Summary(Enum):
-    """The last statistic of the images' values that is shown; the statistics before it are too."""
+    """The statistics of the images' values that a table shows: this one and all before it."""
 
     MEAN = "mean"
     MEDIAN = "median"
@@ -137,7 +140,7 @@ class SpreadOfImages(NamedTuple):
     """Statistics of the images' values of one score."""
 
     n: int  # images with a value
-    undefined: int  # images without
+    undefined: int  # images without a value
     mean: float
     sd: float  # standard deviation (n - 1)
     median: float
@@ -146,10 +149,10 @@ class SpreadOfImages(NamedTuple):
 
 
 def _compute_spread(values: F8) -> SpreadOfImages:
-    """Compute the statistics of the values of images (N,), in which NaN is an undefined value.
+    """Compute the statistics of the values (N,) of N images. NaN is an undefined value.
 
-    Without a defined value all are NaN. The deviation is NaN also of a single value, and if a value
-    is infinite; the mean is then infinite.
+    If no value is defined, all statistics are NaN. The standard deviation is also NaN for a single
+    value, and if a value is infinite; the mean is then infinite.
 
     Examples
     --------
@@ -171,7 +174,10 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return a quantile of ascending values, interpolated linearly between two neighbours."""
+    """Return the quantile below which a `share` (0 to 1) of the values lie.
+
+    The values are ascending. It is interpolated linearly between the two nearest values.
+    """
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
@@ -188,12 +194,12 @@ def summary_tables(
 ) -> list[Table]:
     """Summarize the images' own values in a table per metric, with a row per part, score and run.
 
-    A part is a class, or another part of a metric's score. Runs without counts per image are left
-    out, and so are metrics without a row.
+    A part is a class, or whatever else a metric reports separately. Runs without counts per image
+    are left out, and so are metrics that have no row.
 
     columns : the scores to show, by key, heading, METRIC.SCORE or PART.SCORE; "all" for every
-        score. DataError is raised for others. Default: scores in tables that an image has.
-    aside : leave the tables out where a person reads all tables at once
+        score. By default the usual scores of an image are shown. Raises DataError for others.
+    aside : value of `Table.aside`, which leaves the tables out of a summary of all tables
     """
     runs_with_images = [run for run in runs if run.records]
     asked = None
@@ -218,8 +224,8 @@ def _summary_rows(
 ) -> list[list[Cell]]:
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
-    A row has part (None if overall), run, score, and the fields of SpreadOfImages. `asked` are the
-    scores to show; None means the usual ones with values.
+    A row holds part (None for the overall score), run, score, and the fields of SpreadOfImages.
+    `asked` names the scores to show; None stands for the usual scores that some image has.
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -243,8 +249,8 @@ def _summary_table(
 ) -> Table:
     """Make the table of a metric's summary, with the statistics up to `summary`.
 
-    `rows` have part, run, score, and the fields of SpreadOfImages. Parts are left out if no row has
-    one, and so are runs if there is only one.
+    `rows` come from `_summary_rows`. The column of parts is left out if no row has a part, and the
+    column of runs if there is only one run.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -278,8 +284,8 @@ def _values_to_show(
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
     """Yield (part, column, values of the images) for each score to show. The overall part is "".
 
-    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the columns of the
-        metric's table of images, or of parts
+    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the usual ones among the
+        metric's scores of images and of parts
     """
     definition = registry.get(metric)
     usual = definition.usual(definition.options_of(run.protocol))

@@ -21,42 +21,43 @@ _LAYOUTS = ("pred_layout", "gt_layout")
 
 @attrs.frozen(kw_only=True)
 class Provenance:
-    """The inputs of a run, and how it was made, as in result.json. Unknown is None or ()."""
+    """The inputs of a run, and how it was made, as in result.json. None or () means unknown."""
 
     # Folders of a run, as they were given
     pred: str | None = None
     gt: str | None = None
     photos: str | None = None
     valid: str | None = None
-    images: str | None = None  # hash of the ids of all shards' images
+    images: str | None = None  # hash of the ids of the images, of all shards together
     pred_kind: str | None = None  # "soft" or "labels", see `Metric.pred_kinds`
     date: str | None = None  # when the last image was counted, in UTC
-    # How the files of a side became images
+    # The numbers and names of the files per image, for predictions and for ground truth
     pred_layout: Layout | None = None
     gt_layout: Layout | None = None
-    missing: str | None = None  # what is done without a prediction: "error", "zero" or "skip"
+    missing: str | None = None  # treatment of a missing prediction: "error", "zero" or "skip"
     sources: Mapping[str, Any] | None = None  # metric of another package -> hash of its file
     split: str | None = None  # the split file
     task: Task | None = None  # the task that the run was made for
-    truth: str | None = None  # of a shard: hash of the ground truth of all shards
+    truth: str | None = None  # only for a shard: hash of the ground truth of all shards
     shard: str | None = None  # "I/N"
-    detector: Mapping[str, Any] | None = None  # its run.json and times; a file may hold anything
+    # The content of the detector's run.json, and its times. Read from a file, it may be anything.
+    detector: Mapping[str, Any] | None = None
     empty_gt: tuple[str, ...] = ()  # images that the protocol left out
     no_prediction: tuple[str, ...] = ()  # images without a prediction, if that is allowed
-    # Of a reference run: its key, and where its counts come from
+    # Only for a reference run: its key, and the source of its counts, briefly and in detail
     reference: str | None = None
     source: str | None = None
     about: str | None = None
     official: str | None = None  # folder of official files
-    # Of a run that its author shares: terms of use, and the text to cite it by
+    # Only for a run that its author shares: the terms of use, and the text to cite
     licence: str | None = None
     citation: str | None = None
-    # Of the best of several runs: their names, and how often each was chosen
+    # Only for the best of several runs: their names, and how often each was chosen
     best_of: tuple[str, ...] = ()
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the known values, but no default layout, in plain form, ready for JSON."""
+        """Return the known values, ready for JSON. Default layouts are left out."""
         values = attrs.asdict(self, recurse=False)
         if self.task is not None:
             values["task"] = self.task.to_mapping()
@@ -68,7 +69,7 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance. Missing and malformed values, as in an edited file, are unknown."""
+        """Rebuild a Provenance from `to_mapping`. Missing and malformed values become unknown."""
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)

@@ -1,6 +1,6 @@
-r"""Write tables as text, Markdown, LaTeX, CSV, JSON or HTML, printed or to a file.
+r"""Write tables as text, Markdown, LaTeX, CSV, JSON or HTML.
 
-The suffix of a file selects the form. Markdown is GitHub's. LaTeX needs
+The suffix of a file selects the format, here called a form. Markdown is GitHub's. LaTeX needs
 \usepackage{booktabs,graphicx}. The templates of Markdown, LaTeX and HTML escape all text.
 """
 
@@ -42,14 +42,14 @@ _LATEX = str.maketrans(
         "↑": r"$\uparrow$",
         "↓": r"$\downarrow$",
         **{c: "\\" + c for c in "&%$#_{}"},
-        # A bracket or star may not follow a line end bare: it would be read as an argument.
+        # A bare bracket or star after the end of a row would be taken as an argument of "\\"
         **{c: "{" + c + "}" for c in "[]*`'"},
     }
 )
-# LaTeX: characters of a row that fits one of two columns; the notes below a table
-_MAX_ROW_CHARACTERS = 52
-_MAX_NOTES = 4
-_MAX_NOTE_CHARACTERS = 115
+# Limits of LaTeX
+_MAX_ROW_CHARACTERS = 52  # in a table that fits one column of a page with two columns
+_MAX_NOTES = 4  # short notes that are printed below a table
+_MAX_NOTE_CHARACTERS = 115  # in a short note
 _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
@@ -69,11 +69,9 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 @cache
 def _template(form: str) -> jinja2.Template:
-    """Load a template of this package, which renders one table.
+    """Load the template that renders one table as "html", "latex" or "markdown".
 
-    form : "html", "latex" or "markdown"
-
-    Every value that the template inserts is escaped for the form, unless it is a `Markup`.
+    Every value that the template inserts is escaped for this form, unless it is a `Markup`.
     """
     import jinja2
     from markupsafe import Markup
@@ -95,12 +93,12 @@ def _template(form: str) -> jinja2.Template:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """Convert tables to Markdown. The best value of a column is bold, marks are raised."""
+    """Convert tables to Markdown. The best value of a column is bold, and marks are raised."""
     return "\n".join(_template("markdown").render(table=table.for_people) for table in tables)
 
 
 def to_html(tables: Sequence[Table]) -> str:
-    """Convert tables to HTML: a <figure> per table, with the classes number and best of cells."""
+    """Convert tables to HTML, a <figure> per table. Cells have the CSS classes number and best."""
     return "\n".join(html_figures(tables))
 
 
@@ -119,10 +117,11 @@ def html_page(tables: Sequence[Table], picture: str = "") -> str:
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Convert tables to LaTeX, one float per table, with the columns for papers.
+    """Convert tables to LaTeX, one float per table, with only the columns meant for papers.
 
-    An interval stands under its number. At most four short notes and all needed ones are printed;
-    other lines become comments. A table that is too wide for one of two columns becomes a `table*`.
+    An interval stands under its number. The first _MAX_NOTES short notes, and all notes marked
+    `needed`, are printed; other lines become comments. A table that is too wide for one column of a
+    page with two columns becomes a `table*`, which spans both.
     """
     return "\n".join(_latex(table.for_people) for table in tables)
 
@@ -155,9 +154,10 @@ def _latex(table: Table) -> str:
 
 
 def _paper_columns(table: Table) -> list[int]:
-    """Return the numbers (from 0) of the columns that LaTeX prints: those marked `paper`.
+    """Return the indices of the columns that LaTeX prints: columns marked `paper`.
 
-    After the first three scores (columns with a better direction), one with a gap is left out.
+    After the first three scores (columns where one direction is better), a score that is undefined
+    in some row is left out.
     """
     columns = []
     n_scores = 0
@@ -171,11 +171,13 @@ def _paper_columns(table: Table) -> list[int]:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Convert each table to a dict for JSON.
+    """Convert each table to a dict for JSON, with these entries:
 
-    key, title, caption, reading: text as in `Table`; "reading" only if it is not empty
-    notes: all notes and signatures as text
-    rows: {key: value} with the keys of `Table.plain`; undefined and infinite numbers are None
+    - key, title, caption, reading: text as in `Table`; no "reading" if it is empty
+    - notes: all notes and signatures as text
+    - columns: {key, heading, higher_is_better} for each column
+    - rows: {key: value} for each row, with the keys of `Table.plain`. Undefined and infinite
+      numbers are None.
     """
     mappings = []
     for table in tables:
@@ -198,9 +200,10 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
 
 
 def to_csv(table: Table) -> str:
-    """Convert one table to CSV: a line of the keys of `Table.plain`, then a line per row.
+    """Convert one table to CSV: a line with the keys of `Table.plain`, then a line per row.
 
-    Undefined numbers are empty. Text like a formula of a spreadsheet gets a leading apostrophe.
+    Undefined numbers are empty. Text that a spreadsheet would take as a formula gets a leading
+    apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -236,11 +239,12 @@ _SUFFIXES = {
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the key of FORMS in which to write tables to the file `out`, or None: standard output.
+    """Return the form, a key of FORMS, in which to write tables to a file or to standard output.
 
-    `form` is the one that the user chose, or None. For standard output the default is "table". For
-    a file it is that of the suffix; DataError is raised if the suffix is unknown or contradicts
-    `form`, or if there is neither.
+    out: the file, or None for standard output. form: the form that the user chose, or None.
+
+    The default is "table" for standard output, and the form that the suffix means for a file.
+    Raises DataError if the suffix is unknown or contradicts `form`, or if neither is given.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -253,7 +257,7 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text in a form of FORMS. Raises DataError for several tables as CSV."""
+    """Convert tables to one text in `form`, a key of FORMS. Raises DataError for several as CSV."""
     convert = FORMS[form]
     if convert is not None:
         return convert(tables)
@@ -264,7 +268,11 @@ def render(tables: Sequence[Table], form: str) -> str:
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write tables to a file, or several as CSV to STEM-KEY.csv beside it; return the paths."""
+    """Write tables to the file `out`, and return the paths of all files that were written.
+
+    Several tables in CSV are written to STEM-KEY.csv instead, one file per table, where STEM is the
+    name of `out` without its suffix.
+    """
     path = Path(out)
     tables_by_path = {path: tables}
     if form == "csv" and len(tables) > 1:

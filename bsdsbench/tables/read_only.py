@@ -1,4 +1,4 @@
-"""Results that stay read-only when they are copied, pickled or come from another process."""
+"""Classes of results that stay read-only when they are copied, pickled or sent to a process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class ReadOnly:
     __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Tell `copy` and `pickle` to rebuild the object by `_rebuild` from its fields."""
+        """Make `copy` and `pickle` rebuild the object from its fields with `_rebuild`."""
         return _rebuild, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
 def _rebuild(kind: Callable[..., object], *values: object) -> object:
-    """Construct `kind` from the values of its fields, with read-only arrays."""
+    """Construct an object of class `kind` from the values of its fields, with read-only arrays."""
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -35,12 +35,12 @@ class ReadOnlyDict(dict[str, _V]):
     __slots__ = ()
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        """Raise TypeError in place of every method that changes a dict."""
+        """Raise TypeError. This replaces every method that would change the dict."""
         raise TypeError("read-only, expected a dict(...) of it to change")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Tell `copy` and `pickle` to rebuild the dict by its constructor, not item by item."""
+        """Make `copy` and `pickle` rebuild the dict with its constructor, not item by item."""
         return type(self), (dict(self),)

@@ -23,9 +23,10 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers of the first table by name, LABEL.COLUMN or LABEL.LABEL.COLUMN.
+        """Return the numbers in the first table, named LABEL.COLUMN or LABEL.LABEL.COLUMN.
 
-        A name has the labels of the row and the column's key. Undefined numbers are left out.
+        A name consists of the labels of the row and the column's key. Undefined numbers are left
+        out.
         """
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
@@ -39,7 +40,10 @@ class TabularResult:
         return numbers
 
     def __repr__(self) -> str:
-        """Return a line such as "Name(ods=0.78, ap=0.8)", at most ten numbers; of points only F."""
+        """Return one line, such as "Name(ods=0.78, ap=0.8)", with at most ten numbers.
+
+        Of the numbers of a point, such as ods.f and ods.recall, only F is printed.
+        """
         texts = []
         for key, value in self.numbers().items():
             if "." not in key or key.endswith(".f"):
@@ -53,19 +57,20 @@ class TabularResult:
         return [Table("numbers", type(self).__name__, columns, list(self.numbers().items()))]
 
     def summary(self) -> str:
-        """Return the tables as text, at most 120 characters wide, without those set aside."""
+        """Return the tables as text, at most 120 characters wide, without tables marked `aside`."""
         return to_text([table for table in self.tables() if not table.aside])
 
     def _repr_html_(self) -> str:
-        """Return the tables as HTML for notebooks, without those set aside."""
+        """Return the tables as HTML for notebooks, without tables marked `aside`."""
         from bsdsbench.tables.forms import to_html
 
         return to_html([table for table in self.tables() if not table.aside])
 
     def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
-        """Convert the table with the key `table`, by default the first, to a pandas DataFrame.
+        """Convert a table to a pandas DataFrame, with NaN for undefined values.
 
-        Undefined values are NaN. Raises DataError without pandas or tables, and for another key.
+        `table` is the key of the table; by default the first one is converted. Raises DataError if
+        pandas is not installed, if there are no tables, or for an unknown key.
         """
         try:
             import pandas as pd
@@ -84,7 +89,7 @@ class TabularResult:
 
 
 class TabularCurve(ReadOnly, TabularResult):
-    """Base class of curves: dataclasses with the points in 1-D arrays, and numbers about them."""
+    """Base class of curves: dataclasses with arrays of the points and numbers such as areas."""
 
     __slots__ = ()
 

@@ -1,7 +1,8 @@
 """Tables of results: their content, their cells as printed text, and whole tables as plain text.
 
-A table has fields (its columns), rows of cells, and lines of text around them. A cell is a number,
-an `Estimate` (a number with an interval or a mark), text, or None if the value is undefined.
+A table has fields (the descriptions of its columns), rows of cells, and lines of text above and
+below. A cell is a number, an `Estimate` (a number with an interval, a mark or a spread), text, or
+None if the value is undefined.
 
 Plain text is as wide as the terminal, or WIDTH in a pipe or file. A table that is too wide first
 gets short headings, then narrower gaps. A table that is still too wide is split into blocks of
@@ -32,15 +33,15 @@ _MIN_TEXT_WIDTH = 8  # characters of a folded column of text
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with an interval, a mark, or a spread."""
+    """A number with, where known, an interval, a mark or a spread."""
 
     value: float | None
     low: float | None = None  # the ends of the interval
     high: float | None = None
-    mark: str = ""  # a letter, a star or a word, raised after the number
+    mark: str = ""  # a letter, a star or a word that is printed after the number, raised
     comparable: bool = True  # False if the number must not compete for the best of its column
-    spread: float | None = None  # of a mean of n numbers: standard deviation or standard error
-    n: int | None = None
+    spread: float | None = None  # if the number is a mean: its standard deviation or standard error
+    n: int | None = None  # if the number is a mean: over how many numbers
 
 
 Cell = float | int | str | Estimate | None
@@ -48,13 +49,13 @@ Cell = float | int | str | Estimate | None
 
 @dataclass(slots=True)
 class PrintedCell:
-    """A cell formatted for people, with its numbers for programs (None: undefined, or text)."""
+    """A cell formatted for people, with its numbers for programs."""
 
-    text: str  # the text or number
-    line: str  # `text`, `span` and `mark`
+    text: str  # the text, or the formatted number
+    line: str  # `text`, `span` and `mark` together
     span: str = ""  # the interval, such as "[0.779, 0.797]"
     mark: str = ""  # the mark after the number
-    value: float | None = None
+    value: float | None = None  # None if the number is undefined, and for text
     low: float | None = None
     high: float | None = None
     best: bool = False  # the number is the best of its column
@@ -75,7 +76,7 @@ class Field:
 
     @property
     def arrow(self) -> str:
-        """Return " ↑", " ↓" or "", the better direction, to be printed after the heading."""
+        """Return the arrow to print after the heading: " ↑" if higher is better, " ↓", or ""."""
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
@@ -89,10 +90,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line below a table about some of its columns, without which it is dropped, or about all."""
+    """A line below a table, about some of its columns or about the whole table."""
 
     text: str
-    columns: tuple[str, ...] = ()  # keys of columns
+    columns: tuple[
+        str, ...
+    ] = ()  # keys; a note on columns is dropped if the table has none of them
     names_columns: bool = False  # print the headings of these columns before the text
     needed: bool = False  # print the note in LaTeX even if it is long
 
@@ -108,16 +111,16 @@ class Table:
     _: KW_ONLY
     caption: str = ""  # how the numbers were computed, printed with every table
     reading: str = ""  # how the files were interpreted, printed after the caption
-    # Notes of each row, or () for none, printed after the headings of their columns
+    # The notes on each row, or () for none. They are printed after the headings of their columns.
     row_notes: Sequence[Sequence[Note]] = ()
     notes: Sequence[str | Note] = ()
-    signatures: Sequence[str] = ()  # the last lines below the table, in LaTeX a comment
+    signatures: Sequence[str] = ()  # the last lines below the table; LaTeX has them as a comment
     sentence: str = ""  # the caption in a paper, by default the title
     n_labels: int = 1  # the first columns, which name a row; each block of a wide table has them
     aside: bool = False  # leave the table out of a summary of all tables
-    # The best value is marked within each group of rows with the same cell in this column, by key
+    # Key of a column: the best value is marked in each group of rows that have the same cell there
     ranked_within: str = ""
-    asked: bool = False  # the user chose the columns: those without a value are shown too
+    asked: bool = False  # the user chose the columns, so even those without a value are shown
 
     @property
     def lines_below(self) -> list[str]:
@@ -127,10 +130,10 @@ class Table:
 
     @property
     def all_notes(self) -> list[str | Note]:
-        """Return all notes, those of the rows first.
+        """Return all notes, beginning with the notes on rows.
 
-        Notes of rows with the same text are merged into one, which names all of their columns that
-        this table has. A note without such a column is dropped.
+        Notes on rows that have the same text are merged into one. It names all of their columns
+        that this table has, and is dropped if the table has none of them.
         """
         keys_by_text: dict[str, set[str]] = {}
         for note in chain(*self.row_notes):
@@ -148,14 +151,14 @@ class Table:
         return [self.line_of(note) for note in self.all_notes]
 
     def line_of(self, note: str | Note) -> str:
-        """Return a note as text. If it names its columns: "- under HEADING, HEADING: TEXT"."""
+        """Return a note as text, "- under HEADING, HEADING: TEXT" if it names its columns."""
         if not isinstance(note, Note):
             return note
         headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
         return f"- under {headings}: {note.text}" if note.names_columns else note.text
 
     def only(self, numbers: Sequence[int]) -> Table:
-        """Return a table with the columns of these numbers (from 0) alone, and their notes."""
+        """Return a table with only these columns, by index, and without notes on other columns."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = [
@@ -166,10 +169,10 @@ class Table:
 
     @property
     def for_people(self) -> Table:
-        """Return the table without columns of numbers that have no value.
+        """Return the table without columns of numbers in which every value is undefined.
 
         A note that names such a column is kept, and says that the column is not shown. P-values are
-        always shown, and so are all columns if the user chose them or if none has a value.
+        always shown. All columns are shown if the user chose them, or if no column has a value.
         """
         measured = [k for k, c in enumerate(self.columns) if c.format not in ("", "p")]
         empty = set[str]()  # keys of columns without a value
@@ -193,11 +196,11 @@ class Table:
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
-        """Return the formatted cells, (rows, columns), with `best` set in columns with a direction.
+        """Return the formatted cells of each row, with `best` set for the best of each column.
 
-        Cells compete with those of rows that have the same cell in the column `ranked_within`, but
-        not if undefined or incomparable. All cells with the best value are best, if there are two
-        competitors or more.
+        A best value exists only in columns where one direction is better. Undefined cells, and
+        cells that are not comparable, do not compete for it. If `ranked_within` is set, only rows
+        with the same cell in that column compete. Ties are all best; a single competitor is not.
         """
         printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
         label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
@@ -230,18 +233,21 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return a column's heading; with `short` a short one, if it is wider than the cells."""
+        """Return the heading of a column, given by its index.
+
+        If `short` is True and the heading is wider than the cells, its short form is returned.
+        """
         field = self.columns[column]
-        width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # and an arrow
+        width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # 2: the arrow
         is_short = short and field.short and width > self.widths[column]
         return show(field.short if is_short else field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Return the columns for programs by key, a list of one value per row.
+        """Return the columns for programs: {key: one value per row}.
 
-        Numbers have full precision, and undefined numbers are None. After a column KEY of numbers
-        follow the columns KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n, each only if any row
-        has such a value.
+        Numbers have full precision, and undefined numbers are None. A column KEY of numbers is
+        followed by KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n, but only by those for which
+        some row has a value.
         """
         columns = {}
         for k, column in enumerate(self.columns):
@@ -258,9 +264,10 @@ class Table:
 
 
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
-    """Format one cell: text, "-" if undefined, or "0.780 ± 0.004 (5)" for a mean of five numbers.
+    """Format one cell of a column.
 
-    The interval "[0.779, 0.797]" is left out if one of its ends is undefined.
+    Its text is "-" if the number is undefined, and "0.780 ± 0.004 (5)" for a mean of five numbers
+    with its spread. The interval, "[0.779, 0.797]", is left out if one of its ends is undefined.
     """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
@@ -291,7 +298,7 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
 
 
 def _python_number(value: Any) -> float | None:
-    """Convert a number of Python or numpy to a number of Python. None and NaN become None."""
+    """Convert a Python or numpy number to a Python number. None and NaN become None."""
     number = value.item() if hasattr(value, "item") else value
     return None if number is None or math.isnan(number) else number
 
@@ -299,11 +306,12 @@ def _python_number(value: Any) -> float | None:
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     """Return, for each table, the lines to print below it.
 
-    A line that several tables share is printed below the last of them, after its own lines. Tables
-    marked `aside` may be folded away on a page, so they share lines only with each other.
+    A line that several tables share is printed once, below the last of these tables and after that
+    table's other lines. Tables marked `aside` may be folded away on a page, so they share lines
+    only with each other.
     """
-    first: dict[tuple[bool, str], int] = {}  # (aside, line) -> number of the first table with it
-    last: dict[tuple[bool, str], int] = {}
+    first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
+    last: dict[tuple[bool, str], int] = {}  # likewise for the last table
     for i, table in enumerate(tables):
         for line in table.lines_below:
             first.setdefault((table.aside, line), i)
@@ -331,7 +339,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     """Print tables as plain text to `file`: a title, blocks of columns, and the lines below them.
 
     On a terminal the title and the best value of a column are bold. `width` is the number of
-    characters per line, by default that of the terminal, or WIDTH without a terminal.
+    characters per line, by default the width of the terminal, or WIDTH without a terminal.
     """
     from rich.console import Console
 
@@ -372,7 +380,10 @@ class _Layout(NamedTuple):
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print some columns of a table, with text folded to `width` characters, to a console."""
+    """Print the columns `block` of a table to a console, folding text to fit `width` characters.
+
+    Numbers are never folded, so lines may be longer than `width`.
+    """
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -403,13 +414,13 @@ def _print_block(
 
 
 def _layout(table: Table, width: int) -> _Layout:
-    """Return the first of these layouts that fits `width` characters:
+    """Return the first of these layouts that fits into lines of `width` characters.
 
     1. long headings, gap 3
     2. short headings, gap 3
     3. short headings, gap 2
 
-    If none fits, the table will be split into blocks, and the second is returned.
+    If none fits, the second is returned, and the caller splits the table into blocks.
     """
     from rich.cells import cell_len
 
@@ -427,7 +438,10 @@ def _layout(table: Table, width: int) -> _Layout:
 
 
 def _blocks(table: Table, layout: _Layout, width: int) -> list[list[int]]:
-    """Split columns, by number, into blocks of `width` characters, each with the row labels."""
+    """Split the columns into blocks that fit `width` characters, and return the indices in each.
+
+    Every block begins with the row labels, and has at least one other column, however wide.
+    """
     blocks: list[list[int]] = [[]]
     for k, column_width in enumerate(layout.widths):
         used = sum(layout.widths[column] for column in blocks[-1])
