@@ -1,6 +1,8 @@
 """Parse names of scores, METRIC.SCORE and METRIC.PART.SCORE, and list all scores of a run.
 
-A part is a class, or another part of a metric's score that has a table of its own.
+A part is a class, or whatever else a metric reports separately. SCORE is the key of a column of the
+metric. A user may write a shorter name: `full_name` finds the one score that it means, and
+`names_meant` all of them.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ from bsdsbench.tables.table import Table
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the name of a number
+_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # a character that MLflow refuses in a name
 
 
 class ScoreName(NamedTuple):
     """The parsed name of a score."""
 
     metric: str
-    part: str  # the class, or another part of the metric's score; "" for the overall score
+    part: str  # "" for the overall score
     column: Column
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Parse METRIC.SCORE or METRIC.PART.SCORE. Returns None if there is no such metric or score.
+    """Parse METRIC.SCORE or METRIC.PART.SCORE. Return None if there is no such metric or score.
 
     PART may be any text, because the parts of a run are not known here.
 
@@ -57,15 +59,15 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if smaller values of METRIC.SCORE are better, False if larger or unknown."""
+    """Return True if lower values of METRIC.SCORE are better, and False otherwise or if unknown."""
     named = score_name(score)
     return named is not None and named.column.lower
 
 
 def flat_scores(run: Evaluation) -> dict[str, float]:
-    """Return the defined scores of a run by name: {"boundary.ods": F, "contour.liver.dice": ...}.
+    """Return the defined scores of a run by name, {"boundary.ods": F, "contour.liver.dice": ...}.
 
-    Shares of error classes are left out, because repairing one class raises those of the others.
+    Shares of error classes are left out: fewer errors of one class raise the shares of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -82,9 +84,11 @@ def logged_scores(
 ) -> dict[str, float]:
     """Return a run's scores for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
-    Characters that MLflow refuses in names become "_"; names that become equal get a "_" more.
-    `per_class` adds METRIC/CLASS/SCORE. `undefined` keeps undefined scores as NaN, also those of
-    classes that occur in no image.
+    per_class: add the scores of classes and other parts, METRIC/PART/SCORE.
+    undefined: keep undefined scores as NaN, even for classes that occur in no image.
+
+    Characters that MLflow refuses in names become "_". If this makes two names equal, "_" is added
+    to the second.
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
@@ -100,7 +104,7 @@ def logged_scores(
         if not undefined and not math.isfinite(value):
             continue
         steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
-        # MLflow also refuses empty steps and steps of dots alone
+        # MLflow also refuses steps (between slashes) that are empty or consist of dots
         loggable_name = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
         while loggable_name in logged:
             loggable_name += "_"
@@ -109,7 +113,10 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return METRIC/PART/SCORE -> score, or NaN, for scores that any class or part has."""
+    """Return the scores of classes and other parts: {METRIC/PART/SCORE: value}.
+
+    Only scores that some part has are included. They are NaN for parts where they are undefined.
+    """
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
@@ -129,9 +136,10 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return the scores of `known` that tables of the run's metrics, with its options, show.
+    """Return the names in `known` of scores that tables of the run show by default.
 
-    `parts` adds those of classes, except for scores that only the table of a single run shows.
+    parts: include scores of classes and other parts, except for scores that are shown only in the
+        table of a single run.
     """
     usual = []
     for score in known:
@@ -151,15 +159,17 @@ def full_name(
 ) -> str:
     """Return the known METRIC.SCORE or METRIC.PART.SCORE that a short name means.
 
-    The first of these rules that applies decides:
+    The first rule that applies decides:
 
-    - a known name means itself, also with the level "per_class" or "by_size" of result.json
-    - a key or heading, SCORE or PART.SCORE, means the known score that has it; if several have it,
-      the score of the default metric
-    - the beginning of a key means the first known score with it: hd95 means hd95-pooled
+    - A known name means itself, even if it contains the level "per_class" or "by_size" of
+      result.json.
+    - SCORE or PART.SCORE, with a key or a heading, means the known score that has it; if several
+      metrics have it, the score of the default metric.
+    - The beginning of a key, up to "-" or "@", means the first known score with such a key: hd95
+      means hd95-pooled.
 
-    If none applies, or several metrics but not the default one have the score, `score` itself is
-    returned, without a level. `parse` splits the known names.
+    If no rule applies, or if several metrics but not the default one have the score, `score` is
+    returned without its level. `parse` parses the known names.
 
     Examples
     --------
@@ -183,7 +193,7 @@ def full_name(
 
 
 def _without_level(name: str) -> str:
-    """Drop the level "per_class" or "by_size", which result.json puts into the name of a score.
+    """Remove the level "per_class" or "by_size" from the name of a score, as in result.json.
 
     Examples
     --------
@@ -208,10 +218,10 @@ def _complete_key(start: str, keys: Iterable[str]) -> str:
 def _scores_alike(
     name: str, known: Collection[str], parse: Callable[[str], ScoreName | None]
 ) -> list[str]:
-    """Return the known scores that `name`, which has no metric, means.
+    """Return the known scores that a name without a metric means.
 
-    These are all METRIC.NAME, or else the scores whose HEADING, or PART.HEADING, is `name` in any
-    case of letters. `parse` splits the names of known scores.
+    These are all scores METRIC.NAME. If there are none, they are the scores whose HEADING, or
+    PART.HEADING, equals the name, ignoring case. `parse` parses the known names.
     """
     if with_key := [score for score in known if score.partition(".")[2] == name]:
         return with_key
@@ -225,7 +235,10 @@ def _scores_alike(
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that the words mean; "all" means every score."""
+    """Return the known scores that the words mean; "all" means every known score.
+
+    Raises DataError for a word that means no score.
+    """
     if "all" in words:
         return tuple(known)
     chosen = dict[str, None]()
@@ -238,7 +251,7 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that any of the words means."""
+    """Return the known scores that the words mean. Words that mean no score are ignored."""
     return list(dict.fromkeys(name for word in words for name in _scores_meant(word, known)))
 
 
@@ -250,12 +263,14 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 def _scores_meant(
     word: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
 ) -> list[str]:
-    """Return all known scores that a word means, [] if there are none. `parse` splits known names.
+    """Return all known scores that a word means, or [] if there are none.
 
-    - METRIC.SCORE and names of parts mean the one score of `full_name`.
-    - SCORE alone means this score, and the score of the same metric for every part.
-    - SCORE or PART.SCORE of several metrics means the scores of all of them.
-    - If nothing else fits, a key or heading means all parts that have it.
+    - METRIC.SCORE, or a name with a part, means only the score that `full_name` returns.
+    - SCORE alone means that score, and the same score of every part.
+    - SCORE or PART.SCORE that several metrics have means the scores of all of them.
+    - Otherwise a key or heading means the scores of all parts that have it.
+
+    `parse` parses the known names.
 
     Examples
     --------
@@ -286,11 +301,12 @@ def _scores_meant(
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
-    """Restrict tables of scores to wanted columns. Tables without a wanted column are dropped.
+    """Restrict tables of scores to the wanted columns. Tables without such a column are dropped.
 
-    A word is a key or heading of a score. "contour.liver.dice" and "liver.dice" also choose the
-    rows of a part. Columns of text are kept. Raises DataError if a word means no score of any
-    table.
+    wanted: keys or headings of scores. A name with a part, such as "contour.liver.dice" or
+        "liver.dice", also restricts the rows to this part.
+
+    Columns of text are kept. Raises DataError if a word means no score of any table.
     """
     selected: list[Table] = []
     known = dict[str, None]()
@@ -301,7 +317,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         known |= dict.fromkeys(columns)
         chosen = dict[str, None]()
         for word in wanted:
-            # Keys of parts of a score may be written with a point
+            # Keys in tables have "_" for "."; a word may have either, or a part before its last "."
             spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
             for spelling in spellings:
                 if names := _scores_meant(spelling, parsed, parsed.get):
@@ -325,20 +341,23 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
 
 
 class _ScoreColumn(NamedTuple):
-    """A score of a table: its parsed name, and the number of its column."""
+    """A score in a table."""
 
     name: ScoreName
-    column: int
+    column: int  # index of its column
 
 
 def _parts_of_rows(table: Table) -> list[str]:
-    """Return the part in each row of a table, or "" if the row or the table has no part."""
+    """Return the part that each row of a table is about; "" if the row or table has no part."""
     label = next((k for k, field in enumerate(table.columns) if field.key == "part"), None)
     return ["" if label is None else str(row[label] or "") for row in table.rows]
 
 
 def _score_columns(table: Table) -> dict[str, _ScoreColumn]:
-    """Return METRIC.KEY or METRIC.PART.KEY -> column, with the table's keys ("_" for ".")."""
+    """Return the scores in a table: {METRIC.KEY or METRIC.PART.KEY: column}.
+
+    KEY is the key in the table, which has "_" where the metric's key has ".".
+    """
     metric = table.key.removesuffix("-parts")
     parts = dict.fromkeys(_parts_of_rows(table) or [""])
     columns = {}

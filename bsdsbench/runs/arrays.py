@@ -40,7 +40,8 @@ def evaluate_items(
 ) -> Evaluation:
     """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
 
-    Each worker reads a few images at a time. The scores are those of files with the same values.
+    Only a few images per worker are taken from it at a time. The scores are the same as for files
+    with the same values.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def evaluate_items(
     Raises
     ------
     DataError
-        If an image or the set has a problem. Every problem is listed, but an item that is not such
+        If an image or the set has a problem. Every problem is listed. However, an item that is not
         a triple, or a repeated id, ends the run at once.
 
     Examples
@@ -83,18 +84,16 @@ def evaluate_items(
 
 @attrs.frozen
 class ArrayItem:
-    """An image whose inputs are arrays.
-
-    `inputs` are those of each group of metrics that read files alike, by the first metric of the
-    group, or the error if the arrays cannot be used.
-    """
+    """An image whose inputs are arrays."""
 
     image_id: str
+    # Name of the first metric of each group that reads files alike -> the inputs for this group; or
+    # the error if the arrays cannot be used
     inputs: dict[str, Inputs] | DataError
-    form: str = ""
+    form: str = ""  # see `Item`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the arrays and their evidence. Raises the error of unusable arrays."""
+        """Return a hash of the arrays and their evidence. Raises the error if they are unusable."""
         if isinstance(self.inputs, DataError):
             raise self.inputs
         digest = hashlib.blake2b(digest_size=16)
@@ -108,14 +107,14 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the inputs for a group of metrics. Raises the error of unusable arrays."""
+        """Return the inputs for a group of metrics. Raises the error if the arrays are unusable."""
         if isinstance(self.inputs, DataError):
             raise self.inputs
         return self.inputs[alike.metrics[0].name]
 
 
 def named_id(value: object) -> str:
-    """Convert an image id to text. Integers of Python, numpy and torch are accepted.
+    """Convert an image id to text. It may be text, or an integer of Python, numpy or torch.
 
     Raises DataError for any other value.
 
@@ -133,9 +132,10 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Lazily yield an item, which may hold a DataError, for each (id, prediction, ground truth).
+    """Lazily yield an item for each (id, prediction, ground truth).
 
-    Raises DataError for an entry that is not such a triple, and for a repeated id.
+    If the arrays of an image cannot be used, its item holds the DataError. Raises DataError for an
+    entry that is not a triple, for a wrong id, and for a repeated id.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -164,10 +164,12 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Wrap the array of a prediction in a Prediction, or take a Prediction as it is.
+    """Convert the array of a prediction to a Prediction. A Prediction is returned as it is.
 
-    If masks are compared, a class map (H, W) that was not read from a file becomes a mask. `kind`
-    is "classes", "labels", "depth-map", or any other for a soft map.
+    kind: "classes", "labels", "depth-map", or any other text for a soft map.
+
+    If masks are compared, a class map (H, W) becomes a mask, even in a Prediction, unless it was
+    read from a file, because it has then been converted already.
     """
     if not isinstance(pred, Prediction):
         array = one_channel(given_array(pred, "array")) if kind == "classes" else _as_plane(pred)
@@ -175,7 +177,7 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
         parts: dict[str, Any] = {part: (array,) if kind == "labels" else array}
         pred = Prediction(image_id, **parts)
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
-    is_from_file = pred.evidence.maps > 0  # and was converted when it was read
+    is_from_file = pred.evidence.maps > 0  # arrays have no evidence of maps yet
     if readings.gt.kind is Kind.MASK and is_label_map and not is_from_file:
         binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
         return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
@@ -185,11 +187,17 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 def _wrap_truth(
     image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
 ) -> GroundTruth:
-    """Wrap the arrays of a ground truth in a GroundTruth, or take a GroundTruth as it is.
+    """Convert the arrays of a ground truth to a GroundTruth. A GroundTruth is returned as it is.
 
-    The maps of "annotators" are (A, H, W) or a list of (H, W). A map (H, W) of another kind is a
-    mask, if `reading` says so, a "depth-map", or labels; labels of a GroundTruth become a mask too.
-    (C, H, W) are boundaries by class. Raises DataError if the arrays cannot be used.
+    kind: what the arrays hold
+
+    - "annotators": (A, H, W), a list of (H, W), or (H, W) for a single annotator
+    - any other kind, (H, W): a mask if `reading` says so, else a map of depths if `kind` is
+      "depth-map", else labels
+    - any other kind, (C, H, W): boundaries by class
+
+    If `reading` says that masks are compared, labels in a GroundTruth become a mask too. Raises
+    DataError if the arrays cannot be used.
     """
     are_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -226,6 +234,6 @@ def _wrap_truth(
 
 
 def _as_plane(pred: object) -> NDArray[Any]:
-    """Return a map (H, W), (1, H, W) or (H, W, 1) as (H, W). Other shapes stay as they are."""
+    """Convert a map (H, W), (1, H, W) or (H, W, 1) to (H, W). Other shapes are left unchanged."""
     soft = one_channel(given_array(pred, "array"))
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft

@@ -44,8 +44,10 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     """Yield an executor that makes calls on a Dask cluster, and the number of the cluster's cores.
 
     `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client, which
-    stays open. If all workers are lost, calls are cancelled after PATIENCE seconds. Raises
-    DataError without Dask, scheduler or worker, or if a worker has another version of this package.
+    stays open. If all workers are lost, calls are cancelled after PATIENCE seconds.
+
+    Raises DataError if Dask is not installed, if no scheduler or worker answers, or if a worker has
+    another version of this package.
     """
     address = target if isinstance(target, str) else f"executor {kind_of_value(target)}"
     client = _connect(target, address)
@@ -63,7 +65,10 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
 
 
 def _connect(target: object, address: str) -> Client:
-    """Return `target` if it is a Client, else a new client of this address or cluster."""
+    """Return `target` if it is a Client, or a new client of the address or cluster in `target`.
+
+    `address` names the target in errors.
+    """
     try:
         from distributed import Client
     except ImportError:
@@ -81,7 +86,7 @@ def _connect(target: object, address: str) -> Client:
 
 
 def _check_workers(client: Client, address: str) -> None:
-    """Raise DataError unless at least one worker appears and all workers have our version."""
+    """Raise DataError unless a worker appears and all workers have this version of the package."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         versions = client.run(_version)  # address of a worker -> version
@@ -96,7 +101,7 @@ def _check_workers(client: Client, address: str) -> None:
 
 
 class _WatchedExecutor(Executor):
-    """An executor of a Dask client. Its calls fail, instead of waiting, if all workers are lost."""
+    """An executor on a Dask cluster whose calls fail, rather than wait, if all workers are lost."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._inner = client, client.get_executor()
@@ -105,7 +110,7 @@ class _WatchedExecutor(Executor):
     def submit(
         self, function: Callable[..., _R], /, *args: object, **keywords: object
     ) -> Future[_R]:
-        """Submit a call, and remember its future."""
+        """Submit a call, and remember its future so that `watch` can cancel it."""
         future: Future[_R] = self._inner.submit(function, *args, **keywords)
         self._waiting.add(future)
         return future
@@ -122,5 +127,5 @@ class _WatchedExecutor(Executor):
 
 
 def _version() -> str:
-    """Return the versions of the package and its kernels, on which counts depend."""
+    """Return the versions of the package and of its kernels, on which the counts depend."""
     return f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"

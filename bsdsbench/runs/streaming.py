@@ -7,8 +7,8 @@
 >>> ev.compute().boundary_score().ods.f
 1.0
 
-The state is one ImageRecord per image, so `compute` gives the same bits as `evaluate` on the same
-arrays, however the images were split over updates, batches and ranks.
+The state is one ImageRecord per image. So `compute` gives the same scores, bit for bit, as
+`evaluate` on the same arrays, however the images were split over updates, batches and ranks.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class StreamingEvaluator:
     name : str
         Name in tables.
     errors : bool
-        True to count the classes of missed and false pixels too.
+        True to count missed and false pixels by class, too.
     groups : path, mapping or data frame, optional
         The groups of images, as `evaluate` takes them. Rows of other images are ignored.
     group_by : str, optional
-        A regular expression with named groups, found in each id.
+        A regular expression with named groups, searched for in each id.
     on_error : str
         "skip" leaves out images with empty ground truth, with a warning; "fail" applies the
         protocol's `empty_gt`.
@@ -162,7 +162,7 @@ class StreamingEvaluator:
         return run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
-        """Add the images of another evaluator, such as that of another rank, and return self.
+        """Add the images of another evaluator, such as one of another rank, and return self.
 
         Parameters
         ----------
@@ -201,8 +201,9 @@ class StreamingEvaluator:
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
     """Count one image from arrays, and return its record, or None if it is left out.
 
-    The protocol may leave out images with empty ground truth. If it calls them an error, they are
-    left out with a warning if `plan.on_error` is "skip". Raises DataError for any other fault.
+    The protocol may leave out images with empty ground truth. If the protocol treats them as
+    errors, they are still left out, with a warning, if `plan.on_error` is "skip". Raises DataError
+    for any other fault.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -217,9 +218,10 @@ def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageR
 def add_groups(
     records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
 ) -> list[ImageRecord | None]:
-    """Return copies of the records of an update with the groups of their images.
+    """Return copies of the records of an update with the groups of their images. None stays None.
 
-    groups: column -> one value for all images, or a list with a value per image, else ShapeError.
+    groups: {column: value of all images, or a list with one value per image}. Raises ShapeError if
+        a list has another length.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
@@ -240,8 +242,10 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
     """Split the arguments of an update into one (prediction, ground truth, id) per image.
 
     A Prediction or an array with two axes is one image; a list, or an array with more axes, is a
-    batch. Images without ids are numbered from `n_seen`. Raises ShapeError if the numbers of
-    predictions, ground truths and ids differ, or for three axes with a single ground truth (H, W).
+    batch. Images without ids are numbered from `n_seen`, the number of images before the update.
+
+    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if the
+    prediction has three axes (probably classes) and the ground truth is a single map (H, W).
     """
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
@@ -267,5 +271,5 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
 
 
 def numbered_id(k: int) -> str:
-    """Return the id of image number `k`, counted from 0, if the images have no ids of their own."""
+    """Return the id of the image with index `k` if the images have no ids of their own."""
     return f"image{k:06d}"
