@@ -320,8 +320,8 @@ def fop_sums(
 
     A region counts 1 as an object and BETA as a part. Otherwise it counts the share of its area
     that its fragments cover: the regions of the other side that lie almost entirely within it
-    (Pont-Tuset and Marques, PAMI 2016). The rows of the table are predicted regions, its columns
-    annotated ones. The covered share of a predicted one is averaged over the `n_ann` annotators.
+    (Pont-Tuset and Marques, PAMI 2016). Rows are predicted regions, columns annotated ones. The
+    covered share of a predicted one is averaged over the `n_ann` annotators.
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
@@ -400,8 +400,8 @@ def _assign_columns(table, first, last, rows, columns):
     """Pair the columns first .. last - 1 with rows, and return the largest total intersection.
 
     table: Cells, column by column: column c meets row table.cols[e] in table.counts[e] pixels, e
-        from table.indptr[c] to table.indptr[c + 1] - 1.
-    rows, columns: work space with any content. Columns are counted from `first` on.
+        from table.indptr[c] to table.indptr[c + 1] - 1. Other columns are counted from `first` on.
+    rows, columns: work space with any content.
 
     Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
     reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
@@ -446,10 +446,12 @@ def _assign_columns(table, first, last, rows, columns):
                 break
             is_done[nearest] = 1
             c = rows.col[nearest]
-        for c in scanned[:n_scanned]:
+        for k in range(n_scanned):
+            c = scanned[k]
             before = np.int64(0) if c == new_col else dist[columns.row[c]]
             columns.potential[c] += path_cost - before
-        for r in reached[:n_reached]:
+        for k in range(n_reached):
+            r = reached[k]
             if is_done[r]:
                 rows.potential[r] -= path_cost - dist[r]
         if free_row < 0:
@@ -461,9 +463,9 @@ def _assign_columns(table, first, last, rows, columns):
             columns.row[c], free_row = free_row, columns.row[c]
             if c == new_col:
                 break
-        for r in reached[:n_reached]:
-            dist[r] = _UNREACHED
-            is_done[r] = 0
+        for k in range(n_reached):
+            dist[reached[k]] = _UNREACHED
+            is_done[reached[k]] = 0
     total = np.int64(0)
     for c in range(last - first):
         for cell in range(start[first + c], start[first + c + 1]):
