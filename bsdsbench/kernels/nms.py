@@ -1,7 +1,7 @@
 """Edge non-maximum suppression: triangle filter, orientation, comparison along the normal.
 
 Maps are float32 (H, W) between the steps and each step computes one pixel in float64, so that a
-result is rounded once per step and does not depend on the order of a sum.
+result does not depend on the order of a sum.
 """
 
 import math
@@ -112,8 +112,7 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
 def _bilinear(image, y, x):
     """Return the value of a map (H, W) at the real position (y, x), interpolated bilinearly.
 
-    Positions are clamped to the map, and to .001 before the last row and column, as in the
-    published program.
+    Positions are clamped to .001 before the last row and column, as in the published program.
     """
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)

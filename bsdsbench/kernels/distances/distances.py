@@ -142,8 +142,7 @@ def _sort(label, fill, order):
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    It is infinite if b has no site of the label. `row_step` and `col_step` are the spacing of rows
-    and columns.
+    It is infinite if b has no such site. `row_step`, `col_step`: the spacing of rows and columns.
 
     The rows around a site are searched outwards, which is fast if outlines are near each other.
     Once the searches of a label have visited too many rows, its other sites read their distances

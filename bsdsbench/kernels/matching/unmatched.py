@@ -145,8 +145,8 @@ def classify_steps(
 def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int = 1) -> I8:
     """Count the rows of each kind in which the bit of a step is set, (n_kinds, n_steps).
 
-    bits (rows, words): step s is bit s & 63 of word s >> 6.
-    kind (rows,): kind of each row, 0 .. n_kinds - 1; None if there is one kind.
+    bits (rows, words): step s is bit s & 63 of word s >> 6. kind (rows,): 0 .. n_kinds - 1 of each
+        row; None if there is one kind.
     """
     kind = np.zeros(len(bits), np.int64) if kind is None else kind
     n_set = np.zeros((n_kinds, 64 * bits.shape[1]), np.int64)
