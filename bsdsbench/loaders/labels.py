@@ -1,4 +1,4 @@
-"""Label maps (H, W): their boundaries, and evidence about the meaning of their numbers."""
+"""Label maps (H, W): their boundaries, and evidence that tells what their numbers mean."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ WHITE_FOR_CLASSES = (
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     """Return the boundary pixels of a label map, at image size.
 
-    A pixel is boundary if its label differs from that of the pixel below, to the right or
-    diagonally below-right. Neighbours that are outside the image or void count as equal.
+    A pixel is a boundary pixel if its label differs from the label of the pixel below, to the
+    right, or diagonally below to the right. Neighbours outside the image, and void neighbours,
+    never differ.
 
     Parameters
     ----------
@@ -58,8 +59,7 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)
-    # Slices of the pixels that have a neighbour below, to the right, or diagonally below-right,
-    # and of these neighbours
+    # (pixels with a neighbour below, to the right, or diagonally below; these neighbours)
     for pixel, neighbour in (
         (np.s_[:-1], np.s_[1:]),
         (np.s_[:, :-1], np.s_[:, 1:]),
@@ -71,23 +71,26 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return WHITE_LABELS if a map holds nothing but 0 and 255 and 255 is no class, else LABELS.
+    """Tell whether a map may be a mask (WHITE_LABELS) or certainly has class labels (LABELS).
 
-    A single image proves little, as it may hold nothing but 0 and an ignored label; if all images
-    of a set are WHITE_LABELS, the set has masks. `known` are the labels of the classes.
+    WHITE_LABELS: the map has no values but 0 and 255, some pixel is 255, and 255 is not among
+    `known`, the labels of the classes. One such image proves little, as 255 may be an ignored
+    label; but if all images of a set are like this, they are masks.
     """
     is_white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
     return Values.WHITE_LABELS if is_white else Values.LABELS
 
 
 def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError if the prediction `what` looks like a mask of 0 and 255, but the truth not.
+    """Raise DataError if predicted labels look like a mask of 0 and 255, but true labels do not.
 
-    This is so if all of the following hold. `known` are the labels of the classes.
+    It is raised if all of the following hold:
 
-    - The prediction has no labels but 0 and 255, and 255 is no class.
+    - The prediction has no labels but 0 and 255, and 255 is not among `known`, the class labels.
     - The ground truth has a label other than 0 and 255.
-    - The prediction is not 0 somewhere in the pixels whose true label is not 255.
+    - The prediction is 255 at some pixel whose true label is not 255.
+
+    `what` names the prediction in the error.
     """
     has_label = (gt != 0) & (gt != 255)
     is_white = label_evidence(pred, known) is Values.WHITE_LABELS
@@ -96,15 +99,16 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return evidence on whether the numbers of a map tell the instances of objects apart.
+    """Return evidence on whether a map gives each object (instance) a number of its own.
 
-    - no object: VOID_ALONE if there are void pixels, else no evidence
+    Values of `numbers` in `void` are void, other values above 0 are objects, and the rest is
+    background. The evidence is
+
+    - no object: VOID_ALONE if there are void pixels, else nothing
     - several numbers: NUMBERS
-    - one number in several connected pieces: PIECES and the number as level, but without PIECES if
-      `by_number`, when an object keeps its number and may be in pieces
-    - one number in one piece: no property, but the number as level
-
-    In `numbers` 0 or less is background, any other number an object unless it is in `void`.
+    - one number in several connected pieces: PIECES, and the number in `levels`
+    - one number in one piece: only the number in `levels`. With `by_number` this also holds for
+      several pieces, because objects are then identified by their numbers and may be in pieces.
     """
     is_void = np.isin(numbers, list(void))
     is_object = (numbers > 0) & ~is_void
@@ -122,14 +126,14 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return evidence on whether labels are label ids or train ids (as in Cityscapes).
+    """Return evidence on whether labels are label ids or train ids, Cityscapes' two numberings.
 
-    Label ids are the given `ids`, which have gaps; train ids number the n classes from 0 to n - 1.
-    0 and `ignored` labels are no evidence. The first rule that fits applies:
+    Label ids are the n given `ids`, which have gaps; train ids number the same classes 0 .. n - 1.
+    Labels 0 and `ignored` are not considered. The first rule that fits applies:
 
-    - LABEL_IDS: a label is one of `ids` and at least n
-    - TRAIN_IDS: a label is below n but not one of `ids`
-    - otherwise no evidence
+    - LABEL_IDS: some label is one of `ids` and at least n
+    - TRAIN_IDS: some label is below n and not one of `ids`
+    - otherwise there is no evidence
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])
@@ -140,6 +144,6 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 
 
 def train_id_options(metric: str) -> Setting:
-    """Return the options METRIC.ids=[] and METRIC.ignore=255, by which train ids are read."""
+    """Return the options METRIC.ids=[] and METRIC.ignore=255, by which a metric reads train ids."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)

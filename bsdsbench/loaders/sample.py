@@ -1,7 +1,7 @@
-"""The sample that `scripts/make_sample.py` makes: shipped in a wheel, or beside it in a checkout.
+"""The sample data set, made by `scripts/make_sample.py`: in the wheel, or in a checkout.
 
-The sample is in BSDS layout: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
-annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench run` makes the maps.
+The sample has the layout of BSDS: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
+annotators. A checkout may also have results/METHOD/ID.png or .mat, which `bsdsbench run` makes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """Return the folder that holds the sample's images and groundTruth.
+    """Return the folder with the sample's images and groundTruth.
 
-    This is `_sample` of an installed package, or datasets/sample of a checkout. Raises DataError if
-    neither is there.
+    It is `_sample` in an installed package, or datasets/sample in a checkout. Raises DataError if
+    there is neither.
     """
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
@@ -40,10 +40,10 @@ def sample_images() -> Path:
 
 
 def sample_results(method: str) -> Path:
-    """Return the folder of a method's output on the sample, results/METHOD of a checkout.
+    """Return the folder with a method's predictions for the sample, results/METHOD.
 
-    Methods are DETECTORS, structure-tensor-raw and watershed-ucm. Raises DataError if there is no
-    such folder. An installed wheel has none; a checkout has those that `bsdsbench run` made.
+    `method` is one of DETECTORS, structure-tensor-raw or watershed-ucm. Raises DataError if there
+    is no such folder: only a checkout in which `bsdsbench run` was called for the method has it.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():

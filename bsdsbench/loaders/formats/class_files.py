@@ -21,15 +21,16 @@ from bsdsbench.loaders.formats.pictures import (
 def parse_annotated_classes(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
-    """Return the classes of a ground-truth file as arguments of GroundTruth.
+    """Return the classes of a ground-truth file as keyword arguments of GroundTruth.
 
     - the struct GTcls of SBD: "labels" and "class_boundaries"
     - the struct of a crack set: "labels", 1 for the ground and 2 for the crack
     - an array (H, W): "labels"
-    - an array (C, H, W): "class_boundaries", bool; but (1, H, W) of more than two values are labels
+    - an array (C, H, W): "class_boundaries", True where not 0; but (1, H, W) is "labels" unless it
+      is binary
 
-    With labels and `instances` the map "instances" is added, if there is a file for it beside
-    `path` (`find_instances_file`). `arrays` are the variables of the file by name.
+    If `instances` is True, and there are labels and a file of instances for `path`
+    (`find_instances_file`), "instances" is added. `arrays` are the variables of the file by name.
     """
     parts: dict[str, object]
     if "GTcls" in arrays:
@@ -48,13 +49,15 @@ def parse_annotated_classes(
 
 
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
-    """Add the instance map of a file to `parts`, the parts of a ground truth of classes.
+    """Add the instance map in `file` to the arguments of GroundTruth in `parts`.
 
-    The file holds one array (H, W), or SBD's struct GTinst: Segmentation (H, W), and a boundary map
-    (H, W) per entry of Boundaries, each of the class in Categories. With GTinst these outlines
-    overwrite the class boundaries, if `parts` has them, as in SEAL's program. The refined
-    annotations have an outline per class instead of one per instance; if Categories does not fit,
-    outline k is that of class k.
+    The file holds one array (H, W), or SBD's struct GTinst. GTinst has the instance map in
+    Segmentation, the outline of each instance, a map (H, W), in Boundaries, and the class of each
+    instance in Categories. If `parts` has class boundaries, they are replaced in place with these
+    outlines, as SEAL's program does.
+
+    Refined annotations have one outline per class instead: if there are as many outlines as
+    classes, but another number of Categories, outline k belongs to class k.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with faults_of(file, "instances"):
@@ -76,6 +79,9 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
 
 
 def find_instances_file(path: Path) -> Path | None:
-    """Return the file of the same name in the sibling folder inst (SBD) or instances, or None."""
+    """Return the instance file for the class file FOLDER/NAME, or None if there is none.
+
+    It is FOLDER/../inst/NAME, as in SBD, or FOLDER/../instances/NAME.
+    """
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)

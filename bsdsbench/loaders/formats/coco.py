@@ -1,16 +1,16 @@
 """Reading COCO's JSON files as label maps: polygons, run lengths, detections, panoptic PNGs.
 
-A pixel of a map is class x DIVISOR + instance. Class k is the k-th category by id, from 1 on, and 0
-is background. Instances may overlap in the files, but not in a map. The instance with the higher
-score is drawn on top; of equal scores, and in ground truth, the smaller one. Crowds are drawn
-below. Predicted segments that equal ground-truth segments to the pixel are drawn in the order of
-the ground truth, whatever their scores, so that a perfect prediction gives the map of the ground
-truth.
+A pixel of a label map is class * DIVISOR + instance. Class k is the k-th category by id, counted
+from 1, and 0 is background. Instances may overlap in the files, but not in a label map: the one
+with the higher score is drawn on top, and, if scores are equal or in ground truth, the smaller one.
+Crowds are drawn below all others. Predicted segments that have exactly the pixels and the category
+of ground-truth segments are drawn in the order of the ground truth, whatever their scores, so that
+a perfect prediction gives the ground-truth map.
 
-Crowds, and pixels that a panoptic ground truth leaves out, are ignored. They form one further
+Crowds, and pixels without a segment in a panoptic ground truth, are ignored. They form one further
 class, in which a crowd of the k-th category is the instance DIVISOR - k. A panoptic JSON and its
-PNGs must agree: every image has one entry, which lists each segment of the PNG once and no other
-segment, except 0, which is void. Needs pycocotools (extra `coco`).
+PNGs must agree: every image has one entry, which lists each segment of the PNG once, except 0
+(void), and no other segment. Needs pycocotools (extra `coco`).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _Size = tuple[int, int]  # rows and columns
 class CocoItems:
     """The images of two COCO files, for `bb.evaluate_items`.
 
-    Iterating yields (image name, predicted label map, annotated label map); the maps are drawn when
-    they are asked for. The module describes the values of a label map.
+    Iteration yields (image name, predicted label map, ground-truth label map). Maps are only drawn
+    when their image is reached. The module describes the values of a label map.
 
     Parameters
     ----------
@@ -69,11 +69,14 @@ class CocoItems:
     def _read_side(
         self, path: Path, is_truth: bool, is_panoptic: bool = False
     ) -> dict[int, list[Entry]]:
-        """Read the annotations of a file and return them by image id.
+        """Read the annotations in a file, and return them by image id.
 
-        From the ground truth, which is read first, `self.images` and `self.categories` are filled
-        too. A file without any annotation shows nothing; it is panoptic if the other file is
-        (`is_panoptic`), unless it is a list of results.
+        If `is_truth`, `self.images` and `self.categories` are filled from the file too; the ground
+        truth is therefore read first. `is_panoptic` says that the ground truth is panoptic. This
+        decides the format of a prediction file without any annotation, unless it is a list.
+
+        Raises FileFormatError for an annotation of an image that the ground truth does not list,
+        and for a panoptic file that does not have exactly one entry per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with reading(path, "a COCO file"):
@@ -110,9 +113,10 @@ class CocoItems:
             yield name, pred.label_map, gt.label_map
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
-        """Draw the predicted or annotated label map of an image from its entries in the COCO file.
+        """Draw the predicted or the ground-truth label map of an image.
 
-        Predicted segments that equal `annotated` segments are drawn in the order of these.
+        `annotated` are the segments of the ground truth in drawing order, [] if unknown. Predicted
+        segments that equal one of them are drawn in this order (`_reorder_exact`).
         """
         path = self.paths[is_truth]
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -150,10 +154,11 @@ class CocoItems:
     def _read_segments(
         self, annotations: list[Entry], shape: _Size, is_truth: bool
     ) -> list[_Segment]:
-        """Return the segments of an image in the order in which they are drawn.
+        """Return the segments of an image in drawing order.
 
-        Crowds come first, then lower scores, then larger segments, then segments that begin higher
-        up. All segments of the ground truth have the score 1, as have predictions without a score.
+        Crowds are drawn first. The others are sorted by ascending score; among equal scores larger
+        segments come first, and among equal sizes those whose first pixel is higher up. Segments of
+        the ground truth, and predictions without a score, have the score 1.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -168,9 +173,9 @@ class CocoItems:
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Read the PNG of an image in a panoptic file as a label map, int32 (rows, columns).
 
-        The PNG lies in the folder named like the JSON file `path` without its suffix. A pixel's
-        segment id is red + 256 green + 65536 blue. Pixels without a segment are void in the ground
-        truth and background (0) in predictions.
+        The PNG is in a folder beside the JSON file `path`, with the same name without suffix. The
+        segment id of a pixel is red + 256 green + 65536 blue. Pixels without a segment are ignored
+        if they are in the ground truth, and background (0) in a prediction.
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
@@ -190,18 +195,20 @@ class CocoItems:
         for number, segment in enumerate(entry["segments_info"], 1):
             value = self._value_in_map(segment, number, is_truth)
             if value > void > 0:
-                # panopticapi knows one crowd per category, the last; an earlier one becomes an
-                # ordinary instance of the ignored class
+                # panopticapi knows one crowd per category, the last. Pixels of an earlier crowd get
+                # another instance number of the ignored class
                 label_map[label_map == value] -= len(self.categories)
             label_map[ids == segment["id"]] = value
         return label_map
 
     def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
-        """Return the value of a segment in a label map.
+        """Return the value that a segment has in a label map.
 
-        - the k-th category, k from 1: k * DIVISOR + `number`, which counts the annotations from 1
-        - a crowd of the k-th of n categories in the ground truth: (n + 1) * DIVISOR + DIVISOR - k,
-          the instance DIVISOR - k of the ignored class
+        For the k-th of n categories, counted from 1, it is k * DIVISOR + number, where `number`
+        counts the annotations of the image from 1. A crowd in the ground truth has the value
+        (n + 1) * DIVISOR + DIVISOR - k: instance DIVISOR - k of the ignored class n + 1.
+
+        Raises FaultError for an unknown category, and if `number` reaches DIVISOR.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -215,7 +222,7 @@ class CocoItems:
 
 
 class _Drawing(NamedTuple):
-    """A label map, and its segments in drawing order (none of a panoptic PNG)."""
+    """A label map, and its segments in drawing order; [] if it was read from a panoptic PNG."""
 
     label_map: LabelMap
     segments: list[_Segment]
@@ -224,20 +231,24 @@ class _Drawing(NamedTuple):
 class _Segment(NamedTuple):
     """A segment of an image."""
 
-    # Segments are drawn by ascending height: not a crowd, score, minus the number of pixels, index
-    # of the first pixel
+    # Sort key of the drawing order, lowest first: (False for a crowd, score, minus the number of
+    # pixels, index of the first pixel)
     height: tuple[bool, float, int, int]
-    category: int  # its id
-    value: int  # in the label map
+    category: int  # the category's id
+    value: int  # the value of its pixels in the label map
     mask: Bool  # (rows, columns)
 
     def content(self) -> tuple[int, bytes]:
-        """Return the category and the packed pixels, by which equal segments are recognised."""
+        """Return the category and the pixels, packed as bits. Equal segments have equal content."""
         return self.category, np.packbits(self.mask).tobytes()
 
 
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
-    """Return the listed images: id -> (file name without suffix, or the id; size)."""
+    """Return the name and the size (rows, columns) of each image by its id.
+
+    The name is the file name without its suffix, or the id if no file name is given. Raises
+    FaultError for an impossible size, and for an id that is listed twice.
+    """
     by_id: dict[int, tuple[str, _Size]] = {}
     for image in images:
         rows, cols = image["height"], image["width"]
@@ -251,16 +262,16 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
 
 
 def _are_panoptic(entries: Iterable[Entry]) -> bool:
-    """Return True if an annotation is of a panoptic file, that is, has segments_info."""
+    """Return True if any entry has segments_info, as the entries of panoptic files have."""
     return any("segments_info" in entry for entry in entries)
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Return the predicted segments with exact hits in the order of the ground truth.
+    """Reorder those predicted segments that equal an annotated segment, and return all predicted.
 
-    Both lists are in drawing order. Predicted segments with the category and the pixels of an
-    annotated segment are exchanged among their positions; all others keep theirs. A perfect
-    prediction thus gives the annotated map.
+    Both lists are in drawing order. Segments are equal if they have the same category and pixels.
+    The equal ones swap positions among themselves so that they follow the order of `annotated`; all
+    others keep their positions. A perfect prediction is thus drawn like the ground truth.
     """
     if not annotated:
         return predicted
@@ -275,9 +286,10 @@ def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list
 
 
 def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
-    """Raise FaultError unless the PNG and the JSON `path` have the same segments, each listed once.
+    """Raise FaultError unless a PNG and its JSON have the same segments, each listed once.
 
-    `drawn_ids` are the distinct ids in the PNG, `listed_ids` those in the JSON; 0 is void.
+    drawn_ids: the distinct segment ids in the PNG. listed_ids: the segment ids in the JSON file
+    `path`. The id 0 (void) is ignored.
     """
     for number in {*drawn_ids, *listed_ids} - {0}:
         n_listed = listed_ids.count(number)
@@ -290,7 +302,7 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
 
 
 def _get_field(entry: Entry, name: str) -> Any:
-    """Return a field of an entry."""
+    """Return a field of an entry of the JSON file. Raises FaultError if it is missing."""
     if isinstance(entry, dict) and name not in entry:
         known = ", ".join(sorted(map(str, entry)))
         raise FaultError(f"an entry has {known or 'nothing'}, expected also {name!r}")
@@ -298,10 +310,11 @@ def _get_field(entry: Entry, name: str) -> Any:
 
 
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
-    """Decode the segmentation of an annotation to a mask, bool (rows, columns).
+    """Decode the segmentation of an annotation to a bool mask of the given `shape`.
 
-    A segmentation is a list of polygons, run lengths as numbers, or run lengths as COCO's text; []
-    is an empty mask.
+    A segmentation is a list of polygons, run lengths as a list of numbers, or run lengths as COCO's
+    compressed text; [] is an empty mask. Raises FaultError if there is only a box, if it cannot be
+    decoded, or if it has another shape.
     """
     try:
         from pycocotools import mask as coder

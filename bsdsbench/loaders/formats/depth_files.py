@@ -1,9 +1,9 @@
-"""Files of depth maps -> inputs. Values are kept as they are in the file.
+"""Reading files of depth maps. Their values are not changed.
 
-| what | file |
+| content | file |
 |---|---|
-| predicted depth | a picture (16 bits, float), .npy, or .npz, .mat, .h5, .dpt with one map, or one of the names below |
-| annotated depth | the same; or .npz, .mat, .h5 with `depth` and what there is of `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
+| predicted depth | an image (16 bits, float), .npy or .dpt; or .npz, .mat, .h5 with one map, or with a map that has one of the names below |
+| annotated depth | the same; or .npz, .mat, .h5 with `depth` and optionally `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
 
 The metric's options say what the values mean: depth or its inverse, a scale, edges, a matte.
 """  # noqa: E501
@@ -34,23 +34,24 @@ _DPT_MARK = 202021.25  # the first number of a .dpt file
 def parse_predicted_depth(
     arrays: Mapping[str, object], shape: tuple[int, int]
 ) -> dict[str, object]:
-    """Return {"depth": (H, W)}, the depth map of a file, as arguments of Prediction.
+    """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    `arrays` are the variables of the file by name. Readers of other predictions need `shape`.
+    `arrays` are the variables of the file by name. `shape` is not used; all parsers of predictions
+    take it.
     """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
 
 def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return the maps of an annotated depth file as arguments of GroundTruth.
+    """Return the maps of an annotated depth file as keyword arguments of GroundTruth.
 
-    - boundaries: the pixels of `edges` that are not 0, as one annotator's map, or () without edges
-    - depth: the depth map; None if the file has edges or a matte instead
-    - valid: the pixels that are not 0 in any map of _VALID_NAMES, or None without such a map
-    - mask: the pixels at which `matte` is above a tenth, or None without a matte
+    - boundaries: True where `edges` is not 0, the map of one annotator; () without edges
+    - depth: the depth map; None if the file has edges or a matte but no depth
+    - valid: True where none of the maps in _VALID_NAMES is 0; None without such a map
+    - mask: True where `matte` is above a tenth of white; None without a matte
 
-    `arrays` are the variables of the file by name; in iBims-1's files they are the fields of the
-    struct `data`. Readers of other ground truth need `path`.
+    `arrays` are the variables of the file by name. If there is a struct `data` (iBims-1), its
+    fields are used instead. `path` is not used; all parsers of ground truth take it.
     """
     struct = arrays.get("data")
     variables = struct if isinstance(struct, dict) else arrays
@@ -66,15 +67,16 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def binarise_matte(matte: NDArray[Any]) -> Bool:
-    """Return the object of a matte (H, W): bool (H, W), True above a tenth of white."""
+    """Return the object in a matte (an opacity map): bool (H, W), True above a tenth of white."""
     return binarise(matte, _MATTE, "matte")
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
     """Return the depth map (H, W) among the variables of a file.
 
-    This is the only array, if the depth is `needed`, or else the first array named in _DEPTHS.
-    Without such an array, returns None, or raises FaultError if the depth is needed.
+    With `needed`, a single array is the depth map whatever its name. Otherwise it is the first of
+    the names _DEPTHS in the file. If there is none, FaultError is raised with `needed`, and None
+    returned without.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     is_single = needed and len(arrays) == 1
@@ -87,10 +89,10 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
 
 
 def decode_dpt(data: bytes) -> NDArray[np.float32]:
-    """Return the depth map in a .dpt file of MPI Sintel, float32 (rows, columns).
+    """Return the depth map in a .dpt file of MPI Sintel as float32 (rows, columns).
 
-    The file holds, little-endian: the float32 202021.25, columns and rows as int32, then the values
-    as float32, row by row.
+    All numbers in the file are little-endian: the float32 202021.25, the numbers of columns and
+    rows as int32, and the values as float32, row by row.
     """
     head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
     if head["mark"] != np.float32(_DPT_MARK):

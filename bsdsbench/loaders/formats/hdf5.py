@@ -18,8 +18,10 @@ from bsdsbench.text import show
 if TYPE_CHECKING:
     import h5py
 
-_ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct, because items may form circles
-CHUNK_COST = 8
+# Bytes that the budget is charged for every item of a cell or struct: items may refer to each other
+# in a circle, and reading must end
+_ITEM_COST = 1 << 15
+CHUNK_COST = 8  # a chunk takes this many times its size, with all buffers, while it is decoded
 MAX_CHUNKS = 100_000
 DEFLATE, SHUFFLE = 1, 2  # HDF5's numbers of the filters that are accepted
 MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
@@ -28,7 +30,7 @@ SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
-    """Return an attribute of an item. Bytes are decoded as text, and an absent attribute is ""."""
+    """Return an attribute of an item, with bytes decoded as text, or "" if it is absent."""
     value = item.attrs.get(name, "")
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
@@ -36,9 +38,9 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file by name.
 
-    MATLAB's files give the values of `decode_mat`; names that begin with "#" are MATLAB's own and
-    are left out. Other arrays are returned as they are stored. Links, and data in other files, are
-    never followed.
+    A file of MATLAB 7.3 gives the same values as `matlab.decode_mat`; variables whose names begin
+    with "#" are MATLAB's internal ones and are left out. Arrays of other programs are returned as
+    they are stored. Raises FaultError for links, and for data that are stored in another file.
     """
     try:
         import h5py
@@ -59,16 +61,17 @@ class _Converter:
     """Converts the items of an HDF5 file to arrays, lists and dicts."""
 
     file: h5py.File  # open; references are looked up in it
-    # MATLAB writes column by column, so that the axes of arrays are reversed in a file with its
-    # header (True), and in other files those of arrays with the attribute MATLAB_class
+    # True for files with MATLAB's header. MATLAB stores arrays column by column, which reverses
+    # their axes. In other files only arrays with the attribute MATLAB_class have reversed axes.
     has_reversed_axes: bool
     budget: Budget
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
-        """Convert a struct to a dict, a struct array to a list of dicts, an object to None.
+        """Convert a group: a struct to a dict, a struct array to a list of dicts, others to None.
 
-        A struct array is a group all of whose fields are cells of the same length, without the
-        class "cell" that a field of cells would have. `depth` is the level of nesting.
+        In a struct array, every field is a list of references to the values of all structs, and all
+        these lists have the same length. Unlike a field that holds a cell, such a list has no
+        attribute MATLAB_class. `depth` is the level of nesting.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -82,10 +85,10 @@ class _Converter:
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
-        """Convert an item: a group by `convert_group`, a cell to a list, numbers to an array.
+        """Convert an item: a group with `convert_group`, a cell to a list, numbers to an array.
 
-        Text, function handles and objects become None, an empty cell [], any other empty item an
-        array (0, 0).
+        Text, function handles and objects become None. An empty cell becomes [], and any other
+        empty item an array (0, 0). `depth` is the level of nesting, at most MAX_DEPTH.
         """
         import h5py
 
@@ -101,7 +104,7 @@ class _Converter:
         if item.external or item.is_virtual:
             raise FaultError("keeps its data in another file, expected plain data")
         _check_chunks(item)
-        # the dtype of text is equal to that of references
+        # Comparing dtypes is not enough: the dtype of text equals that of references
         is_cell = h5py.check_ref_dtype(item.dtype) is h5py.Reference
         if not is_cell and item.dtype.kind not in "iufb":
             return None
@@ -116,7 +119,7 @@ class _Converter:
 
 
 def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-    """Return an item of a group."""
+    """Return an item of a group. Raises FaultError for a soft or external link."""
     import h5py
 
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
@@ -125,13 +128,14 @@ def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
-    """Raise FaultError if a data set is not safe to read.
+    """Raise FaultError if the data set in an HDF5 file is not safe to read.
 
-    Refused are filters other than gzip with or without shuffle, chunks that are too large or too
-    many, and a compressed chunk that does not decode to the size of a chunk: all are decoded here.
+    Accepted are no filters, or gzip with or without shuffle. Chunks must be neither too large nor
+    too many, and each compressed chunk must decode to exactly the size of a chunk, which is tried
+    for all of them here.
     """
-    plan = item.id.get_create_plist()
-    filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
+    properties = item.id.get_create_plist()
+    filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]
     if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):
         raise FaultError("is compressed by an unknown filter, expected gzip or none")
     if not item.chunks:
@@ -147,12 +151,12 @@ def _check_chunks(item: h5py.Dataset) -> None:
     for k in range(count):
         offset = item.id.get_chunk_info(k).chunk_offset
         skipped_filters, raw = item.id.read_direct_chunk(offset)
-        if skipped_filters:  # stored as it is
+        if skipped_filters:  # a bit mask; the chunk is stored without compression
             continue
         if len(zlib.decompressobj().decompress(raw, size + 1)) != size:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
 def decode_h5(data: bytes) -> dict[str, object]:
-    """Return the arrays in the bytes of a .h5 file by name, without other variables."""
+    """Return the arrays in the bytes of a .h5 file by name. Other variables are left out."""
     return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

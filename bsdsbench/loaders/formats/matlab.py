@@ -1,9 +1,9 @@
-"""Reading MATLAB 5 to 7 .mat files (7.3 is read by `hdf5`): numeric arrays, cells, structs.
+"""Reading .mat files of MATLAB 5 to 7 (`hdf5` reads 7.3): numeric arrays, cells, structs.
 
-This reader exists because a corrupted file must neither crash the process nor use up its memory:
-scipy's reader crashes the interpreter on three of 1,500 damaged files. Every size is checked
-against the present bytes before anything is allocated. The reader is as fast as scipy.io.loadmat
-and saves its import (0.3 s). Source: MathWorks, "MAT-File Format", level 5.
+A corrupted file must neither crash the process nor use up its memory, but scipy's reader crashes
+the interpreter on three of 1,500 damaged files. Here every size is checked against the number of
+bytes that the file has before memory is allocated. The reader is as fast as scipy.io.loadmat and
+saves its import (0.3 s). Source: MathWorks, "MAT-File Format", level 5.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from bsdsbench.loaders.formats.hdf5 import read_hdf5
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
 
-# "mi" storage types and "mx" classes -> numpy type codes
+# MATLAB's numbers of storage types ("mi...") and of array classes ("mx...") -> numpy's type codes
 STORAGE = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8"}
 STORAGE[13] = "u8"
 CLASSES = dict(enumerate(("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"), 6))
 MATRIX, COMPRESSED = 14, 15
 CELL, STRUCT, SPARSE = 1, 2, 5
 LOGICAL, COMPLEX = 0x02, 0x08
-_ITEM_COST = 1024  # bytes charged per item of a cell and name of a field, even if empty
-TAG_BYTES = 8  # type and size before the data of an element
+# Bytes that the budget is charged for every item of a cell and every name of a field, even if it is
+# empty, because its Python objects take memory too
+_ITEM_COST = 1024
+TAG_BYTES = 8  # an element of a file begins with a tag: the type and the size of its data
 EXPECTED_INTACT = "expected a sound MATLAB file"
 TOO_SHORT = "ends too early (truncated?), expected a whole MATLAB file"
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -38,12 +40,12 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 def decode_mat(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of a .mat file by name; {} if it has none.
 
-    Numeric arrays become ndarrays of at least two axes in MATLAB's class (logical as bool, sparse
-    as dense), cells lists in column order, a struct a dict, a struct array a list of dicts. Text,
-    objects and function handles become None.
+    Numeric arrays become numpy arrays of at least two axes, in the dtype of MATLAB's class (bool
+    for logical; sparse arrays become dense). Cells become lists in column order, a struct becomes a
+    dict, and a struct array a list of dicts. Text, objects and function handles become None.
 
-    A file of MATLAB 5 or 7 is a header of 128 bytes, whose last two give the byte order, and
-    elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
+    A file of MATLAB 5 to 7 has a header of 128 bytes, whose last two bytes tell the byte order, and
+    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
     """
     if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
         return read_hdf5(data)
@@ -62,7 +64,7 @@ def decode_mat(data: bytes) -> dict[str, object]:
 
 
 class _Element(NamedTuple):
-    """An element of a file: its "mi" type, such as MATRIX or a key of STORAGE, and its data."""
+    """An element of a file: its type, such as MATRIX or a key of STORAGE, and its data."""
 
     kind: int
     body: memoryview
@@ -80,16 +82,17 @@ class _Reader:
     """A cursor over the bytes of a file or of an element, which cannot pass their end."""
 
     data: memoryview
-    order: str  # the byte order for struct and numpy, "<" or ">"
-    budget: Budget  # the decoded bytes of the whole file
+    order: str  # the byte order, "<" or ">", as struct and numpy write it
+    budget: Budget  # counts the decoded bytes of the whole file
     position: int = 0  # the index of the next element in `data`
 
     def read_element(self) -> _Element:
         """Return the next element and advance to the one after it.
 
-        A tag is two 32-bit words, the type and the size of the data, which follow and are padded to
-        8 bytes unless compressed. In the small form, the upper 16 bits of the first word are the
-        size, and the data, at most 4 bytes, take the place of the second word.
+        The tag of an element has two 32-bit words: the type and the size of the data. The data
+        follow it and are padded to a multiple of 8 bytes, unless they are compressed. In the small
+        form, the upper 16 bits of the first word are the size, which is not 0, and the second word
+        is replaced with the data, at most 4 bytes.
         """
         n_bytes = len(self.data)
         start = self.position + TAG_BYTES
@@ -111,7 +114,7 @@ class _Reader:
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Return the numbers of the next element as (n,), in their storage type."""
+        """Return the n numbers of the next element, shape (n,), in their storage type."""
         kind, body = self.read_element()
         code = STORAGE.get(kind)
         if code is None or len(body) % int(code[1]):
@@ -119,9 +122,10 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflate(self, body: memoryview) -> _Element:
-        """Decompress the data of a compressed element to the element inside.
+        """Decompress the data of a compressed element, and return the element inside.
 
-        The inner tag is decompressed first; then no more bytes are decoded than it declares.
+        The tag of the inner element is decompressed first. It declares the size, which limits how
+        many bytes are then decompressed.
         """
         try:
             from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
@@ -140,11 +144,12 @@ class _Reader:
         return _Element(kind, memoryview(raw)[TAG_BYTES:])
 
     def read_variable(self, depth: int) -> _Variable:
-        """Read an array, cell or struct, whose elements follow from the current position.
+        """Read the array, cell or struct whose elements begin at the current position.
 
-        These are the flags (the class in the lower 8 bits of the first word, LOGICAL and COMPLEX in
-        the next 8), the dimensions, the name, and the values. Other classes, such as function
-        handles, give None. `depth` is the level of nesting, from 0 on.
+        The elements are the flags, the dimensions, the name, and the values. The first word of the
+        flags has the class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. The value
+        of another class, such as a function handle, is None. `depth` is the level of nesting: 0 for
+        a variable of the file.
         """
         flags_words, dims = self.read_numbers(), self.read_numbers()
         name = bytes(self.read_element().body).decode("latin-1")
@@ -171,9 +176,9 @@ class _Reader:
         return _Variable(name, value)
 
     def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return the next element as an array of `shape`, which is stored column by column.
+        """Return the next element, which is stored column by column, as an array of `shape`.
 
-        MATLAB stores numbers in the smallest type that holds them; they are converted to `dtype`.
+        MATLAB stores numbers in the smallest type that holds them. They are converted to `dtype`.
         """
         check_size(shape, dtype.itemsize)
         stored = self.read_numbers()
@@ -188,10 +193,10 @@ class _Reader:
         return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return a sparse matrix as a dense array of `shape`.
+        """Read a sparse matrix, and return it as a dense array of `shape`.
 
-        The next three elements are those of the CSC format: the row of each value, the index of the
-        first value of each column, and the values.
+        It has three elements, as the CSC format defines them: the row of each value, the index of
+        each column's first value, and the values.
         """
         from scipy.sparse import csc_array
 
@@ -210,10 +215,9 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the values of the next `count` elements, the items of a cell or struct at level
-        `depth`.
+        """Return the values of the next `count` elements, which are the items of a cell or struct.
 
-        An item without data is an array (0, 0).
+        `depth` is the nesting level of the cell or struct. An item without data is an array (0, 0).
         """
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
@@ -231,20 +235,20 @@ class _Reader:
     def read_struct(self, count: int, depth: int) -> object:
         """Read a struct array of `count` structs: a dict if `count` is 1, else a list of dicts.
 
-        The elements are the length of a name, all names of fields, padded with zero bytes to this
-        length, and the fields of one struct after the other. A single struct without fields gives
-        [], too.
+        The elements are a length L; the names of the fields, each padded with zero bytes to L
+        bytes; and the values of the fields, one struct after the other. Structs without fields give
+        [], even a single one.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)
         is_length = name_length.size == 1 and name_length.dtype.kind in "iu"
         if not is_length or not 0 < int(name_length[0]) <= 64:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
-        step = int(name_length[0])
-        self.budget.spend(len(text) // step * _ITEM_COST)
+        length = int(name_length[0])
+        self.budget.spend(len(text) // length * _ITEM_COST)
         names = [
-            text[start : start + step].split(b"\0")[0].decode("latin-1")
-            for start in range(0, len(text), step)
+            text[start : start + length].split(b"\0")[0].decode("latin-1")
+            for start in range(0, len(text), length)
         ]
         values = self.read_items(count * len(names), depth)
         structs = [

@@ -2,15 +2,16 @@
 
 | file | columns |
 |---|---|
-| eval_bdry.txt | bestT bestR bestP bestF R_max P_max F_max Area_PR; of SBD then AP |
+| eval_bdry.txt | bestT bestR bestP bestF R_max P_max F_max Area_PR; SBD's programs append AP |
 | eval_bdry_thr.txt | thresh R P F |
 | eval_bdry_img.txt | index bestT bestR bestP bestF |
 | eval_cover.txt, _th.txt, _img.txt | bestT ODS OIS Best; thresh R; index bestT bestR bestP |
 | eval_RI_VOI.txt, _thr.txt | tRI RI RI_ois tVOI VOI VOI_ois; thresh RI VOI |
 | ID_ev1.txt | thresh cntR sumR cntP sumP |
 
-Recall comes before precision here, and only here. The readers also accept `%f`, commas, more or
-fewer columns, descending thresholds, and dropped rows of other programs.
+Recall comes before precision in these files, and nowhere else in the package. Other programs write
+the same files with `%f`, commas, more or fewer columns, descending thresholds or missing rows; the
+readers accept all this.
 """
 
 from __future__ import annotations
@@ -42,29 +43,27 @@ COLUMNS = {
     "eval_RI_VOI.txt": 6,
     "eval_RI_VOI_thr.txt": 3,
 }
-# Some programs write no AP (7 numbers) or only four known numbers (4 to 6), and no F (3 numbers)
+# Smallest number of columns. Some programs write eval_bdry.txt without Area_PR (7 numbers), or with
+# 4 to 6 numbers of which only 4 have a known meaning, and eval_bdry_thr.txt without F
 AT_LEAST = {"eval_bdry.txt": 4, "eval_bdry_thr.txt": 3}
-SBD_COLUMNS = 9  # eval_bdry.txt of the SBD programs: Area by the rule sbd, then AP by 101-point
+SBD_COLUMNS = 9  # eval_bdry.txt of the SBD programs: Area_PR by the AP rule sbd, AP by 101-point
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
 MAX_TEXT_BYTES = 16 << 20
 
 
 def format_rows(rows: object) -> str:
-    """Format a row (k,) or rows (n, k) of numbers as official text.
-
-    Numbers are written as `%10g`, separated by one space, and each row ends with a line feed.
-    """
+    """Format rows (n, k) of numbers as text: `%10g`, separated by a space, one line per row."""
     table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
     return line * len(table) % tuple(table.ravel().tolist())
 
 
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
-    """Read the first `columns` numbers of every row of a text file, float64 (N, columns).
+    """Read the first `columns` numbers of each of the N rows of a text file, float64 (N, columns).
 
-    Rows may have more numbers, or as few as `least` (default: `columns`); missing numbers are NaN.
-    Empty lines and lines that start with # or % are ignored, and commas count as spaces.
+    Rows may have more numbers, or as few as `least` (default: `columns`); missing numbers become
+    NaN. Empty lines and lines that start with # or % are ignored, and commas count as spaces.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -89,12 +88,15 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _sort_by_threshold(rows: F8) -> F8:
-    """Sort rows (N, columns) by their first column, the threshold."""
+    """Sort rows (N, columns) by ascending threshold, which is in their first column."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Read the counts of an image, ID_ev1.txt, by ascending threshold."""
+    """Read the counts of an image from its file ID_ev1.txt, sorted by ascending threshold.
+
+    Raises FileFormatError for counts that are not whole numbers from 0 to 2**53.
+    """
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
@@ -107,13 +109,15 @@ def _read_ev1(path: PathLike) -> MatchCounts:
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
-    Returns file name -> float64 (N, columns) for each table in COLUMNS that is there. Tables over
-    thresholds are in ascending order. Numbers that the program did not write are NaN; in rows of
-    eval_bdry.txt of four to six numbers only the first four are kept, because a fifth and a sixth
-    differ between programs. SBD's programs write 9 columns there, others 8.
+    The returned dict maps the name of each table in COLUMNS that the folder has to its rows,
+    float64 (N, columns). Tables with one row per threshold are sorted by ascending threshold.
+    Numbers that the program did not write are NaN. eval_bdry.txt has 9 columns if SBD's programs
+    wrote it, else 8; if its rows have only 4 to 6 numbers, all after the fourth become NaN, because
+    their meaning differs between programs.
 
-    "ev1" -> {image id: MatchCounts}, from the files ID_ev1.txt in the folder, in its per_image/, or
-    in its nms-eval/ (edges toolbox); of equal ids the last counts.
+    The key "ev1" has {image id: MatchCounts} from the files ID_ev1.txt in the folder, in its
+    per_image/, and in its nms-eval/ (edges toolbox). If an id occurs twice, the later file in this
+    order is used. Raises FileFormatError if there is no table at all.
     """
     root = Path(folder)
     tables = {}
@@ -142,10 +146,12 @@ def format_boundary_tables(
 ) -> Iterator[tuple[str, str]]:
     """Yield the official boundary tables of a run as (file name, text).
 
-    These are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for
-    every image. `score` has the curve, ods, ois and ap of the run, whose N images have the `ids`;
-    thresholds (T,), matches (N, T, 4) in the order of `MatchCounts.matches`. `rule` names the rule
-    by which an image's best threshold is found, as for ODS.
+    The files are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for
+    every image.
+
+    score: has the curve, ods, ois and ap of the run. ids: the ids of its N images. thresholds (T,),
+    matches (N, T, 4): the counts of all images, with the columns of `MatchCounts.matches`. rule:
+    the ODS rule, by which the best threshold of each image is found too.
     """
     curve: PRCurve = score["curve"]
     images = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
@@ -166,16 +172,16 @@ def format_boundary_tables(
 
 
 def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
-    """Yield the text of ID_ev1.txt for each image of a block: lines of a threshold and four counts.
+    """Yield the text of ID_ev1.txt for each of N images: per threshold a line with four counts.
 
     thresholds (T,), matches (N, T, 4).
     """
     top = int(matches.max(initial=0)) + 1
-    if top < matches.size:  # format each number once
+    if top < matches.size:  # format each possible number only once
         texts = np.array([b" %10g" % number for number in range(top)])[matches]
     else:
         texts = np.char.mod(b" %10g", matches)
-    # A text has 11 or 12 letters; numpy pads with zero bytes
+    # Texts have 11 or 12 characters; numpy pads the shorter ones with zero bytes, removed below
     row_type = [("t", "S10"), ("counts", texts.dtype, texts.shape[2:]), ("end", "S1")]
     rows = np.empty(matches.shape[:2], row_type)  # (N, T)
     rows["counts"], rows["end"] = texts, b"\n"
@@ -187,8 +193,8 @@ def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
 def safe_name(image_id: str) -> str:
     """Escape an image id so that it can be part of a file name on every system.
 
-    Separators, reserved and control characters become %XX. A name of more than 200 bytes is cut to
-    150 and a hash, so that different ids still give different names.
+    Path separators, reserved characters and control characters become %XX. A name of more than 200
+    bytes is replaced with its first 150 bytes and a hash, so that names of different ids differ.
     """
     name = re.sub(r'[%<>:"/\\|?*\x00-\x1f\x7f]', lambda m: f"%{ord(m[0]):02X}", image_id)
     encoded = name.encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Reading labels and scores from a text file with columns."""
+"""Reading a table of labels and scores, one sample per row, from a text file."""
 
 from __future__ import annotations
 
@@ -38,16 +38,19 @@ class LabelsAndScores(NamedTuple):
 def read_scores(
     path: str | Path, count: str | None = None, cluster: str | None = None
 ) -> LabelsAndScores:
-    """Read labels and scores from a text file with columns. "-" reads standard input.
+    """Read a table of labels and scores from a text file, or from standard input if `path` is "-".
 
-    Columns are separated by comma, semicolon, tab or blanks. If no cell of the first row is a
-    number, it is a header: a column named label (or y_true, target ...) and one named score (or
-    y_score, confidence ...) may then be anywhere among others. Without a header there are two
-    columns, the label first. The words true and false are the labels 1 and 0. `count` and `cluster`
-    name the columns with numbers of instances and with the group of each sample.
+    Columns are separated by commas, semicolons, tabs or blanks. If no cell of the first row is a
+    number, that row is a header, and the table may have any columns, among them one for the label
+    (label, y_true, target ...) and one for the score (score, y_score, confidence ...). Without a
+    header there are exactly two columns, the label first. The words true and false mean the labels
+    1 and 0.
 
-    Raises FileFormatError for a missing column, a row of another length, a cell that is no number,
-    and NaN.
+    - count: name of a column with the number of instances that a sample stands for, if any
+    - cluster: name of a column with the group of each sample, if any
+
+    Raises FileFormatError for a missing column, a row of another length, a cell that is not a
+    number, and NaN.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -64,10 +67,10 @@ def read_scores(
 
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse a table of labels and scores in UTF-8. `count` and `cluster` name further columns.
+    """Parse a table of labels and scores, as `read_scores` describes it, from UTF-8 text.
 
-    Numbers go from each row straight to an array: a list of all rows would take many times the
-    memory of the text.
+    The numbers of each row are appended to an array at once, because a list of all rows would take
+    many times as much memory as the text.
     """
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first_line = next((line for line in text if line.strip()), "")
@@ -124,8 +127,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 def _find_columns(names: Sequence[str]) -> Sequence[int]:
     """Return the indices of the label column and of the score column in a header.
 
-    Names are compared in lower case with those in _NAMES. If neither column has a known name, a
-    header of two columns is label and score.
+    One column must have a name of a label, and one a name of a score (_NAMES, ignoring case). If
+    neither is there, and there are only two columns, the first is the label and the second the
+    score. Raises FaultError in any other case.
     """
     matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
     if [len(indices) for indices in matches] == [1, 1]:
@@ -137,7 +141,7 @@ def _find_columns(names: Sequence[str]) -> Sequence[int]:
 
 
 def _is_number(text: str) -> bool:
-    """Return True if a text is a number."""
+    """Return True if Python can convert the text to a float, including "nan" and "inf"."""
     try:
         return float(text) is not None
     except ValueError:

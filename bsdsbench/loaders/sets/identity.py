@@ -1,8 +1,8 @@
 """Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
-It is the first 16 hex digits of sha256 over the lines "ID FINGERPRINT\\n", sorted by id as strings,
-with version 1 of each image's fingerprint (`GroundTruth.fingerprints`). The package lists the
-splits of BSDS500 and the editions of UDED.
+The fingerprint of a set is the first 16 hex digits of the sha256 of the lines "ID FINGERPRINT\\n",
+one per image, sorted by id as strings, with version 1 of the image's fingerprint
+(`GroundTruth.fingerprints`). Known sets are the splits of BSDS500 and the editions of UDED.
 """
 
 from __future__ import annotations
@@ -28,40 +28,37 @@ class Identity:
 
     fingerprint: str
     n_images: int
-    like: str = ""  # the known set with which it shares most images, "" if it shares none
-    total: int = 0  # the number of images of the known set
-    missing: Sequence[str] = ()  # ids of the known set that are absent here
-    altered: Sequence[str] = ()  # ids of the known set that have other annotations here
-    extra: Sequence[str] = ()  # ids that the known set does not have
+    like: str = ""  # the known set with which it shares most images; "" if it shares none with any
+    total: int = 0  # the number of images in the known set
+    missing: Sequence[str] = ()  # ids in the known set that are not in this set
+    altered: Sequence[str] = ()  # ids in both sets, but with different annotations
+    extra: Sequence[str] = ()  # ids in this set that are not in the known set
 
     @property
     def name(self) -> str | None:
-        """The name of the known set that has all images with the same annotations, or None.
-
-        Images of the known set may be missing.
-        """
+        """The name of the known set that contains all these images unaltered, or None."""
         return None if self.altered or self.extra else self.like or None
 
     @property
     def whole(self) -> bool:
-        """True if this is a known set with all of its images, unaltered."""
+        """True if this is a known set, with all its images and all of them unaltered."""
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
         """Describe the set in words.
 
-        - the whole or a part of a known set: "a part of bsds500-val, 50 of 100 images"
-        - any other set: "a set without a name, 50 images", and the known set most like it
+        - a known set or a part of it: "a part of bsds500-val, 50 of 100 images"
+        - any other set: "a set without a name, 50 images", and the known set most like it, if any
         """
         if self.name:
-            part = "" if self.whole else "a part of "
-            return f"{part}{self.name}, {self.n_images} of {self.total} images"
+            extent = "" if self.whole else "a part of "
+            return f"{extent}{self.name}, {self.n_images} of {self.total} images"
         n_same = self.total - len(self.missing) - len(self.altered)
         like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
         return f"a set without a name, {self.n_images} images{like}"
 
     def to_mapping(self) -> dict[str, object]:
-        """Return values for JSON. "of" is the number of images in the known set, or None."""
+        """Return plain values for JSON. "of" is the number of images in the known set, or None."""
         return {
             "set": self.name,
             "n_images": self.n_images,
@@ -82,11 +79,11 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return {image id: fingerprint}, version 1, of all ground truths in a folder, sorted by id.
+    """Compute version 1 of the fingerprint of every ground truth in a folder.
 
-    `protocol` has the options by which files are read, and `split_file` the ids of the images, None
-    for all. `progress` is called with (images done, all images, image id). Raises DataError that
-    lists all files that cannot be read.
+    Returns {image id: fingerprint}, sorted by id. `protocol` says how the files are read;
+    `split_file` lists the images, None for all; `progress` is called with (number of images done,
+    number of images, image id). Raises one DataError that lists all files that cannot be read.
     """
     fingerprints = {}
     faults = []
@@ -106,23 +103,23 @@ def folder_fingerprints(
 
 @cache
 def shipped_sets() -> Mapping[str, Mapping[str, str]]:
-    """Return the known sets: name, such as "bsds500-val" -> {image id: fingerprint}."""
+    """Return {image id: fingerprint} for each known set by its name, such as "bsds500-val"."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("known_sets.json").read_bytes()
     return {name: entry["images"] for name, entry in json.loads(text)["sets"].items()}
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set that shares most images, equal {id: fingerprint}, with a set of images.
+    """Find the known set that shares most images with the given set.
 
-    Of equals the one with fewer images is taken. If no set shares an image, the identity has no
-    `like`.
+    `images` is {image id: fingerprint}; an image is shared if both are equal. If several known sets
+    share equally many, the smallest is taken. If none shares an image, `like` is "".
     """
     sets = shipped_sets()
-    here = images.items()
-    like = max(sets, key=lambda name: (len(here & sets[name].items()), -len(sets[name])))
+    given = images.items()
+    like = max(sets, key=lambda name: (len(given & sets[name].items()), -len(sets[name])))
     known = sets[like]
     fingerprint = set_fingerprint(images)
-    if not here & known.items():
+    if not given & known.items():
         return Identity(fingerprint, len(images))
     return Identity(
         fingerprint,

@@ -1,7 +1,7 @@
 """Public data sets by name: their sources, the needed files of their archives, and local folders.
 
-public_sets.toml lists the sets. A set with a `url` is downloaded into the user's cache, and is
-usable only after its ground truth was recognised. For other sets the file tells how to get them.
+public_sets.toml lists the sets. A set with a `url` is downloaded into the user's cache, and may be
+used only if its ground truth is recognised. For other sets the file says how to get them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class PublicSet:
     home: str  # its web page
     how: str = ""  # instructions for the web page if the set cannot be downloaded by name
     url: str = ""  # the archive
-    keep: str = ""  # a regular expression for the ends of the paths to keep
-    sha256: str = ""  # of the archive, if it proves the content
-    protocol: str = "bsds500"  # by which the ground truth is read
-    # Name of a ground-truth set -> its folder. Several names of one folder are editions.
+    keep: str = ""  # a regular expression that matches the end of the path of each needed file
+    sha256: str = ""  # the hash that the archive must have; "" if any is accepted
+    protocol: str = "bsds500"  # the preset by which the ground truth is read
+    # Name of a ground-truth set -> its folder. Several names with one folder are editions of it.
     splits: dict[str, str] = field(factory=dict)
     images: dict[str, str] = field(factory=dict)  # the same names -> folder of images
     counts: dict[str, int] = field(factory=dict)  # images of sets without a fingerprint
@@ -61,7 +61,7 @@ def public_sets() -> dict[str, PublicSet]:
 
 
 def public_set(name: str) -> PublicSet:
-    """Return the public set with a name."""
+    """Return a public set by its name. Raises DataError if there is none."""
     if name not in public_sets():
         known = ", ".join(public_sets())
         raise DataError(f"{name!r}: expected one of {known}{did_you_mean(name, public_sets())}")
@@ -69,7 +69,7 @@ def public_set(name: str) -> PublicSet:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloaded sets in the user's cache, which XDG_CACHE_HOME may set."""
+    """Return the folder of downloaded sets in the user's cache (set by XDG_CACHE_HOME on Linux)."""
     import pooch
 
     return Path(pooch.os_cache("bsdsbench")) / "data"
@@ -78,8 +78,8 @@ def cache_folder() -> Path:
 def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
 
-    `split` is the name of a set of ground truths, such as "bsds500-test". Of a set that is not in
-    the cache the error says how to get it.
+    `split` is the name of a set of ground truths, such as "bsds500-test". If it is not in the
+    cache, DataError is raised, which says how to get it.
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
@@ -102,16 +102,18 @@ def download(
 ) -> Path:
     """Download a public set, keep the needed files, and check its ground truth by fingerprint.
 
-    Returns the folder of the set. The next call resumes an interrupted download. A folder in the
-    cache with all splits is returned unchanged, because it was checked when it was made.
+    Returns the folder of the set. A folder in the cache that has all splits is returned at once,
+    because it was checked when it was made. An interrupted download is resumed by the next call.
 
     - name: a set of `public_sets` with a URL
     - to: a new folder; by default one in the user's cache, where `set_folder` finds it
-    - url: a mirror's .zip or .tar.gz, or the path of an archive; it may have some splits only
-    - progress: called with (done, total, name) for bytes, then for checked images
+    - url: the .zip or .tar.gz of a mirror, or the path of an archive; some splits may be absent
+    - progress: called with (bytes done, all bytes, URL) during the download, then with (images
+      done, all images, image id) during the check
 
     Raises DataError for a name without a URL, a failed download, a damaged or hostile archive, and
-    other content than expected. Only the bytes of an interrupted download are kept.
+    unexpected content. After an error nothing is kept, except what an interrupted download has
+    received.
     """
     from filelock import FileLock, Timeout
 
@@ -149,10 +151,10 @@ def download(
 
 
 def _download(url: str, archive: Path, progress: Progress | None) -> None:
-    """Download a URL to the file `archive`, unless this exists.
+    """Download a URL to the file `archive`, unless the file exists.
 
-    Bytes are written to ARCHIVE.part, which is kept if the download fails and is continued by the
-    next call, if the server can send a part of a file.
+    Bytes are first written to ARCHIVE.part. If the download fails, this file is kept, and the next
+    call continues it, or starts again if the server cannot send the rest of a file.
     """
     if archive.exists():
         return
@@ -187,10 +189,11 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
 
 
 def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Yield the members of a .zip or .tar archive. Open one before asking for the next.
+    """Yield (path, is a plain file, function that opens it) for each member of a .zip or .tar.
 
-    A member is its path, whether it is a plain file (not a folder, link or device), and a function
-    that opens it. The sizes of zip members are checked when they are read.
+    A plain file is not a folder, link or device. A member can only be opened before the next one is
+    yielded. Raises DataError if a .tar unpacks to more than 2 * MAX_SET bytes; for a .zip the
+    caller must limit what it reads.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -209,9 +212,12 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
 
 
 def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
-    """Write the needed files of an archive to `folder`, at the ends of their paths.
+    """Unpack the needed files of an archive into `folder`.
 
-    The regular expression `public.keep` matches the end of the path of a needed file.
+    A file is needed if `public.keep` matches the end of its path; it is written to this end, below
+    `folder`. `source` names the archive in errors. Raises DataError if the sha256 is wrong, if the
+    archive is damaged, too large, or has unsafe paths, links or duplicates, or if it has no needed
+    file.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -249,10 +255,11 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
 
 
 def _check(folder: Path, source: str, public: PublicSet, progress: Progress | None) -> None:
-    """Check the ground truth of every split of a set that is in `folder`; a split may be absent.
+    """Check the ground truth of all splits that `folder` has, at least one.
 
-    A split must be a known set with the fingerprint of one of its names. Of a split without a
-    fingerprint the number of images in `public.counts` is checked.
+    A split must be the known set of one of its names (`identify`). If `public.counts` has its
+    number of images, only that is checked. `source` names the archive in errors. Raises DataError
+    for any other content.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
