@@ -203,16 +203,13 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
             "neither": "they cross",
         }
         for axes in SPACES_OF_KIND[kind]:
-            # DET curves are compared in ROC space
             dominant, crossings = meeting(a.points, b.points, axes)
-            space, template, points = (
-                "ROC",
-                "FPR {:.4g}, TPR {:.4g}",
-                (crossings.fpr, crossings.tpr),
-            )
             if axes == "pr":
                 space, template = "PR", "recall {:.4g}, precision {:.4g}"
                 points = crossings.recall, crossings.precision
+            else:  # DET curves are compared in ROC space
+                space, template = "ROC", "FPR {:.4g}, TPR {:.4g}"
+                points = crossings.fpr, crossings.tpr
             where = "; ".join(map(template.format, *points)) or "-"
             rows.append([a.name, b.name, space, verdicts[dominant], where])
     fields = [Field(key, key) for key in ("a", "b", "space", "relation", "where")]

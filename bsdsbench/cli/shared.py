@@ -146,10 +146,7 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the arguments and options of click that a function or a class of options declares.
-
-    Fields of classes within it are included, in their place.
-    """
+    """Make click's arguments and options for a function or a class of options, nested ones too."""
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
         if "options_of" in metadata:
@@ -417,11 +414,9 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print which images failed or were left out by the protocol, and return the exit status.
+    """Print which images failed (id -> reason) and which ones the protocol left out.
 
-    failed: image id -> reason. run: None if nothing was scored.
-
-    The status is 2 if any image failed, else 0.
+    Returns the exit status: 2 if any image failed, else 0. `run` is None if nothing was scored.
     """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"

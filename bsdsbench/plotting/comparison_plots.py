@@ -89,6 +89,7 @@ def plot_ranks(
     ranked_score = _score_to_rank_by(main, score)
     if len(main.names) < 2:
         raise DataError(f"{main.names[0]}: one run alone has no rank, expected several to rank")
+    # A score that is undefined for all methods ranks none of them
     comparisons = {k: v for k, v in by_slice.items() if v.ranks[ranked_score].names}
     if not comparisons:
         raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
@@ -98,7 +99,7 @@ def plot_ranks(
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
         height = row_height * n_rows
         figure = new_axes(height, figure_width() / height).figure.figure
-        figure.clear()
+        figure.clear()  # only the figure is needed, for several axes
         if look != "slide":  # a slide has a fixed size
             figure.set_size_inches(figure_width(), height)
         row_scale = figure.get_size_inches()[1] / height  # 1, or less on a slide with many rows

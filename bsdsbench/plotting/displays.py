@@ -87,9 +87,7 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's curve with its ODS point, without drawing it.
 
-        metric : by default the run's first metric with a curve
-
-        Raises DataError if there is no curve.
+        By default, `metric` is the run's first with a curve. Raises DataError if there is none.
         """
         score = run.score(metric_with_curve(run, metric))
         curve = score["curve"]
@@ -208,10 +206,9 @@ class FThresholdDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's F at each threshold with its ODS point, without drawing it.
 
-        metric : by default the run's first metric with a curve
-
-        Raises DataError if there is no curve, or if the run is a reference run of segmentations,
-        which have another parameter in place of thresholds.
+        By default, `metric` is the run's first with a curve. Raises DataError if there is none, or
+        if the run is a reference run of segmentations, which have another parameter in place of
+        thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -424,9 +421,8 @@ class ToleranceDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run that was evaluated at several tolerances, without drawing it.
 
-        metric : by default the run's first metric that was counted at several tolerances
-
-        Raises DataError if there are no scores at several tolerances.
+        By default, `metric` is the run's first with scores at several tolerances. Raises DataError
+        if there is none.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -478,9 +474,8 @@ class ReliabilityDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the diagram of all pixels of a run, without drawing it.
 
-        metric : by default the run's first metric that has bins of values
-
-        Raises DataError if there are no bins.
+        By default, `metric` is the run's first with bins of values. Raises DataError if there is
+        none.
         """
         for score in map(run.score, [metric] if metric else run.metrics):
             if "reliability" in score:
@@ -495,10 +490,7 @@ class ReliabilityDisplay(CurveDisplay):
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in F, for the metric whose curve is drawn.
-
-    It is 1 for a metric without such an option.
-    """
+    """Return beta^2, the weight of recall in F, for `metric_with_curve`; 1 if it has no option."""
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
     return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0

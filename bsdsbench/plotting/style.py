@@ -142,10 +142,7 @@ figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return a colour and dashes for each curve.
-
-    The first `n_colors` curves are solid. The next ones repeat their colours with other dashes.
-    """
+    """Return colours and dashes. Each `n_colors` curves repeat the colours with the next dashes."""
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)

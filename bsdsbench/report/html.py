@@ -167,7 +167,7 @@ class Page:
         by: Sequence[str] = (),
         cluster: str | None = None,
     ) -> None:
-        """Compute everything but the pictures and what `render` computes."""
+        """Prepare the content that needs neither pictures nor a comparison of the runs."""
         self.by = by
         self.cluster = cluster
         self.runs = runs

@@ -156,12 +156,8 @@ def worst_table(
     scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
     # The columns of a method follow each other; its first one ranks the images
     differences = _score_differences(scores[:: len(fields)])
-    if is_pair:
-        badness = {image_id: abs(d) for image_id, d in differences.items()}
-    elif fields[0].higher_is_better is False:
-        badness = differences
-    else:
-        badness = {image_id: -score for image_id, score in differences.items()}
+    sign = 1 if fields[0].higher_is_better is False else -1
+    badness = {i: abs(d) if is_pair else sign * d for i, d in differences.items()}
     ranked = sorted(differences, key=lambda image_id: (-badness[image_id], image_id))
     group_of = {} if of_each is None else _first_of_each_group(ranked, first_run, of_each, n)
     listed = ranked[:n] if of_each is None else list(group_of)
@@ -245,20 +241,23 @@ def _score_columns(
     """
     remaining = iter(values_of_runs)
     columns = []
-    for number, method in enumerate(methods, 1):
+    for method_number, method in enumerate(methods, 1):
         prefix = f"{method.name}: " if len(methods) > 1 else ""
         values_of_method = list(islice(remaining, method.n_runs))
         for j, field in enumerate(fields):
             is_repeated = field.key in [earlier.key for earlier in fields[:j]]
-            key = f"{field.key}_{j}_{number}" if is_repeated else f"{field.key}_{number}"
+            score_key = f"{field.key}_{j}" if is_repeated else field.key
+            key = f"{score_key}_{method_number}"
             cells: dict[str, Cell] = {}
             for image_id in image_ids:
                 numbers = [values[field].get(image_id) for values in values_of_method]
-                cells[image_id] = numbers[0]
-                if method.n_runs > 1:
-                    defined = tuple(number for number in numbers if number is not None)
-                    is_defined = len(defined) == method.n_runs
-                    cells[image_id] = ScoresOfRuns(defined).cell(spread) if is_defined else None
+                defined = tuple(number for number in numbers if number is not None)
+                if len(defined) < method.n_runs:
+                    cells[image_id] = None
+                elif method.n_runs == 1:
+                    cells[image_id] = defined[0]
+                else:
+                    cells[image_id] = ScoresOfRuns(defined).cell(spread)
             columns.append(_Column(Field(key, prefix + field.heading, "", ".4f"), cells))
     return columns
 
