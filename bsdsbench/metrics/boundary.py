@@ -395,7 +395,7 @@ def boundary_match_maps(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
     thresholds, events, _ = threshold_events(pred, shape, protocol, valid=valid)
-    if threshold == 0 and protocol.whole_image:
+    if threshold == 0 and protocol.whole_image and pred.kind != "segs":
         bmap = np.ones(shape, bool) if valid is None else valid
     elif threshold in thresholds:
         bmap = rebuild_maps(events, shape)[int(np.argmax(thresholds == threshold))]

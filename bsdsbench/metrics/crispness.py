@@ -18,13 +18,13 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import GroundTruth, Map, Prediction, without_void
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_ratio
-from bsdsbench.transforms.maps import as_float32, invert, nms
+from bsdsbench.transforms.maps import as_float32, nms, prepare
 
 _PARTS = {"seval": "SEval", "ceval": "CEval"}
 
@@ -65,8 +65,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         """
         thinned = protocol.replace(nms=True, thin=True)
         raw = protocol.replace(nms=False, thin=False)
-        soft = invert(pred.soft) if protocol.invert else pred.soft
-        kept, total = _crispness_sums(without_void(soft, gt.parts.get("valid")))
+        kept, total = _crispness_sums(prepare(pred.soft, raw, gt.parts.get("valid")))
         return {
             "thresholds": protocol.threshold_array(),
             "seval": boundary_counts(pred, gt, thinned).matches,

@@ -8,6 +8,7 @@ import pytest
 
 from bsdsbench.metrics.crispness import image_crispness
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.arrays import evaluate_items
 from bsdsbench.runs.engine import evaluate
 from tests.helpers.crops import crops
 from tests.reference.nms import edge_nms
@@ -54,3 +55,12 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
         assert score.to_mapping() == alone.boundary_score().to_mapping()
         assert (tmp_path / "out" / name / "eval_bdry.txt").is_file()
     assert found.ceval.ods.f < found.seval.ods.f
+
+
+def test_a_dim_map_of_dark_edges_is_stretched_before_it_is_inverted(raw):
+    dim = 200 - np.minimum(iio.imread(raw[0] / "herd2.png"), 200)  # of 200, edges are 0
+    both = Protocol.preset("bsds500").replace(normalise=True, invert=True)
+    run = evaluate_items([("a", dim, [dim < 100])], both, metrics="crispness", **FAST)
+    expected = image_crispness(1 - dim / np.float32(dim.max()))
+    assert run.score("crispness").average == pytest.approx(expected, rel=1e-6)
+    assert expected != pytest.approx(image_crispness(255 - dim), rel=0.01)

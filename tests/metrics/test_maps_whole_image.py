@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from bsdsbench.errors import DataError
+from bsdsbench.images import Prediction
 from bsdsbench.metrics.boundary import (
     boundary_counts,
     boundary_match_maps,
@@ -70,6 +72,15 @@ def test_above_zero_is_no_whole_image():
     assert maps.true_pred.sum() == found.matched_pred[0]
     pixels = pixel_counts(soft, gts, strict)
     assert pixels.tp[0] + pixels.fp[0] == 2 * np.count_nonzero(soft)
+
+
+def test_segmentations_have_no_map_of_the_whole_image():
+    _, gts = example()
+    halves = np.repeat([1, 2], [5, gts.shape[2] - 5])[None].repeat(gts.shape[1], axis=0)
+    pred = Prediction("a", segs=(halves,))
+    assert 0 not in boundary_counts(pred, gts, WITH_ZERO).thresholds
+    with pytest.raises(DataError, match="threshold 0: expected one of the counts"):
+        boundary_match_maps(pred, gts, WITH_ZERO, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])

@@ -39,12 +39,15 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Write the first threshold at which each pixel joins its right and lower neighbour.
+    """Write the first threshold at which each pixel merges with its right and lower neighbour.
 
-    ucm2 (2H + 1, 2W + 1): pixel (i, j) is ucm2[2 i + 1, 2 j + 1]. The contour to a neighbour is one
-        element to the right, or below; corners lie at both ends of a contour.
-    thresholds float64 (T,). corners: True if corners on the contour must not be higher either.
-    levels int32 (2, H, W): T on entry; receives the indices of the thresholds.
+    ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
+        contour element, with a corner at each end.
+    thresholds float64 (T,): ascending. Two pixels merge once the threshold reaches their element.
+    corners: True if they also merge through a corner, as regions of 8-connected elements do; the
+        lowest of the three values then counts.
+    levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds. levels[0] is for
+        the right neighbour, levels[1] for the lower one.
     """
     _, height, width = levels.shape
     for i in range(height):
