@@ -87,9 +87,9 @@ class Problem:
         )
 
     def of(self, file: str) -> Problem:
-        """Return the problem with `file` as its file, without this name at the beginning of `has`.
+        """Return the problem with `file` as its file, removed from the beginning of `has`.
 
-        The problem is unchanged if it has a file, or if `has` mentions this file elsewhere.
+        The problem is unchanged if it has a file already, or if `has` names this file elsewhere.
         """
         has = self.has.removeprefix(f"{file}: ")
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
@@ -106,9 +106,9 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
-    `problems` are all problems of a run, by default the `message` alone. `fix` has the fixes of a
-    message of text. Quoted parts of an input may hold anything and be long; the lines of the error
-    are printable and short.
+    `problems` are all problems to report, by default the `message` alone. `fix` has the fixes for
+    each of them that is given as text. Each becomes a short printable line of the error, even if it
+    quotes long or binary input.
 
     Examples
     --------
@@ -144,8 +144,9 @@ def refuse_unless_forced(
 ) -> None:
     """Raise one DataError that lists `faults`, unless there are none or they are `allowed`.
 
-    A `consequence`, such as "such scores are not comparable", is appended to each fault. The error
-    suggests the option `force`, whose `effect` is such as "shows them"; "" if there is no option.
+    `consequence`, such as "such scores are not comparable", is appended to each fault. The error
+    suggests the option `force` and says its `effect`, such as "shows them"; with "" it suggests
+    nothing.
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -193,7 +194,7 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Issue a warning that points at the innermost caller outside of this package, if any."""
+    """Issue a warning at the line of the innermost caller outside of this package, if any."""
     level = 1  # 1 is this function; each caller is one more
     frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
@@ -205,8 +206,8 @@ def warn(warning: InputWarning) -> None:
 def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
     """Find the innermost line of a traceback that belongs to one of these packages.
 
-    Returns "PACKAGE, in FILE, line N", or "" if no line does. `packages` are top-level names, such
-    as "bsdsbench".
+    `packages` are top-level names, such as "bsdsbench". Returns "PACKAGE, in FILE, line N", or ""
+    if no line belongs to one of them.
     """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -217,10 +218,10 @@ def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Return a line that describes an exception which no code expected.
+    """Return a line that describes an unexpected exception: its type, message and place.
 
-    The line names the exception's type, its message and, as the place of a bug, the innermost line
-    of its traceback that belongs to one of these top-level packages, if there is one.
+    The place, named as that of a bug, is the innermost line of the traceback in one of the
+    top-level `packages`. It is left out if there is no such line.
     """
     place = find_place_of_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
@@ -230,8 +231,8 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in the file and in numbers, in order of first appearance.
 
-    The file's name at the beginning of `has`, as in "FILE: FAULT", is moved to the field `file`.
-    Repeated problems are dropped. A problem without a file is never grouped with another problem.
+    If a problem has no `file`, but `has` is of the form "FILE: FAULT", FILE becomes its file. A
+    problem without a file even then is a group by itself. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):

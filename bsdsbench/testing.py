@@ -65,9 +65,9 @@ class MetricCase:
     counts : callable or None
         (prediction, ground truth, protocol) -> {name: values}, a plain definition of the counts.
     scores : callable or None
-        (counts of the images, protocol) -> {column: value}, a plain definition of the scores.
+        (counts of each image, protocol) -> {column: value}, a plain definition of the scores.
     perfect : callable or None
-        ground truth -> a perfect prediction, and the ground truth of one annotator.
+        Ground truth -> (a perfect prediction, the ground truth with one annotator).
     imperfect : tuple of str
         Columns, or groups of columns, that are not 1 (or 0) for a perfect prediction.
     write : callable or None
@@ -91,7 +91,10 @@ class MetricCase:
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Count images one after the other, by default by the case's protocol; return their run."""
+        """Return the run of images that are counted one after the other.
+
+        The protocol is by default that of the case.
+        """
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
@@ -102,17 +105,17 @@ class MetricCase:
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Compute the scores of S weighted samples of the N images, by default as the run's.
+        """Compute the scores of S samples of the N images, by default with the run's protocol.
 
-        weights (S, N): how often each image occurs in each sample. Returns the metric's tree of
-        scores, whose leaves are arrays (S,) and curves (S, T).
+        weights (S, N): how often each image occurs in each sample. Returns the metric's nested
+        mapping of scores, which ends in arrays (S,) and curves (S, T).
         """
         proto = protocol or self.run.protocol
         opt = self.metric.options_of(proto)
         return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Return {column: score} of a data set in which image k occurs times[k] times."""
+        """Return column -> score for a data set in which image k occurs times[k] times."""
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         renamed = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
         return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
@@ -121,9 +124,9 @@ class MetricCase:
 def _assert_same(first_tree: object, second_tree: object) -> None:
     """Check that two trees of scores are equal, with NaN equal to NaN.
 
-    A tree is a mapping of trees, a curve (with a method `equals`), an array or a number. Keys of
-    only one tree are skipped, because a class that is absent has no score in a run; but two
-    mappings must share a key.
+    A tree is a mapping of trees, a curve (with a method `equals`), an array or a number. Keys that
+    only one tree has are skipped, because a run has no score of a class that is absent from it, but
+    two mappings must have a key in common.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -137,7 +140,7 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return {column: value} of a metric's columns that a score has, without n_images."""
+    """Return column -> value for the columns of a metric that a score has, without n_images."""
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
 
@@ -156,8 +159,8 @@ class MetricContract:
     def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
         """The scores equal those of the plain definition.
 
-        A metric with curves is tested under every ODS and AP rule. Only columns that both
-        definitions give are compared.
+        A metric with curves is tested with every ODS and AP rule. A column of the plain definition
+        that the metric does not have is skipped.
         """
         if case.scores is None:
             pytest.skip("no plain definition of the scores")
@@ -174,8 +177,8 @@ class MetricContract:
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
         """A weighted sample has the scores of a data set that repeats the images.
 
-        The samples are bootstrap samples: many, which compiled code sums, and two, which it does
-        not.
+        The samples are drawn as for a bootstrap. They are scored all at once, when compiled code
+        sums their counts, and then two alone, when it does not.
         """
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
@@ -188,8 +191,8 @@ class MetricContract:
     def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
         """The row of an image has the scores of a data set with this image alone.
 
-        The table has a row per image and, if the metric has parts, one per image and part, unless
-        parts have no values for images.
+        The table has a row for each image. If the metric has parts (such as classes), there is also
+        a row for each image and part, unless the parts have no values for single images.
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
@@ -246,9 +249,9 @@ class MetricContract:
         assert n_checked
 
     def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
-        """An empty ground truth gives scores, or an error or warning of one line.
+        """Ground truth without annotations gives scores, or an error or warning of one line.
 
-        The predictions are those of the case and, if the case can make them, perfect ones.
+        The predictions are those of the case and, if it can make them, perfect ones.
         """
         blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
         attempts = [blank_pairs]
@@ -277,8 +280,8 @@ class MetricContract:
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
         """The pixels that are drawn as matched, false and missed add up to the counts.
 
-        With several annotators, over whom counts are summed while a pixel is drawn once, the missed
-        pixels are at most as many as the annotated ones.
+        With several annotators a pixel is drawn once, but counted for each of them; then only the
+        number of missed pixels is tested, which is at most the number of annotated ones.
         """
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
@@ -299,10 +302,10 @@ class MetricContract:
     def test_saved_pickled_merged_read_and_resumed_it_is_the_same(
         self, case: MetricCase, tmp_path: Path
     ) -> None:
-        """A run stays equal when it is saved, merged from two shards, or pickled.
+        """A run stays equal when it is saved and loaded, merged from two shards, or pickled.
 
         If the case can write its images as files, a run of these files has the same counts and
-        scores, also if it is interrupted after the first image and resumed.
+        scores, even if it is interrupted after the first image and resumed.
         """
         run = case.run
         shards = [
@@ -334,9 +337,9 @@ class MetricContract:
                 assert record.counts[case.metric.name].equals(counts)
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
-        """A single annotator is refused, and several score the same in any order.
+        """A single annotator cannot be scored, and several have the same counts in any order.
 
-        A metric that does not compare annotators refuses any number of them.
+        A metric that does not compare annotators refuses to score any.
         """
         gt = case.images[0][1]
         metric, protocol = case.metric, case.run.protocol

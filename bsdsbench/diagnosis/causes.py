@@ -62,13 +62,14 @@ AREAS = {  # AP rule -> programs that use it
 def iterate_readings(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield every way in use to read ODS, OIS and AP off the counts.
+    """Yield every rule in use for computing ODS, OIS and AP from the counts.
 
-    A reading is (measure, description, programs that use it, value); the measure is "ods", "ois" or
-    "ap".
+    Items are (measure, description, programs that use the rule, value), where the measure is "ods",
+    "ois" or "ap".
 
-    `run` is the curve of the run with T thresholds, `images` are the stacked curves of its N images
-    (N, T), and `whole` is the curve of the run with the row of threshold 0, if it is known.
+    run : curve of the run, with T thresholds
+    images : curves of its N images, whose arrays are (N, T)
+    whole : curve of the run with the row of threshold 0, or `run` if this row is not known
     """
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
     f = images.f
@@ -92,13 +93,14 @@ def iterate_readings(
 def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the scores that the targets would have if another form of their columns were read.
+    """Yield the scores that the targets would have if another form of their columns were meant.
 
-    Columns of one quantity exist in several forms, such as "mae_mean" and "mae_sum". Each form that
-    has a column for the quantity of every target gives (headings of its columns, {target: score});
-    the form of the targets themselves is among them. Yields nothing if the targets are of several
-    parts (such as classes), or if a column has no quantity. `targets` are keyed by column, and so
-    are `scores`, without undefined ones.
+    A quantity may have columns of several forms: "mae_mean" and "mae_sum" are the forms "_mean" and
+    "_sum" of "mae". Each form that has a score for every target gives (headings of its columns,
+    target -> score). The form of the targets themselves is among them. Yields nothing if the
+    targets belong to several parts (such as classes), or if the column of a target has no quantity.
+
+    The keys of `targets` and of `scores` are column keys. Undefined scores have no key.
     """
     score_names = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in score_names}
@@ -125,11 +127,12 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
-    """Build a run's curve with a row for threshold 0, at which every pixel is predicted.
+    """Build a run's curve with one more row, for threshold 0, at which every pixel is predicted.
 
-    The counts of this row come from the ground-truth files, which are all read by the protocol.
-    `matches` (T, 4) are the counts at the thresholds `grid` (T,), which are above 0, summed over
-    the images.
+    The counts of this row come from the ground-truth files, all of which are read.
+
+    grid (T,): thresholds above 0, ascending
+    matches (T, 4): counts at these thresholds, summed over the images
     """
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
@@ -186,13 +189,13 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
 def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Compute AP and ODS of one curve by every rule: {("AP" or "ODS", rule): value}.
+    """Compute AP and ODS of one curve by every rule: ("AP" or "ODS", rule) -> value.
 
     A value is None if the rule cannot be applied. `part` is "" for the curve of the whole metric.
-    The rule "edter" reads the curve with the row of threshold 0, if this can be had: from the curve
-    itself, from the run's counts or, for boundaries, from the ground truth (`gt_dir`, or the folder
-    that the run names). The rule "step" reads that curve too, but for boundaries the measured rows
-    only. All other rules read the measured rows.
+    Most rules are applied to `curve`. Some need the row of threshold 0 as well: "edter", and "step"
+    for metrics other than boundary. The row is taken from the curve itself, from the run's counts
+    or, for boundaries, from the ground truth (in `gt_dir`, or in the folder that the run names).
+    Without it "edter" cannot be applied, and "step" is applied to `curve`.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # with the row of threshold 0
@@ -202,7 +205,7 @@ def _apply_rules(
         whole = whole_curve(registry.get(metric), curve, run.stack(metric))
         if is_boundary and not whole.whole_image and curve.thresholds[-1] <= 1:
             matches = run.stack(metric)["matches"].sum(axis=0)
-            with suppress(DataError):  # the ground truth is not there
+            with suppress(DataError):  # without ground truth the curve stays as it is
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
                 whole = add_whole_image(files, run.protocol, curve.thresholds, matches)
     curve_of_rule = {"edter": whole, "step": curve if is_boundary else whole}
@@ -267,9 +270,10 @@ class CountingChange:
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Combine two changes to one of two causes, or return None if they exclude each other.
+        """Combine two changes into one with two causes; return None if they exclude each other.
 
-        They do if their kinds are equal, or if both change the same field (other than options).
+        They do if they are of the same kind, or if both change the same field of the protocol other
+        than "options".
         """
         fields, other_fields = ({*chain(*c.changes)} for c in (self, other))
         if self.kind == other.kind or (fields & other_fields) - {"options"}:
@@ -286,10 +290,11 @@ class CountingChange:
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield every change of counting that is in use for a metric.
+    """Yield the other ways to count that programs or home-made scripts use for a metric.
 
-    These are other options of the metric, many-to-one matching, other values of the protocol's
-    fields, NMS, and other choices of annotators, as far as the metric uses them.
+    They change options of the metric, the matching (many-to-one), fields of the protocol, NMS, or
+    the annotators, as far as the metric uses these. Some may be what a run does anyway; see
+    `CountingChange.differs`.
     """
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
@@ -328,15 +333,15 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 def many_to_one_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
 ) -> MatchCounts:
-    """Count the boundary pixels of an image, where a pixel may be matched any number of times.
+    """Count boundary pixels as `boundary_counts` does, but let a pixel match any number of others.
 
-    In this wrong implementation of the benchmark a predicted pixel is correct if any annotated
+    In this wrong implementation of the benchmark a predicted pixel is correct if any annotator's
     pixel lies within the tolerance, and an annotated pixel is detected if any predicted pixel does.
     Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038 instead of
     0.7657.
 
-    Arguments, errors and counts (T, 4) at T thresholds, summed over annotators, are those of
-    `boundary_counts`. Maps without a boundary pixel give zeros.
+    Arguments, errors and the layout of the counts (T, 4) are those of `boundary_counts`; the ground
+    truth is summed over annotators. Nothing matches if either map has no boundary pixel.
     """
     from scipy import ndimage
 
@@ -349,7 +354,8 @@ def many_to_one_counts(
     thresholds, events, _ = threshold_events(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
-    marked = gt_maps.any(axis=0)
+    marked = gt_maps.any(axis=0)  # by any annotator
+    # Predicted pixels here are correct. A distance transform needs a marked pixel
     close = np.zeros(marked.shape, bool)
     if marked.any():
         close = ndimage.distance_transform_edt(~marked) <= with_tolerance(radius)
@@ -370,14 +376,13 @@ def many_to_one_counts(
 
 
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
-    """Find the subsets of the images that have a name.
+    """Find the subsets of a run's images that a known set or a split file lists.
 
-    A subset is a known set, or the images that a split file lists. Split files (.txt, .lst, at most
-    MAX_SPLIT_FILES in a folder) are looked for in the ground-truth folder `place`, if it exists,
-    and in the two folders above it. Empty subsets, and all images together, are left out; of equal
-    subsets the first is kept.
+    Split files (.txt, .lst, at most MAX_SPLIT_FILES in a folder) are looked for in the ground-truth
+    folder `place`, if it exists, and in the two folders above it. Empty subsets, and all images
+    together, are left out. Of equal subsets only the first is kept.
 
-    Returns a description -> int64 (n,), the ascending indices of its images in `ids`.
+    Returns description -> int64 (n,), the ascending indices of the subset's images in `ids`.
     """
     members_of = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None

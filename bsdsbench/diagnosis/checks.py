@@ -181,14 +181,15 @@ class Examination(ExaminedInputs):
         return [(image, image.maps) for image in self.sound if image.maps]
 
     def with_code(self, code: str) -> list[ExaminedImage]:
-        """Return the images without an error so far that have the problem `code`."""
+        """Return the images that have the problem `code`, and no error so far."""
         return [image for image in self.sound if code in image.codes]
 
     def report_images(self, code: str, images: Sequence[ExaminedImage], **details: object) -> None:
         """Report a problem of these images; do nothing if there are none.
 
-        If the problem is an error, the images are no longer `sound`. The message may also name
-        `first` (the first image) and `maps` (the number of images, as "2 maps").
+        Its message in CHECKS may also have the placeholders `first` (the first image) and `maps`
+        (the number of images, as "2 maps"). If the problem is an error, the images are no longer
+        `sound`.
         """
         if not images:
             return
@@ -198,11 +199,12 @@ class Examination(ExaminedInputs):
             self.faulty.update(image.image_id for image in images)
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
-        """Add a finding about these files, or about the whole set if there are none.
+        """Add a finding about these files, or about the whole set if `files` is empty.
 
-        `code` is a key of CHECKS. `details` are the values of the placeholders in its message, by
-        name, beside n (the number of files), of (all images) and measured (images measured
-        further). The detail `fix`, a tuple, replaces the remedy.
+        code : a key of CHECKS, which gives the level, the template of the message and the remedy
+        details : values for the placeholders of the template. Always available are n (number of
+            `files`), of (number of all images) and measured (number of images measured further).
+            The special key `fix`, a tuple, replaces the remedy.
         """
         level, text, fix = CHECKS[code]
         numbers = {"of": len(self.images), "n": len(files), "measured": len(self.measured)}
@@ -215,7 +217,10 @@ class Examination(ExaminedInputs):
         protocol: Protocol,
         change: Callable[[Any], Any] | None = None,
     ) -> float:
-        """Return the ODS F of images at few thresholds, with a `change` of each soft map (H, W)."""
+        """Return the ODS F of images, counted at TRIAL thresholds instead of the protocol's.
+
+        `change`, if given, takes each soft map (H, W) and returns the map to count instead.
+        """
         metric, few = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for maps in measured:
@@ -233,10 +238,11 @@ class Examination(ExaminedInputs):
         change: Callable[[Any], Any] | None = None,
         **details: object,
     ) -> None:
-        """Report a problem only if its remedy, tried on these images, raises their F by GAIN.
+        """Report a problem of images only if its remedy raises their F by GAIN or more.
 
-        The remedy is another `protocol`, or a `change` of each soft map (H, W). It is tried on the
-        images that were measured further. The message may name `tried`, F before and after.
+        The remedy is either another `protocol` or, as for `best_f`, a `change` of each soft map. It
+        is tried on those of the images that were measured further. The message may also have the
+        placeholder `tried`, F before and after.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -249,13 +255,17 @@ class Examination(ExaminedInputs):
 
 
 def check_image_names(examination: Examination) -> None:
-    """Report ids that only one side has, and images of several files.
+    """Report ids that only predictions or only ground truth have, and images with several files.
 
-    - "names" or "split": fewer than half of the ids have a prediction, and other predictions are
-      there. They are "names" if they are the missing ids with one prefix and suffix.
-    - "missing", "extra": otherwise, ids without prediction, or without ground truth
-    - "doubled", for each side: files that cannot be told to be one image, or whose ids differ in
-      upper and lower case only
+    If fewer than half of the ground truth's ids have a prediction, and predictions with other ids
+    are there, one problem is reported for all of them:
+
+    - "names": these predictions have the missing ids, with the same prefix and suffix added to each
+    - "split": they have not
+
+    Otherwise "missing" lists the ids without a prediction, and "extra" those without ground truth.
+    In both cases "doubled" lists, for either side, the files of ids that differ only in upper and
+    lower case, and of ids with several files that cannot be told to be one image.
     """
     preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -285,7 +295,7 @@ def check_image_names(examination: Examination) -> None:
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if every missing id with this prefix and suffix is an extra id.
+    """Return "PREFIX*SUFFIX" if PREFIX + id + SUFFIX is among `extra` for every missing id.
 
     Returns "" if there is no such prefix and suffix.
     """
@@ -297,10 +307,10 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def check_files(examination: Examination) -> None:
-    """Report files that cannot be read, images that the metric refuses, and its own symptoms.
+    """Report files that cannot be read, images that the metric refuses, and the metric's symptoms.
 
-    Problems of files that differ in numbers only are one finding. A symptom is reported if at least
-    half of the measured images have it.
+    Problems that differ only in the file and in numbers make one finding. A symptom (a problem that
+    the metric itself looks for) is reported if at least half of the measured images have it.
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -342,13 +352,13 @@ def check_values(examination: Examination) -> None:
 
 
 def check_fit(examination: Examination) -> None:
-    """Report maps that are inverted, mirrored, or those of another image.
+    """Report maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    - "inverted": measured maps that are darker on the ground truth, if inverting raises F. Unless
-      they are more than half of the maps, only those on bright ground are tried.
-    - "mirrored": maps that fit the ground truth better when flipped or rotated, a finding per
-      orientation
-    - "exchanged": maps that fit the ground truth of another image, and the other way round
+    - "inverted": measured maps that are darker near the ground truth, if inverting raises F. Unless
+      they are more than half of the measured maps, only those with a median above 0.5 are tried.
+    - "mirrored": maps that fit the ground truth better when flipped or rotated, with a finding for
+      each orientation
+    - "exchanged": pairs of maps, each of which fits the ground truth of the other image better
     """
     protocol = examination.protocol
     measured = examination.measured
@@ -377,10 +387,11 @@ def check_fit(examination: Examination) -> None:
 def check_lines(examination: Examination) -> None:
     """Report lines that are too thick or too thin, odd values, and displaced maps.
 
-    - "raw": thick lines, if non-maximum suppression raises F
-    - "thinned", "grid-values", "jpeg": as measured
-    - "scaled": the maps are displaced, and by more than SCALED pixels differently in their quarters
-    - "shift": the maps are displaced by whole pixels, and shifting them back raises F
+    - "raw": lines are thick, and non-maximum suppression raises F
+    - "thinned", "grid-values", "jpeg": the measurements of single maps gave these codes
+    - "scaled": the maps together are displaced by about a pixel or more, and the displacements of
+      their quarters differ by more than SCALED pixels
+    - "shift": they are displaced alike in all quarters, and shifting them back raises F
     """
     raw_protocol = examination.protocol.replace(nms=True)
     examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)
@@ -392,7 +403,8 @@ def check_lines(examination: Examination) -> None:
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
     quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
-    # (4, 2) -> the range over the quarters, of rows and of columns; unknown if one is left out
+    # From (4, 2) to the range over the quarters, of rows and of columns; taken as 0 if a quarter
+    # does not fit the ground truth
     ranges = np.ptp(quarters, axis=0) if len(quarters) == 4 else np.zeros(2)
     images = [image for image, _ in measured]
     if ranges.max() > SCALED:

@@ -111,11 +111,12 @@ def _examine_metric(
     looked_at: int,
     progress: Progress | None,
 ) -> Findings:
-    """Examine the inputs as one metric reads them.
+    """Examine predictions and ground truth as one metric reads them.
 
-    All images with files on both sides are read, and about `looked_at` of them, evenly spread, are
-    measured further; if one of these cannot be, the next image takes its place. Returns the
-    findings in the order of the checks. They have a note on a late start if there is no error.
+    All images that have both are read, and about `looked_at` of them, evenly spread, are measured
+    further. If one of these cannot be measured, the next image takes its place. Returns the
+    findings in the order of the checks. If none is an error, their `note` says whether the curve
+    starts late.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -161,10 +162,10 @@ def _examine_metric(
 
 
 def _late_start_note(examination: checks.Examination) -> str:
-    """Return a note if AP counts 0 below the recall at which the measured images' curve starts.
+    """Return a note if the curve of the measured images starts late, at a recall above LATE_START.
 
-    The note says this recall. Returns "" if the metric has no AP, or if the recall is at most
-    LATE_START.
+    The note gives this recall, below which AP counts 0. Returns "" if the curve does not start
+    late, or if the metric has no AP.
     """
     if not examination.counted:  # the boundary metric
         return _late_boundary_start_note(examination)
@@ -177,11 +178,12 @@ def _late_start_note(examination: checks.Examination) -> str:
 
 
 def _late_boundary_start_note(examination: checks.Examination) -> str:
-    """Return a note if AP counts 0 below the recall at which the curve of soft maps starts.
+    """Return a note if the curve of measured soft maps starts late, at a recall above LATE_START.
 
     To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
-    the curve starts at a recall up to LATE_START, or if there is no curve: no soft map or no two
-    thresholds, the same recall at both or, under the AP rule "seism", no pixel at the highest.
+    the curve does not start late, if the AP rule does not count 0 below the start, or if there is
+    no curve: no soft map, fewer than two thresholds above 0, the same recall at both ends or, with
+    the AP rule "seism", no predicted pixel at the highest threshold.
     """
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]

@@ -36,9 +36,9 @@ from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 
 FEW_VALUES = 10  # a map with fewer has a curve with few points
-THICK, THIN = 0.8, 0.6
-JPEG = 1.2
-HUNDREDTHS = 0.01
+THICK, THIN = 0.8, 0.6  # `thickness` of raw maps is above the first, of thinned maps below the last
+JPEG = 1.2  # a larger `jpeg_ratio` is a trace of JPEG
+HUNDREDTHS = 0.01  # a larger `share_on_hundredths` means rounded values
 REACH = 16  # pixels, the largest displacement in rows and in columns
 NEAR = 3  # pixels, in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
@@ -99,8 +99,9 @@ class ExaminedInputs:
     def look_at(self, image_id: str, closely: bool) -> None:
         """Read an image as `evaluate` does, and add what the checks need to the fields.
 
-        An image that cannot be read is only added to `unread`. With `closely` the image is measured
-        further if its sizes fit.
+        An image that cannot be read is only added to `unread`. If `closely` is True and the sizes
+        fit, the image is measured further: boundary maps are measured for the checks, and for other
+        metrics the image is counted and the metric's own symptoms are collected.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.preds[image_id])
@@ -149,9 +150,9 @@ class ExaminedInputs:
     ) -> None:
         """Measure a boundary map, and add the codes of its problems to `image.codes`.
 
-        The polarity of the ground truth, the values of the map and its orientation are always
-        measured. With `closely`, maps that are comparable with the ground truth are measured
-        further. Predictions without a soft map have no problems here.
+        The polarity of the ground truth and the values of the map are always measured. Its
+        orientation is measured if it is comparable with the ground truth, and with `closely` also
+        what takes longer (`_measure_closely`). Nothing is measured without a soft map.
         """
         image.annotators = len(gt.boundaries)
         look = look_at(pred, gt, self.protocol)
@@ -180,13 +181,14 @@ class ExaminedInputs:
     def _measure_closely(self, file: str, pred: Prediction, soft: F8) -> set[str]:
         """Return the codes of the problems of a map that take longer to find.
 
-        `soft` (H, W) is the map in [0, 1]. A ucm2 is only judged by the suffix of its file.
+        `soft` (H, W) is the map in [0, 1]. A prediction that is not a soft map, such as a ucm2, is
+        judged by the suffix of its file alone.
 
         - "jpeg": the file is a JPEG, or its values have traces of JPEG
-        - "thinned", "raw": lines are thin under a protocol that suppresses non-maxima or does not
-          thin; or thick under any other
-        - "grid-values": many values of a float map are exactly k/100, as are thresholds but for
-          the last bit
+        - "thinned": lines are thin, but the protocol takes raw maps (it has NMS, or does not thin)
+        - "raw": lines are thick, but the protocol does not take raw maps
+        - "grid-values": many values of a float map are exactly k/100, and the protocol, without
+          NMS, has thresholds that differ from k/100 only in the last bits
         """
         protocol = self.protocol
         codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
@@ -200,7 +202,7 @@ class ExaminedInputs:
             codes.add("thinned")
         if not takes_raw_maps and thick > THICK:
             codes.add("raw")
-        # the grid of thresholds is 0.01 .. 0.99 in MATLAB's bits
+        # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds
         is_near_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
         may_be_rounded = is_near_grid and pred.soft.dtype.kind == "f" and not protocol.nms
         if may_be_rounded and share_on_hundredths(pred.soft) > HUNDREDTHS:
@@ -214,8 +216,9 @@ class ExaminedInputs:
 def is_darker_near_truth(soft: F8, truth: F8) -> bool:
     """Return True if the map is darker, on average, near the ground truth than elsewhere.
 
-    `truth` (H, W) is the number of annotators that marked each pixel, here and below. Near is
-    within NEAR rows and columns of a marked pixel. Returns False if all pixels are near.
+    `truth` (H, W) is the number of annotators that marked each pixel, here and below. A pixel is
+    near if it is within NEAR rows and NEAR columns of a marked one. Returns False if all pixels
+    are.
     """
     from scipy import ndimage
 
@@ -224,10 +227,10 @@ def is_darker_near_truth(soft: F8, truth: F8) -> bool:
 
 
 def share_on_hundredths(soft: NDArray[Any]) -> float:
-    """Return the share of values exactly k/100 among those strictly between 0 and 1.
+    """Return the share of values that are exactly k/100, among those strictly between 0 and 1.
 
-    soft (H, W): float32 or float64, whose precision decides what is exact. Returns 0 if there are
-    no such values.
+    soft (H, W): float32 or float64; exact means equal to k/100 rounded to this type. Returns 0 if
+    no value lies between 0 and 1.
     """
     values = soft[(soft > 0) & (soft < 1)]
     nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
@@ -235,12 +238,13 @@ def share_on_hundredths(soft: NDArray[Any]) -> float:
 
 
 def jpeg_ratio(soft: F8) -> float:
-    """Measure the traces of JPEG in a map (H, W).
+    """Measure the traces of JPEG in a map (H, W); 1 means none, and more than JPEG a trace.
 
-    JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share of those that vanish
-    is compared between JPEG's own blocks and blocks on two displaced grids, where JPEG leaves no
-    zeros. Returns the ratio to the larger share of the two, or 1 (no trace) if no coefficient
-    vanishes on one of the grids, or if the difference is within CHANCE standard errors.
+    JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share of coefficients that
+    vanish is computed for JPEG's own blocks, and for the blocks of two displaced grids, in which
+    JPEG leaves no zeros. Returns the first share divided by the larger one of the other two. It
+    returns 1 if no coefficient vanishes on one of the grids, or if the first share exceeds that of
+    a displaced grid by less than CHANCE standard errors.
     """
     on_grid = _compute_vanishing_shares(soft)
     largest = 0.0
@@ -278,15 +282,15 @@ def _compute_vanishing_shares(soft: F8) -> F8:
 def _correlate_shifts(soft: F8, truth: F8) -> F8:
     """Correlate a map with its ground truth, (H, W) each, for all shifts up to REACH.
 
-    Both are blurred first, and have mean 0. Returns float64 (2 REACH + 1, 2 REACH + 1): the entry
-    [REACH + dy, REACH + dx] is the correlation, -1 to 1, for a map that lies dy rows below and dx
-    columns to the right of the ground truth. All entries are 0 if either is constant.
+    The mean of each is subtracted, and both are blurred. Returns float64 (2 REACH + 1, 2 REACH +
+    1): the entry [REACH + dy, REACH + dx] is the correlation, from -1 to 1, if the map lies dy rows
+    below and dx columns to the right of the ground truth. All entries are 0 if either is constant.
     """
     from scipy import fft, ndimage
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    # In a smaller transform, content shifted out of the map would return on the other side.
+    # In a smaller transform, content shifted out of the map would return on the other side
     shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
     spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
     shifts = np.arange(-REACH, REACH + 1)
@@ -303,20 +307,20 @@ class Displacement(NamedTuple):
 
 
 def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
-    """Return the displacement that maps share, or None if they do not fit the ground truth.
+    """Return the displacement that all maps have in common; None if they do not fit the truth.
 
     `maps` are (soft, truth) of at least one image, (H, W) each; sizes may differ between images.
-    Maps fit if their mean correlation at the best shift is at least `least`.
+    They fit if their correlation, averaged over the images, is at least `least` at the best shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
     return _locate_peak(surface) if surface.max() >= least else None
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Return the displacement of each quarter of the maps, by rows from the upper left.
+    """Return the displacement of each quarter of the maps, by `find_displacement`.
 
-    `maps` are (soft, truth) of each image, (H, W) each. Quarters that do not fit the ground truth
-    (`find_displacement`) are left out.
+    The order is upper left, upper right, lower left, lower right; quarters that do not fit the
+    ground truth are left out. `maps` are (soft, truth) of each image, (H, W) each.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):
@@ -331,7 +335,9 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
 
 
 def _locate_peak(surface: F8) -> Displacement:
-    """Locate the peak of correlations (2 REACH + 1, 2 REACH + 1) to a fraction of a pixel.
+    """Return the displacement at the peak of correlations, to a fraction of a pixel.
+
+    surface (2 REACH + 1, 2 REACH + 1): correlations for all shifts, see `_correlate_shifts`
 
     Along either axis the peak is the vertex of the parabola through the largest value and its two
     neighbours. Half a pixel is subtracted, because boundaries of label maps lie half a pixel above
@@ -346,9 +352,9 @@ def _locate_peak(surface: F8) -> Displacement:
 
 
 def _vertex(before: float, top: float, after: float) -> float:
-    """Return the vertex of the parabola through (-1, before), (0, top) and (1, after).
+    """Return the abscissa of the vertex of the parabola through (-1, before), (0, top), (1, after).
 
-    Returns 0 if the three values lie on a line.
+    Returns 0 if the three points lie on a line.
     """
     bend = before - 2 * top + after
     return (before - after) / (2 * bend) if bend else 0.0

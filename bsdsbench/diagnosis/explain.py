@@ -44,7 +44,7 @@ from bsdsbench.scores.counts import sample_scores
 METRIC = registry.DEFAULT_METRICS[0]
 SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
 STARTS = 4  # number of single settings from which pairs are formed
-LATE = 0.5  # images that were begun are finished until this share of the limit has passed beyond it
+LATE = 0.5  # no image is begun later after the end than this share of the time limit
 NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
 
 
@@ -52,10 +52,10 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     """Parse targets: ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}.
 
     An item may hold several targets, separated by commas. Keys of the boundary metric lose its
-    name, and keys other than class names become lower case. Values keep their digits.
+    name. Keys become lower case unless they name a class. Values stay texts, to keep their digits.
 
-    Raises DataError for a repeated name, and for an item that is no target: a name, "=" and a
-    number, which may exceed 1 only for another metric.
+    Raises DataError for a repeated key, for an item that is not KEY=NUMBER, and for a number above
+    1, which only a key with a dot (METRIC.SCORE of another metric) may have.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -82,10 +82,10 @@ class MetricTargets(NamedTuple):
 
 
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
-    """Find the metric of targets, {SCORE or METRIC.SCORE: value}, and drop its name from the keys.
+    """Find the metric that all targets belong to, and drop its name from their keys.
 
-    Scores without a metric are those of boundary. Raises DataError if the targets belong to several
-    metrics, or if there are none.
+    `targets` maps SCORE or METRIC.SCORE to published values. Keys without a metric are scores of
+    the boundary metric. Raises DataError if there are no targets, or targets of several metrics.
     """
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
@@ -114,12 +114,13 @@ def load_run_with_files(
     metric: str = METRIC,
     **options: Any,
 ) -> RunWithFiles:
-    """Load a run with its files, or evaluate a folder of maps.
+    """Load a run with its files, or evaluate a folder of maps, depending on what `run` is.
 
-    - ref:NAME, a URL, or a file: a reference run or a shared run, which has no files
-    - the folder of a saved run: the run, with the files that it names or that are in `gt_dir`
-    - any other folder: its maps are evaluated with the ground truth in `gt_dir`, the protocol and
-      further `options` of `evaluate`
+    - ref:NAME, a URL, or a file: a reference run or a shared run is loaded; it has no files.
+    - The folder of a saved run: the run is loaded with the maps that it names and the ground truth
+      in `gt_dir`, or else that it names.
+    - Any other folder: its maps are evaluated with the ground truth in `gt_dir`, the protocol and
+      further `options` of `evaluate`.
 
     Raises DataError if a folder of maps comes without ground truth, or if a saved run or its files
     cannot be read.
@@ -217,11 +218,11 @@ def explain(
 def _pair_nearest(
     changes: Sequence[CountingChange], gaps: Mapping[str, float], search: Search
 ) -> list[CountingChange]:
-    """Combine the STARTS changes that came nearest to the targets with all other changes.
+    """Pair each of the STARTS changes that came nearest to the targets with all other changes.
 
-    `gaps` maps the label of a change to its distance from the targets; a change that was not
-    counted is the farthest. Pairs that exclude each other, or make no difference to the run, are
-    left out, and each pair is listed once.
+    `gaps` maps the label of a change to its distance from the targets; a change without a gap was
+    not counted, and comes last. Two changes that exclude each other, or that together make no
+    difference to the run, are not paired. Each pair is returned once.
     """
     pairs = dict[frozenset[str], CountingChange]()
     for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
@@ -304,11 +305,11 @@ class Search:
     def record_trial(
         self, label: str, kind: str, scores: Mapping[str, float], **fields: Any
     ) -> float:
-        """Record a trial, and return its gap, the largest distance of a score to its target.
+        """Record a trial, and return its gap: the largest distance between a score and its target.
 
-        If a target is undefined, nothing is recorded, and the gap is inf. A trial replaces an
-        earlier one with the same label, unless only the earlier one meets the targets. `fields` are
-        further fields of `Trial`; by default the trial has all images and one cause.
+        If a score with a target is undefined, nothing is recorded, and the gap is inf. A trial
+        replaces an earlier one with the same label, unless only the earlier one meets the targets.
+        `fields` are further fields of `Trial`; by default it has one cause, and all images.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -325,13 +326,14 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Record every other way to read the targets off the counts of all images.
+        """Record a trial for every other way to compute the targets from the counts of all images.
 
-        A reading is another column of the metric, or another rule for a score of the curve. It is
-        recorded if it changes a target. Under a `setting` other than NO_CHANGE it is the second
-        cause beside the setting.
+        Such a reading takes another column of the metric, or another rule for a score of the curve.
+        It is recorded only if it changes the score of a target. Unless `setting` is NO_CHANGE, the
+        trial has two causes: the setting and the reading.
 
-        `counts` are those of each image under the setting, and `scores` the scores from them.
+        counts : the counts of each image, made under the setting
+        scores : column key -> the score that these counts have by the run's own rules
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         readings = [_OtherScores(label, "", changed) for label, changed in other_columns]
@@ -352,10 +354,11 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> list[_OtherScores]:
-        """Return a reading for every rule for a score of the curve, or [] if there is no curve.
+        """Return the scores by every rule in use for ODS, OIS or AP, or [] if there is no curve.
 
-        `counts` are those of each image under the setting, and `scores` the scores from them, which
-        stay unless the rule is for them.
+        Each item replaces the one score that its rule is for, and keeps the others of `scores`. The
+        parameters are those of `record_readings`. Some rules need the row of threshold 0. If the
+        run's own counts lack it and AP has a target, it is counted from the ground truth.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -379,19 +382,20 @@ class Search:
         ]
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
-        """Count images under settings, always under the one that is nearest to the targets so far.
+        """Count images under settings, each time under the one nearest to the targets so far.
 
-        Each setting is counted on more and more images: on SUBSET_SIZES, then on all. It is dropped
-        if an image is refused, or if it changes no target on all images. The search ends when no
-        setting is left, when time is up, or when the targets are met and no remaining setting is
-        within the rounding of a target.
+        Each setting is counted on more and more images: on SUBSET_SIZES of them, then on all. It is
+        dropped if an image is refused, or if it changes no score with a target on all images. The
+        search ends when no setting is left, when time is up, or when a trial meets the targets and
+        the nearest setting left is farther from them than half a unit of their last digit.
 
-        Returns label -> gap to the targets, from the images counted so far, of the settings that
-        were counted. Settings for which there was no time are added to `not_tried`.
+        Returns label -> gap to the targets for each setting that was counted, from as many images
+        as it was counted on. Settings for which there was no time are added to `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         rounding = max(resolution(target) for target in self.targets.values())
         places = count()  # settings with equal gaps are counted in turn
+        # Heap of (gap, place, number of images counted, setting); uncounted settings come first
         queue = [(-inf, next(places), 0, setting) for setting in settings]
         gaps = {}
         while queue and self.seconds_left > 0:
@@ -424,10 +428,11 @@ class Search:
     def _estimate_scores(
         self, setting: CountingChange, counts: Sequence[Any], indices: Sequence[int]
     ) -> dict[str, float]:
-        """Return the scores of all images under a setting, from the counts of some or all of them.
+        """Return the scores of all images under a setting, estimated if only some were counted.
 
-        From some images these are the run's scores plus the changes that the setting makes on the
-        images `indices`, which `counts` are of.
+        `counts` are the counts of the images `indices` under the setting. If these are not all
+        images, the estimate is the run's scores plus the differences that the setting makes to the
+        scores of these images.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -440,8 +445,8 @@ class Search:
         """Count images under a setting, and return the counts of each.
 
         `images` are indices of `ids`. Images that are already in `counted` are not counted again,
-        and new counts are added there. Images that were begun are finished, for a while after the
-        end (LATE). Returns None if an image is refused, or if time was up before all were counted.
+        and new counts are added there. Counting goes on for a while after the end of the search
+        (LATE). Returns None if an image is refused, or if time was up before all were counted.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
