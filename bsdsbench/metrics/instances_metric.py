@@ -169,7 +169,10 @@ class _OverlapTable(NamedTuple):
 
 
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
-    """Tabulate the objects of two maps (H, W), sorted by number; 0 is no object."""
+    """Tabulate the overlaps of the objects in two maps (H, W), in ascending order of their numbers.
+
+    0 is no object.
+    """
     overlaps = find_overlaps(pred, gt)
     # Number the objects from 1 without gaps; appending 0 makes sure that index 0 is no object
     rows = np.unique(np.append(overlaps.gt, 0), return_inverse=True)[1]
@@ -212,7 +215,7 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
     """Return the pairs that make an annotated object found and a predicted one right, bool (G, P).
 
     `opt.overlap` decides: pairs that share a pixel ("any"), pairs with an IoU above `opt.iou`
-    ("iou"), or as many of the latter as are possible with each object in one pair ("one-to-one").
+    ("iou"), or as many such pairs as can be made if each object is in one only ("one-to-one").
     """
     is_pair = table.shared > 0 if opt.overlap == "any" else table.iou > opt.iou
     if opt.overlap == "one-to-one":
@@ -322,7 +325,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels of objects, which an IoU above 0.5 pairs."""
+        """Return the right, false and missed pixels, pairing objects whose IoU is above 0.5."""
         return region_pixels(pred, gt, opt).steps()
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
@@ -341,7 +344,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Return the scores (S,) and, if `sizes` is set, `by_size`: size class -> its scores."""
+        """Return the scores (S,) and, if `sizes` is set, `by_size`: class of sizes -> scores."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             detection = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
@@ -352,5 +355,5 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:
-        """Return class of sizes -> path of its scores."""
+        """Map each class of sizes to the path of its scores."""
         return {name: ("by_size", name) for name in opt.size_names}

@@ -69,7 +69,10 @@ def find_overlaps(pred: Map, gt: Map) -> Overlaps:
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return where an annotated map is `ignored` or, in int64, VOID, bool (H, W); None: nowhere."""
+    """Return the void pixels of an annotated map, bool (H, W), or None if there are none.
+
+    Void pixels have an `ignored` value or, in a map of int64, the value VOID.
+    """
     array = np.asarray(gt)
     marks = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
     if not marks:
@@ -274,7 +277,7 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     bits, or if the two maps number their classes differently.
     """
     wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
-    # `class_boundaries` are a stack, which `_single_map` refuses. `gt.labels` raises if it is None
+    # `class_boundaries`, a stack, is refused by `_single_map`; `gt.labels` raises without any part
     present = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
     gt_map = gt.parts[present[0]] if present else gt.labels
     pred_map, valid = pred.classes, gt.parts.get("valid")
@@ -353,7 +356,7 @@ class LabelMetric(Metric[MapOptions]):
             return self.counts_of(*read_maps(pred, gt, opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the files hold; void values are named for masks only."""
+        """Return what the files hold, and for masks the values that their reader makes void."""
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -363,8 +366,8 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return what one label map (H, W) shows about the meaning of the labels in its set.
 
-        Maps of objects show if their numbers tell objects apart (asked only if `components` is not
-        set). Annotated maps of classes show if their labels may be a mask of 0 and 255. Other maps
+        Maps of objects, without a divisor or a choice of `components`, show if their numbers tell
+        objects apart. Annotated maps of classes show if they may be masks of 0 and 255. Other maps
         give no evidence. `truth` is True for an annotated map.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
@@ -374,7 +377,7 @@ class LabelMetric(Metric[MapOptions]):
         return Evidence(label_evidence(labels, opt.labels)) if are_classes else NO_EVIDENCE
 
     def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
-        """Return class -> path of its scores."""
+        """Map each class to the path of its scores."""
         return {name: ("per_class", name) for name in opt.class_names}
 
     def symptoms(

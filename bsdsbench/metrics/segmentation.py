@@ -111,7 +111,7 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
         void = void_of(gt, params.ignored)
-        counted = ... if void is None else ~void
+        counted = ... if void is None else ~void  # `...` selects all pixels
         overlaps = find_overlaps(masks.pred[counted], masks.gt[counted])
         return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
     overlaps = find_overlaps(*as_label_maps(pred, gt))
@@ -168,8 +168,8 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     Parameters
     ----------
     counts : mapping
-        The counts of `segmentation_counts`; all arrays may have further axes before those named
-        there, such as images.
+        The counts of `segmentation_counts`. All arrays may have further axes in front, such as
+        images.
 
     Returns
     -------
@@ -281,7 +281,8 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
             by_class |= objects
         per_class = {}
-        for k, name in enumerate(names if len(names) > 1 else ()):
+        listed_names = names if len(names) > 1 else ()
+        for k, name in enumerate(listed_names):
             keys = by_class if k < len(opt.class_names) else _MEANS  # the ground has no objects
             per_class[name] = {key: by_class[key][:, k] for key in keys} | {"gt_pixels": gt[:, k]}
         return {**scores, "over": over("classes", n_defined), "per_class": per_class}
@@ -293,7 +294,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         return region_pixels(pred, gt, opt).steps()
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
-        """Return name -> path of its scores, for each class, or for the object and the ground."""
+        """Map each class to the path of its scores; without classes, the object and the ground."""
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:

@@ -377,7 +377,7 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize maps (C, H, W) to `shape` by a `rule` of the option `resize`, or raise ShapeError."""
+    """Resize maps (C, H, W) to `shape` by a rule; the rule "refuse" raises ShapeError instead."""
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -441,14 +441,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return options
 
     def files_read(self, opt: SemanticOptions) -> FilesRead:
-        """Return the classes, each of which has a file, and whether instance maps are read."""
+        """Return the classes, with a file for each, and whether instance maps are read."""
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True for equal sizes, for others if `resize` allows, and for (H, W, C).
-
-        The last is for `count` to refuse, as its message explains the axes.
-        """
+        """Return True for sizes that `count` takes or resizes, and (H, W, C), which it rejects."""
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
@@ -551,7 +548,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return Score({**scores, "absent": tuple(n for n in per_class if not is_annotated[n])})
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
-        """Return class -> path of its scores."""
+        """Map each class to the path of its scores."""
         return {name: ("per_class", name) for name in opt.classes}
 
 

@@ -168,10 +168,11 @@ class ContourOptions(LabelOptions):
             if group not in self.groups:
                 continue
             sizes = getattr(self, sizes_option)
-            has_several = isinstance(sizes, tuple)
-            for size in sizes if has_several else (sizes,):
+            is_list = isinstance(sizes, tuple)
+            all_sizes = sizes if is_list else (sizes,)
+            for size in all_sizes:
                 for name in names:
-                    key = _key_at(name, size) if has_several else name.replace("%", f"{size:g}")
+                    key = _key_at(name, size) if is_list else name.replace("%", f"{size:g}")
                     chosen[key] = (name, size)
         return chosen
 
@@ -285,11 +286,11 @@ def _count_labels(compared: Compared, values: F8, opt: ContourOptions) -> _Label
         shells[:, k] = compared.shells(width)
     near, outline = np.zeros((n, len(bounds), 2), np.int64), np.zeros((n, 2), np.int64)
     both_sites = compared.sites("side", PIXELS) if bounds else ()
-    for m, sites in enumerate(both_sites):  # of pred, of gt
-        outline[:, m] = sites.n
+    for column, sites in enumerate(both_sites):  # of pred, of gt
+        outline[:, column] = sites.n
         for k, bound in enumerate(bounds):
             radius = with_tolerance(davis_radius(compared.pair.shape, bound))
-            near[:, k, m] = sites.sums(sites.distance <= radius)
+            near[:, k, column] = sites.sums(sites.distance <= radius)
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
     return _LabelCounts(
         value_sum=np.nan_to_num(values, posinf=np.inf),  # NaN adds 0, infinite distances stay
@@ -324,11 +325,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ragged = _OBJECTS
     counts_of = staticmethod(_contour_counts)
     columns = (*_COLUMNS, *_POOLED, IMAGES)
-    part_columns = (
-        *_COLUMNS,
-        *_POOLED,
-        Column("n_images", "masks", digits=0, shown="own", score=False),
-    )
+    part_columns = (*columns[:-1], Column("n_images", "masks", digits=0, shown="own", score=False))
     image_columns = (
         Column("iou", "IoU"),
         Column("dice", "Dice"),
@@ -506,8 +503,8 @@ def _by_sequence(stack: Stack) -> Stack:
     most_objects = max(map(len, objects.values()))
     tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
     sequence, position, n_frames, n_objects, unknown = np.zeros((5, len(ids)), np.int64)
-    for s, (name, indices) in enumerate(sequences.items()):
-        frames = np.array(indices)
+    for s, (name, sequence_frames) in enumerate(sequences.items()):
+        frames = np.array(sequence_frames)
         annotated = numbers[frames][in_gt[frames]]
         is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
         sequence[frames] = s

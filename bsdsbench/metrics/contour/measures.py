@@ -61,7 +61,7 @@ BothSites = tuple[Sites, Sites]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps to compare; the pixels and outlines that several measures use are kept.
+    """Two label maps to compare, with areas, shells and outlines computed once for all measures.
 
     `spacing` holds the distances between rows and between columns. Raises DataError unless both are
     finite and above 0.
@@ -154,28 +154,28 @@ class Compared:
 def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
     """Find the outline sites of both maps, and their distances to the other map's outline.
 
+    steps: the distances between rows and between columns. outline: one of
+
     - "rim": pixels of a label with one of four neighbours outside it. Beyond the image is outside.
     - "side": windows of 2 x 2 pixels, some inside and some outside the label. Beyond the right and
       the lower end of the image, its edge pixels are repeated.
-    - "corner": the same windows, but beyond the image is outside, on all four sides.
-
-    `steps` are the distances between rows and between columns.
+    - "corner": windows of 2 x 2 pixels as well, but beyond all four ends of the image is outside.
     """
-    outlines_of = []  # of pred and gt
+    outlines = []  # of pred and gt
     for labels in np.array(pair[:2], np.int32):
         if outline == "side":
             padded = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         else:
             padded = np.pad(labels, 1, constant_values=-1)
         trace = distances.rims if outline == "rim" else distances.corners
-        outlines_of.append(trace(padded, pair.n))
+        outlines.append(trace(padded, pair.n))
     lengths = _contour_lengths(steps)
     sites = []
-    for side, other in zip(outlines_of, outlines_of[::-1], strict=True):
-        distance = np.sqrt(distances.nearest(side, other, *steps))
-        length = np.zeros(distance.size) if outline == "rim" else lengths[side.codes]
-        label = np.repeat(np.arange(pair.n), np.diff(side.start))
-        sites.append(Sites(side.start, label, distance, length))
+    for here, other in zip(outlines, outlines[::-1], strict=True):
+        distance = np.sqrt(distances.nearest(here, other, *steps))
+        length = np.zeros(distance.size) if outline == "rim" else lengths[here.codes]
+        label = np.repeat(np.arange(pair.n), np.diff(here.start))
+        sites.append(Sites(here.start, label, distance, length))
     return sites[0], sites[1]
 
 

@@ -102,7 +102,7 @@ def as_pair(
     """Check two masks or two label maps (H, W), and renumber their labels from 0.
 
     classes, first: the labels are first .. first + classes - 1. None: the maps are masks.
-    ignored: labels that are no class. Pixels that have one in `gt` are void: no label in both maps.
+    ignored: labels that are no class. Pixels with one in `gt` are void, and get -1 in both maps.
 
     Label 0 is no class if `first` is above 0. A prediction that is -1 everywhere is empty. Raises
     DataError if an array is no such map or has another label, ShapeError if the shapes differ.
@@ -117,7 +117,7 @@ def as_pair(
         is_none = np.isin(labels, list(without_label))
         if labels.dtype == np.int64:
             is_none |= labels == VOID
-        if what == SIDES[0] and labels.max() < 0:  # an empty prediction
+        if what == SIDES[0] and labels.max() < 0:  # -1 everywhere: an empty prediction
             is_none = labels == -1
         is_wrong = ~is_none & ((labels < first) | (labels >= first + classes))
         if is_wrong.any():
@@ -183,7 +183,7 @@ class ClassedPair(NamedTuple):
 
     pair: LabelPair
     class_of: I8  # (n,), the class of each label
-    ids: I8 | None  # (n,), ascending: the numbers in the files, if instances are paired by them
+    ids: I8 | None  # (n,), ascending: numbers in the files; None if they are not what pairs maps
 
 
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
@@ -342,7 +342,7 @@ def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
             "have instances; instances of a class 0: things=[])"
         )
     is_none = void | ((classes == 0) & (opt.first > 0))
-    if what == SIDES[0] and values.max() < 0:  # an empty prediction
+    if what == SIDES[0] and values.max() < 0:  # -1 everywhere: an empty prediction
         is_none = values == -1
     is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
     if is_wrong.any():
@@ -381,7 +381,7 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     if by_number:
         has_same_number = gt.ids[i] == pred.ids[j]
         shared_of_gt = np.bincount(i, shared * has_same_number, gt.ids.size).astype(np.int64)
-        _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)
+        _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)  # also without overlap
         shared = shared_of_gt[i]
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
     is_pair = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))

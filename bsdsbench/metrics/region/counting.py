@@ -127,7 +127,7 @@ class OverlapTable:
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Build from the region 0 .. n_regions - 1 of each pixel, (N,). `zero` is the field."""
+        """Build from `labels` (N,), the region of each pixel, numbered 0 .. n_regions - 1."""
         runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
 
@@ -192,7 +192,7 @@ def region_counts(
     gts: GroundTruth | Sequence[ArrayLike],
     protocol: Protocol | str | None = None,
 ) -> Counts:
-    """Compare the regions of one image with those of all its annotators, at every threshold.
+    """Compare the regions of one image with the regions of all its annotators, at every threshold.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
     lower neighbours. While no regions merge, the same table object is yielded again.
     """
     labels, n_regions = ucm.finest_regions(levels)
-    # Pairs (a, b) of finest regions that join; those of threshold t are start[t] : start[t + 1]
+    # Pairs (a, b) of finest regions that join; start[t] : start[t + 1] join at threshold t
     a, b, start = ucm.later_joins(levels, labels, n_levels)
     roots = np.arange(n_regions, dtype=np.int32)
     parent = roots.copy()  # the disjoint-set forest that `ucm.join` changes
@@ -540,7 +540,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
         cells = np.flatnonzero(cols == zero)
         n = counts[cells]
         rows = np.searchsorted(indptr, cells, side="right") - 1
-        area = table.row_area[rows]
+        area = table.row_area[rows]  # of the segmentation's regions that lose pixels
         rest = area - n
         n_ignored = int(table.gts.col_area[zero])
         both -= int(n @ n)

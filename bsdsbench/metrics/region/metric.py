@@ -210,7 +210,7 @@ class RegionMetric(Metric[None]):
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
-        """Compare each annotator's segmentation with those of all others (leave-one-out).
+        """Compare each annotator's segmentation with all other annotators' (leave-one-out).
 
         Returns the counts of `region_counts` with 1 as the only threshold. `_RATIOS` are averaged
         over the annotators that are left out in turn; all other counts except `n_pixels` are
@@ -231,7 +231,7 @@ class RegionMetric(Metric[None]):
         """Return the scores for S weightings of the images: measure -> dict of its scores.
 
         The dict of covering is from `_covering_scores`, the dicts of fop and pair_f are from
-        `_f_scores`, all others from `_mean_scores`. `similarities` holds more of the last kind.
+        `_f_scores`, all others from `_mean_scores`. `similarities` holds more such dicts, by name.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         scores: dict[str, Any] = {"covering": _covering_scores(stack, weights)}
@@ -243,7 +243,7 @@ class RegionMetric(Metric[None]):
         summed_shares = (ratio(fop[k], fop[f"{k}_candidates"]) for k in ("fop_pred", "fop_gt"))
         scores["fop"] = {
             **f_scores(stack["fop_precision"], stack["fop_recall"]),
-            "summed": f_measure(*summed_shares).max(axis=1),
+            "summed": f_measure(*summed_shares).max(axis=1),  # from sums over images
         }
         scores["pair_f"] = f_scores(stack["pair_precision"], stack["pair_recall"])
         for name in ERRORS:
@@ -256,7 +256,7 @@ class RegionMetric(Metric[None]):
         return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Return name -> path for the scores of each error, each followed by its similarity."""
+        """Map each error, followed by its similarity, to the path of its scores."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
