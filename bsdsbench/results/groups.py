@@ -174,7 +174,7 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
-    if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # of pandas, or like it
+    if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
         names = list(map(str, groups.columns))
         _check_distinct(names, "groups")
         columns = {name: list(groups.iloc[:, k]) for k, name in enumerate(names)}
@@ -408,9 +408,9 @@ def _divide(
         for v in numbers
     ]
     used = sorted({*ranges})
-    first_asked = 1 if open_ended else 0
-    empty = [names[k] for k in range(first_asked, no_value) if k not in used]
-    members = np.searchsorted(used, ranges).astype(np.int64)
+    first_listed = 1 if open_ended else 0
+    empty = [names[k] for k in range(first_listed, no_value) if k not in used]
+    members = np.searchsorted(used, ranges).astype(np.int64)  # positions in `used`
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 
 
@@ -425,7 +425,7 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
             f"column {groups.column!r}: no value for {listed(lacking)}, expected one for each image"
         )
     order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
-    members = np.argsort(order)[np.searchsorted(np.sort(order), groups.members)]
+    members = np.argsort(order)[groups.members]  # the inverse of the permutation `order`
     return Partition(groups.column, tuple(groups.names[k] for k in order), members)
 
 

@@ -174,14 +174,14 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return the quantile below which a `share` (0 to 1) of the values lie.
+    """Return the quantile of ascending values below which a `share` (0 to 1) of them lie.
 
-    The values are ascending. It is interpolated linearly between the two nearest values.
+    It is interpolated linearly between the two nearest values.
     """
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
-    if not fraction or low == high:  # also if both are infinite
+    if not fraction or low == high:  # avoids inf - inf, which is NaN
         return float(low)
     return float(low + fraction * (high - low))
 
@@ -300,6 +300,8 @@ def _values_to_show(
         for column in {c.key: c for c in possible}.values():
             if column.key not in values_by_key or not column.score:
                 continue
-            is_usual = usual is None or column.key in usual
-            if is_usual if asked is None else prefix + column.key in asked:
+            is_shown = usual is None or column.key in usual
+            if asked is not None:
+                is_shown = prefix + column.key in asked
+            if is_shown:
                 yield part, column, values_by_key[column.key]

@@ -100,8 +100,8 @@ def reference_run(name: str) -> RunArguments:
         parameter = file[f"{key}.parameter"]
         # Planes (3, T, N) of bytes become counts (N, T)
         matched_gt, unmatched_pred, total_pred = (
-            unpack_counts(file[f"{key}.{name}"].transpose(0, 2, 1))
-            for name in ("matched_gt", "unmatched_pred", "total_pred")
+            unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
+            for kind in ("matched_gt", "unmatched_pred", "total_pred")
         )
     thresholds = _thresholds_of(parameter)
     protocol = Protocol.preset("bsds500").replace(

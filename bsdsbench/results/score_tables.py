@@ -383,15 +383,15 @@ def _score_table(
         if column.key.partition(".")[0] in measured and (style.chosen or is_usual):
             columns[column.key.replace(".", "_")] = column
     filled = [_fill_row(row, columns) for row in content.rows]
-    names: list[Sequence[Cell]] = [[name] for name, _, _ in content.rows]
-    labels = [METHOD]
+    label_fields = [METHOD]
+    labels: list[Sequence[Cell]] = [[name] for name, _, _ in content.rows]
     n_explained = len(runs)  # the rows after them are published results
     if content.names:
-        labels = [PART] if style.alone else [PART, METHOD]
-        names = [name[: len(labels)] for name in content.names]
+        label_fields = [PART] if style.alone else [PART, METHOD]
+        labels = [names[: len(label_fields)] for names in content.names]
         n_explained = len(filled)
-    explained = undefined_notes(columns, [row.cells for row in filled[:n_explained]])
-    explained += [[] for _ in filled[n_explained:]]
+    row_notes = undefined_notes(columns, [row.cells for row in filled[:n_explained]])
+    row_notes += [[] for _ in filled[n_explained:]]
     fewer = 0 if style.alone else 1  # one decimal less when rows are compared
     fields = [table_column(c, max(0, c.digits - fewer)) for c in columns.values()]
     notes = _score_notes(content, columns, metric, runs, style)
@@ -399,12 +399,12 @@ def _score_table(
     return Table(
         content.key,
         content.title,
-        [*labels, *fields],
-        [[*label, *row.cells.values()] for label, row in zip(names, filled, strict=True)],
+        [*label_fields, *fields],
+        [[*label, *row.cells.values()] for label, row in zip(labels, filled, strict=True)],
         **footer,
-        row_notes=[[*n, *row.partial_means] for n, row in zip(explained, filled, strict=True)],
+        row_notes=[[*n, *row.partial_means] for n, row in zip(row_notes, filled, strict=True)],
         sentence=f"{content.title}: {style.contents}",
-        n_labels=len(labels),
+        n_labels=len(label_fields),
         ranked_within=PART.key if content.names else "",
     )
 

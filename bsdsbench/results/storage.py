@@ -371,7 +371,8 @@ def arrays_of_records(
                 arrays[f"{prefix}_files"] = np.array([e.file for e in of_side], np.str_)
     if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
-    for metric in records[0].counts if records else ():
+    metrics = records[0].counts if records else ()
+    for metric in metrics:
         for name, array in stacks[metric].items():
             is_shared = name in registry.get(metric).shared
             shape = (len(records), *array.shape) if is_shared else array.shape

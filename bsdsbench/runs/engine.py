@@ -252,19 +252,7 @@ def _count_all(
     images = _CountedImages()
     looks = list[Look]()
     n_done = 0
-    # Workers get the plan without fields that they do not need or that cannot be pickled
-    sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
-    hashes = stored.fingerprints if stored is not None else {}
-    calls = (
-        _Call(
-            item=item,
-            plan=sent,
-            stored_hash=hashes.get(item.image_id, ""),
-            sanity_check=number < LOOKS,
-            serialise=stored is not None,
-        )
-        for number, item in enumerate(source)
-    )
+    calls = _list_calls(source, plan, stored)
     with (
         _open_executor(plan, total, batch) as (executor, ahead),
         closing(_map_in_order(count, calls, executor, ahead, batch)) as stream,
@@ -275,7 +263,7 @@ def _count_all(
             if stored is not None and outcome.unchanged:
                 record = stored.load(image_id)
                 if record is None:  # it is damaged
-                    outcome = count(call.item, sent, serialise=True)
+                    outcome = count(call.item, call.plan, serialise=True)
                     record = outcome.record
                 else:
                     images.n_kept += 1
@@ -296,6 +284,21 @@ def _count_all(
     if n_done < LOOKS:
         images.looked_dark = _warn_of_first(looks, plan)
     return images
+
+
+def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
+    """Lazily yield the arguments with which `count` is called for each image of the source."""
+    # Workers get the plan without fields that they do not need or that cannot be pickled
+    short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
+    hashes = stored.fingerprints if stored is not None else {}
+    for number, item in enumerate(source):
+        yield _Call(
+            item=item,
+            plan=short_plan,
+            stored_hash=hashes.get(item.image_id, ""),
+            sanity_check=number < LOOKS,
+            serialise=stored is not None,
+        )
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
@@ -331,7 +334,7 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         origin = header.provenance
         for folder in filter(None, (origin.pred, origin.gt, origin.photos)):
             absolute = os.path.abspath(folder)
-            failed = {i: reason.replace(absolute, folder) for i, reason in failed.items()}
+            failed = {key: reason.replace(absolute, folder) for key, reason in failed.items()}
     evaluation = Evaluation(
         protocol=header.protocol,
         name=header.name,

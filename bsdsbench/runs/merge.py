@@ -85,8 +85,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
     problems = _shard_problems(runs)
     shards = [str(run.provenance.shard) for run in runs]
-    count = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])
-    all_shards = [f"{i}/{count[1]}" for i in range(1, int(count[1]) + 1)] if count else []
+    written = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])  # I/N
+    n_shards = int(written[1]) if written else 0  # 0: the first run is not a shard
+    all_shards = [f"{i}/{n_shards}" for i in range(1, n_shards + 1)]
     if sorted(shards) != sorted(all_shards):
         expected = listed(all_shards) or "those of a run made with shard=(I, N)"
         problems.append(f"merge: shards {listed(shards)}, expected {expected}")
