@@ -23,6 +23,8 @@ _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 @attrs.frozen
 class _CheckArguments:
+    """The arguments and options of `check`, in the order of its help page."""
+
     run: str = opt.add_argument("OUT", type=click.Path())
     baseline: str = opt.path("Baseline file (JSON), as written by --update.", required=True)
     scores: list[str] | None = opt.word_list(

@@ -104,6 +104,8 @@ def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str
 
 @attrs.frozen
 class _CurvesArguments:
+    """The arguments and options of `curves`, in the order of its help page."""
+
     files: tuple[str, ...] = opt.add_argument("[SCORES.csv]...", nargs=-1, type=click.Path())
     kind: str = opt.choice(
         "Kind of curve; both: ROC and PR side by side.", choices=tuple(SPACES_OF_KIND)

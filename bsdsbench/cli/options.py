@@ -93,7 +93,7 @@ def run_option(name: str, **changes: object) -> Any:
     Its settings are in the keyword's metadata "flag", and `changes` override them. They are
     keywords of `click.Option`, and four of our own:
 
-    - names: the flags, if they differ from those of `add_option`
+    - names: the flags, by default as in `add_option`
     - path: True if the value is a path
     - number: True if the value is a whole number of at least 1
     - choices: the accepted values

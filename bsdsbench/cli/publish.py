@@ -30,6 +30,8 @@ _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures"
 
 @attrs.frozen
 class _ReportArguments:
+    """The arguments and options of `report`, in the order of its help page."""
+
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
     history: tuple[str, ...] = opt.add_option(

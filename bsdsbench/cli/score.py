@@ -100,6 +100,8 @@ next
 
 @attrs.frozen
 class _EvaluateArguments:
+    """The arguments and options of `evaluate`, in the order of its help page."""
+
     pred_dir: str | None = opt.add_argument(required=False, type=click.Path())
     out: str | None = opt.run_option("out")
     on_error: str = opt.run_option("on_error")
@@ -276,6 +278,8 @@ def _check_slicing(
 
 @attrs.frozen
 class _RunArguments:
+    """The arguments and options of `run`, in the order of its help page."""
+
     function: str = opt.add_argument("MODULE:FUNCTION|NAME")
     images: str | None = opt.add_argument(required=False, type=click.Path())
     out: str = opt.run_option("out", required=True)

@@ -283,7 +283,7 @@ def resolve_inputs(
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
 
-    A task sets the metric and the protocol. Folders that are not given are those of its data set,
+    A task sets the metric and the protocol. Folders that are not given are taken from its data set,
     which must have been downloaded. Without a task the default metrics are DEFAULT_METRICS.
 
     Raises UsageError if the task forbids an option, if options exclude each other, or if the ground

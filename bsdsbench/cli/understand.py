@@ -82,6 +82,8 @@ def doctor_command(
 
 @attrs.frozen
 class _CompareArguments:
+    """The arguments and options of `compare`, in the order of its help page."""
+
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
     names: list[str] | None = opt.names_option
@@ -485,6 +487,8 @@ def _print_differences(between: tuple[str, str]) -> int:
 
 @attrs.frozen
 class _PlotArguments:
+    """The arguments and options of `plot`, in the order of its help page."""
+
     runs: tuple[str, ...] = opt.runs_argument()
     methods: opt.MethodOptions = opt.options_of(opt.MethodOptions)
     each_run: bool = opt.flag(

@@ -54,8 +54,8 @@ def plot_ranks(
     Parameters
     ----------
     compared : Comparison, MethodComparison or mapping
-        A comparison of at least two runs or methods. Several comparisons by name, such as those of
-        slices that `compare_slices` returns, are drawn below each other.
+        A comparison of at least two runs or methods. A mapping of names to comparisons, such as
+        `compare_slices` returns for slices of the images, is drawn with one below the other.
     score : str, optional
         The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric for its first
         score. By default the first score that the comparison shows.

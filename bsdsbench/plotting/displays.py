@@ -167,10 +167,10 @@ class PRCurveDisplay(CurveDisplay):
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of a ranking.
 
-    Recall and precision are those of the curve with counts interpolated linearly between its
-    points, and the title has AP, the area under this curve, and 11-point AP, in percent. If there
-    are no positives, or if precision does not follow from the counts because it is an envelope or
-    for another prior, both arrays are missing and the area is computed from trapezoids.
+    The arrays are the curve with counts interpolated linearly between its points. The title has AP,
+    the area under this curve, and 11-point AP, in percent. If there are no positives, or if
+    precision does not follow from the counts because it is an envelope or for another prior, both
+    arrays are missing and the area is computed from trapezoids.
     """
     interpolated = {}
     rule, area = "trapezoids", curve.auc

@@ -243,12 +243,7 @@ class Page:
         slices_by_column = {
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
-        tables = score_tables(runs, extra=self.published_rows, notes=self.table_notes)
-        if losses:
-            tables.append(error_table(runs, losses))
-        tables += summary_tables(runs, aside=True)
-        for column, slices in slices_by_column.items():
-            tables += slice_tables(runs, [column], slices=slices)
+        tables = self._tables(losses, slices_by_column)
         verdict: list[str] = []
         try:
             comparison = compared()
@@ -286,6 +281,21 @@ class Page:
             n_pictures=len(self.images) if served and self.sources else n_pictures,
             pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
+
+    def _tables(
+        self, losses: Sequence[dict[str, Any]], slices_by_column: Mapping[str, Sequence[Slices]]
+    ) -> list[Table]:
+        """Return the tables of scores, classes of errors, single images and slices, in this order.
+
+        losses : results of `lost_scores`. slices_by_column : column -> the slices of each run
+        """
+        tables = score_tables(self.runs, extra=self.published_rows, notes=self.table_notes)
+        if losses:
+            tables.append(error_table(self.runs, losses))
+        tables += summary_tables(self.runs, aside=True)
+        for column, slices in slices_by_column.items():
+            tables += slice_tables(self.runs, [column], slices=slices)
+        return tables
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data that the page's scripts draw, to be written as JSON. The keys are:
@@ -442,8 +452,7 @@ def _add_wrong_pixels(
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
     """Return three lines: the data sets, the date of the page (UTC), and the protocols."""
-    # Set by builds that must be reproducible; without it, the date is today
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")  # set by reproducible builds; else, it is today
     seconds = int(epoch) if epoch.isdigit() else None
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
     data_sets = [

@@ -1,8 +1,8 @@
 """Colour the pixels of a run's images: matched green, false orange, missed blue.
 
 If a run has counted classes of errors, each class has a shade of its own. A pixel of another class
-or object is pink. The pixels add up to the counts of the scores. The colours are those of Okabe and
-Ito, which colour-blind people can distinguish. The last functions write the overlays to files.
+or object is pink. The numbers of pixels agree with the counts behind the scores. Colour-blind
+people can distinguish the colours (Okabe and Ito). The last functions write overlays to files.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def drawn_metric(run: Evaluation) -> Metric | None:
         if metric.has_errors:
             return metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    read_alike = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
+    # The metrics that read the files in the same way as the first one
+    candidates = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
     for metric in map(registry.get, run.metrics):
-        if metric in read_alike and isinstance(metric, DrawsPixels):
+        if metric in candidates and isinstance(metric, DrawsPixels):
             return metric
     return None
 

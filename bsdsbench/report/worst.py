@@ -235,9 +235,9 @@ def _score_columns(
 
     For a method with several runs, a cell is the mean over the runs, or None if the score is
     undefined in any of them. The key of a column is the key of the score and the number of the
-    method, such as "ods_1". If an earlier score has the same key (that of another class), the
-    position of the score comes between them, as in "ods_2_1". If there are two methods, a heading
-    begins with the name of the method.
+    method, such as "ods_1". If an earlier score, of another class, has the same key, the position
+    of the score comes between them, as in "ods_2_1". If there are two methods, a heading begins
+    with the name of the method.
     """
     remaining = iter(values_of_runs)
     columns = []
