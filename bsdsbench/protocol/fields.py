@@ -1,13 +1,13 @@
-"""Fields of protocols and of metrics' options: their declarations, checks and texts.
+"""Fields of protocols and of metrics' options: their declarations, checks and descriptions.
 
-Protocols and options are attrs classes. The converter of a field converts what users write, the
-validator accepts or refuses a value, and `metadata` holds
+Protocols and options are attrs classes. The converter of a field converts what users write, its
+validator accepts or refuses the value, and its `metadata` holds
 
 - help: a sentence with the meaning of the field
-- caption: the text of captions, in one of the forms that `captions` lists
+- caption: a short description of the value, in one of the forms that `captions` accepts
 - others: value -> the programs that use it, for metrics that are not in in_use.toml
-- usual: the default in words, if it depends on the fields before (an attrs.Factory)
-- signed: True for an option that signatures name even if it has its default
+- usual: the default in words, if it depends on earlier fields (an attrs.Factory)
+- signed: True for an option that always appears in signatures, even at its default
 """
 
 from __future__ import annotations
@@ -52,20 +52,23 @@ def clipped(value: object) -> str:
 
 
 def tidy(value: object) -> Any:
-    """Convert whole floats to integers, so that 2.0 is written as 2; also in lists and tuples."""
+    """Convert whole floats to integers, so that 2.0 is written as 2. Tuples become lists.
+
+    Lists and tuples are converted item by item; any other value is returned unchanged.
+    """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def number_text(value: float) -> str:
-    """Return a number as Python writes it, but without a leading zero (.5) or a trailing .0 (2)."""
+    """Format a number like `repr`, but without a leading zero (.5) or a trailing .0 (2)."""
     text = repr(tidy(value))
     return text[1:] if text.startswith("0.") else text
 
 
 def abbreviate(value: object) -> str:
-    """Return a value as a short text. Of a list of more than 4 values: "99 of 0.01 .. 0.99"."""
+    """Return a value as a short text; for a list of more than 4 values: "99 of 0.01 .. 0.99"."""
     if isinstance(value, list | tuple) and len(value) > 4:
         ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
         return f"{len(value)} of {ends[0]} .. {ends[1]}"
@@ -73,19 +76,25 @@ def abbreviate(value: object) -> str:
 
 
 def read_packaged_toml(name: str) -> dict[str, Any]:
-    """Return the content of a TOML file in the folder of this module."""
+    """Return the content of the TOML file `name` in the folder of this module."""
     return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of `what`, such as "a task in TOML". Raises FileFormatError."""
+    """Return the content of a TOML file. Raises FileFormatError if it cannot be read.
+
+    `what` says in errors what was expected, such as "a task in TOML".
+    """
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
         return parse_toml(data)
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return a validator that raises "FIELD VALUE: expected ..." unless a value is accepted."""
+    """Return a validator that raises ProtocolError unless `accepts` returns True for the value.
+
+    The message is "FIELD VALUE: expected EXPECTED".
+    """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not accepts(value):
@@ -95,12 +104,15 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from `low` to `high`. `expected` says so in the error."""
+    """Return a validator for integers from `low` to `high`, both included.
+
+    `expected` describes them in the error message.
+    """
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
 def one_of(*choices: str | int) -> Validator:
-    """Return a validator for a single value among the choices, which have one type."""
+    """Return a validator for a value that is one of the choices. All choices have the same type."""
     texts = [repr(c) for c in choices]
     return accepting(
         lambda v: type(v) is type(choices[0]) and v in choices,
@@ -109,7 +121,10 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values, each accepted by `accepts`."""
+    """Return a validator for tuples of `least` to `most` values for which `accepts` is True.
+
+    `expected` describes the values in the error message.
+    """
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -117,7 +132,7 @@ def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -
 
 
 def some_of(*choices: str, least: int = 0) -> Validator:
-    """Return a validator for tuples of `least` or more of the choices."""
+    """Return a validator for tuples of at least `least` values, all of them among the choices."""
     return each(choices.__contains__, least, MAX_LIST, f"some of {', '.join(choices)}")
 
 
@@ -127,9 +142,11 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def one_or_several(value: object) -> object:
-    """Convert a list of one number to the number, a longer list to a tuple, and "none" to None.
+    """Convert what a user writes for a field that has one number or several.
 
-    Numbers below 1e300 become floats. Anything else stays as it is, for the validator to refuse.
+    A number becomes a float, a list with one number becomes this number, a longer list a tuple, and
+    "none" becomes None. Anything else, and numbers too large for a float, are returned unchanged,
+    for the validator to refuse.
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -140,7 +157,10 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for one number, or up to MAX_SEVERAL different ones, that are accepted."""
+    """Return a validator for an accepted number, or a tuple of up to MAX_SEVERAL different ones.
+
+    A number is accepted if `accepts` returns True. `expected` describes it in the error message.
+    """
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -152,7 +172,7 @@ def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def _is_text(value: object) -> bool:
-    """Return True if the value is printable text of 1 to MAX_TEXT characters."""
+    """Return True if the value is text of 1 to MAX_TEXT characters without lone surrogates."""
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
@@ -179,8 +199,9 @@ def option(
 ) -> Any:
     """Build an attrs field from a default, a help sentence and further metadata (see the module).
 
-    Without a converter, values get the type of the default: a list or single value becomes a tuple,
-    and numbers floats, so that 2 and 2.0 are equal. If the default is None, "none" becomes None.
+    Without a `converter`, values are converted to the type of the default. If that is a tuple, a
+    list or a single value becomes a tuple; if it is a float, None, or a tuple of these, numbers
+    become floats, so that 2 and 2.0 are equal. If the default is None, "none" becomes None.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
@@ -206,7 +227,7 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Return a value, or a list of values, as a tuple. A single -1 means no value and gives ()."""
+    """Convert a value or a list of values to a tuple. A single -1 means "none" and gives ()."""
     items = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if items == (-1,) else items
 
@@ -222,7 +243,10 @@ IGNORE = option(
 
 
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
-    """Raise ProtocolError, which names `what`, if a key is no field of the attrs class `kind`."""
+    """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
+
+    `what` names the class in the message, which lists the fields and suggests a similar one.
+    """
     known = attrs.fields_dict(kind)
     for name in values:
         if name not in known:
@@ -233,7 +257,10 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
-    """Build an attrs class from its fields. Raises ProtocolError, naming `what`, for wrong ones."""
+    """Build an instance of the attrs class `kind` from the values of its fields.
+
+    Raises ProtocolError, which names `what`, for unknown or missing fields and wrong values.
+    """
     check_field_names(kind, values, what)
     try:
         return kind(**values)
@@ -244,8 +271,8 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
     """Yield (field name, value, programs) for each value of an option that some program uses.
 
-    `table` is the name of the options' class `kind` in in_use.toml: a metric, or "protocol". Values
-    in the metadata "others" of a field come first.
+    The values are listed in the metadata "others" of the fields of the attrs class `kind`, and then
+    in the table of in_use.toml called `table`: the name of a metric, or "protocol".
     """
     uses = read_packaged_toml("in_use.toml").get(table, {})
     for field in attrs.fields(kind):
@@ -255,7 +282,7 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def default_of(record: object, field: attrs.Attribute[Any]) -> object:
-    """Return the default of a field of a record. It may depend on the earlier fields."""
+    """Return the default of a field of an attrs instance. It may depend on earlier fields of it."""
     default: Any = field.default
     if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         return default
@@ -263,10 +290,13 @@ def default_of(record: object, field: attrs.Attribute[Any]) -> object:
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Return the captions of a record by field, without empty ones.
+    """Return the captions of an attrs instance by field name, without fields that have none.
 
-    The metadata "caption" of a field is a function of the record, a mapping of some values to
-    captions, or a format with {} for a value that is not the default.
+    The metadata "caption" of a field is one of these:
+
+    - a function that takes the instance and returns the caption
+    - a mapping of values to captions; other values have none
+    - a format, with {} for the value; the default value has no caption
     """
     texts = {}
     for field in attrs.fields(type(record)):
@@ -283,28 +313,31 @@ def captions(record: Any) -> dict[str, str]:
     return texts
 
 
-MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
+MAX_THRESHOLDS = 32_767  # the kernels number thresholds with 16-bit integers
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
-    """Return T evenly spaced thresholds from 1/(T+1) to 1 - 1/(T+1), as boundaryBench.m does."""
+    """Return T = `count` evenly spaced thresholds from 1/(T+1) to 1 - 1/(T+1).
+
+    The official boundaryBench.m has the same.
+    """
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
 
 
 # Named grids of thresholds, in files and signatures
 GRIDS = {
     "8bit": tuple((np.arange(1, 256) / 255).tolist()),  # all levels of an 8-bit image except 0
-    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of SEISM's contour programs
-    "deepcrack": tuple(k / 100 for k in range(100)),  # linspace would differ in the last digit
+    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # used by SEISM's contour programs
+    "deepcrack": tuple(k / 100 for k in range(100)),  # linspace gives other last digits
 }
 
 
 def parse_thresholds(value: Any) -> tuple[float, ...]:
-    """Convert thresholds as files, the command line and signatures write them.
+    """Convert thresholds, as written in files, on the command line or in signatures, to numbers.
 
-    - 99 or "99": a number of even thresholds
+    - 99 or "99": this number of thresholds, evenly spaced (`even_thresholds`)
     - "8bit": a grid in GRIDS, by its name
-    - "0+TEXT": threshold 0, which stands for the whole image, and the thresholds of TEXT
+    - "0+TEXT": threshold 0, which stands for the whole image, followed by the thresholds of TEXT
     - "FROM..TO/N": N evenly spaced thresholds
     - ".1,.2", "at .1,.2" or a sequence of numbers: these thresholds
 
@@ -338,8 +371,9 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
 def format_thresholds(values: tuple[float, ...]) -> str:
     """Return a short text that `parse_thresholds` converts to exactly these values.
 
-    It is, if possible, a grid ("8bit") or a number of even thresholds ("99"); then "0+" and the
-    text of the other values; "0.1..0.9/9" for more than 4 evenly spaced values; or all, "at .1,.2".
+    The first form that fits is used: the name of a grid ("8bit"); the number of thresholds, if they
+    are those of `even_thresholds` ("99"); "0+" and the text of the other values, if the first is 0;
+    "0.1..0.9/9" for more than 4 evenly spaced values; or a list of the values, "at .1,.2".
     """
     count = len(values)
     for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():

@@ -51,11 +51,11 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import did_you_mean, listed
 
 MAX_PX = 1_000
-UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
-UNSTATED_GRID = "unstated-thresholds"  # the name of a protocol of which nothing is known
+UNSTATED = "unstated"  # name of a protocol if only the thresholds are known
+UNSTATED_GRID = "unstated-thresholds"  # name of a protocol if not even the thresholds are known
 # Fields that may differ from a preset: only the user knows whether the maps have had NMS
 NOT_OF_PRESETS = ("name", "nms", "nms_params")
-# Fields of the protocol that change scores, by what they change
+# Fields of the protocol that change scores, grouped by what they change
 MAPS = ("invert", "normalise", "nms", "nms_params")  # the soft map
 READ = ("invert", "normalise", "gt_invert", "gt_threshold")  # the meaning of values
 ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
@@ -110,11 +110,11 @@ class NMSParams:
 
 
 def nms_params(value: object) -> Any:
-    """Convert fields, constants (3,5,1.01,smooth,8), also in a list, or a recipe's name to
-    NMSParams.
+    """Convert a description of NMS to NMSParams.
 
-    Other types are returned unchanged, for the validator to accept or refuse. Raises ProtocolError
-    for an unknown recipe, and for wrong fields.
+    A description is a mapping of fields, a text or list of the constants (3,5,1.01,smooth,8), or
+    the name of a recipe. Other types are returned unchanged, for the validator to accept or refuse.
+    Raises ProtocolError for an unknown recipe, and for wrong fields.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")
@@ -139,25 +139,27 @@ def nms_params(value: object) -> Any:
     return RECIPES[text]
 
 
-# Several names may have the same constants; descriptions use the first name.
+# Several recipes may have the same constants; descriptions use the first name.
 RECIPES: dict[str, NMSParams] = {
     name: nms_params(text) for name, text in read_packaged_toml("recipes.toml").items()
 }
 
 
 def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Return the options of metrics as read-only tables: metric -> name of an option -> value.
+    """Convert the options of metrics to read-only tables: metric -> name of an option -> value.
 
-    `options` maps a metric to a table or to an instance of its options class. Options with their
-    default value (of a table: None or DEFAULT) are left out, and so are tables without options.
-    Lists become tuples. Raises ProtocolError for anything else.
+    `options` maps the name of a metric to a table (a mapping) or to an instance of the metric's
+    options class. Only options that are set are kept: in a table, None and DEFAULT mean that an
+    option is not set; in an instance, its default value does. Metrics without such options are left
+    out. Lists become tuples. Raises ProtocolError if `options` has another form.
     """
 
     def as_tuples(value: object) -> object:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
-    for name, table in options.items() if isinstance(options, Mapping) else [("", options)]:
+    items = options.items() if isinstance(options, Mapping) else [("", options)]  # refused below
+    for name, table in items:
         values = table
         if attrs.has(type(table)):
             fields = [(f, getattr(table, f.name)) for f in attrs.fields(type(table))]
@@ -172,10 +174,10 @@ def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
 
 @frozen(repr=False)
 class Protocol:
-    """The rules of counting and scoring. Equal protocols give comparable scores.
+    """The rules of counting and scoring. Scores with equal protocols can be compared.
 
-    `bsdsbench protocols` lists the fields with their defaults and meanings. A value out of range
-    raises ProtocolError, which names the field.
+    `bsdsbench protocols` lists the fields with their defaults and meanings. A wrong value raises
+    ProtocolError, which names the field.
 
     Examples
     --------
@@ -325,10 +327,10 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Add a star to the name of a preset if the constants differ from those of the preset.
+        """Check a name that is a preset's, with or without a star, which marks a changed preset.
 
-        Fields in NOT_OF_PRESETS and tolerances after the first may differ. Raises ProtocolError if
-        the name was given without a star.
+        The fields in NOT_OF_PRESETS and tolerances after the first are no changes. A star that is
+        not needed is removed. Raises ProtocolError if a field is changed and the star is missing.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -352,7 +354,7 @@ class Protocol:
 
     @property
     def stated(self) -> bool:
-        """False for result files of other programs, of which at most the thresholds are known."""
+        """False if at most the thresholds are known, as for result files of other programs."""
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
@@ -367,15 +369,16 @@ class Protocol:
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """Return the preset with a name. Raises ProtocolError if there is none."""
+        """Return the preset of this name. Raises ProtocolError if there is none."""
         return _preset(_check_preset_name(name))
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
         """Return a protocol unchanged, the protocol in a .toml file, or a preset by its name.
 
-        None is the preset bsds500. A file has all fields, or `base = "bsds500"` and the fields to
-        change. Raises ProtocolError for an unknown preset or wrong fields, and FileFormatError.
+        None means the preset bsds500. A file has the fields of a protocol, with defaults for absent
+        ones, or a line such as `base = "bsds500"` and the fields to change. Raises ProtocolError
+        for an unknown preset or wrong fields, and FileFormatError if a file cannot be read.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -392,10 +395,12 @@ class Protocol:
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
         """Build a protocol from plain values by the names of fields.
 
-        "base" is the name of a preset, whose other fields are kept. A table whose name is no field
-        has the options of the metric of this name. The name of a preset gets a star if all fields
-        of its file are given, because they may be changed (a copy of the file, or a saved
-        protocol). Raises ProtocolError for any other name, and for wrong values.
+        "base" is the name of a preset, from which all other fields are taken. A table with any
+        other name has the options of the metric of this name.
+
+        A copy of a preset's file, or a saved protocol, has all the fields of the file, and "name"
+        is the preset's; if some are changed, the name gets a star. With fewer fields, changing a
+        preset without "base" raises ProtocolError, as do wrong names and values.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -414,10 +419,10 @@ class Protocol:
     def replace(self, **changes: Any) -> Protocol:
         """Return a copy with changed fields.
 
-        A mapping for nms_params, or for a metric in options, changes only its entries; None
-        restores the default of an option. The name of a changed preset gets a star, and any other
-        name too unless `changes` has a name. Raises ProtocolError for unknown names and wrong
-        values.
+        A mapping for nms_params, or for a metric in options, changes only the entries that it has;
+        None restores the default of an option. If a field is changed, the name gets a star, unless
+        `changes` has a new name. For a preset, the fields in NOT_OF_PRESETS are no changes. Raises
+        ProtocolError for unknown fields and wrong values.
         """
         check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
@@ -425,7 +430,7 @@ class Protocol:
         if isinstance(tables := changes.get("options"), Mapping):
             merged = dict(self.options)
             for metric, table in tables.items():
-                is_table = isinstance(table, Mapping)  # else an options record, which replaces all
+                is_table = isinstance(table, Mapping)  # an options instance replaces all options
                 merged[metric] = {**self.options.get(metric, {}), **table} if is_table else table
             changes["options"] = merged
         if not changes:
@@ -440,9 +445,10 @@ class Protocol:
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Return (own value, other value) of each setting that differs, by the names of `leaves`.
+        """Return (value here, value in `other`) of each setting that differs, by its name.
 
-        Name and version are not compared. An option that a protocol does not set is DEFAULT.
+        The names are those of `leaves`, without name and version. If only one protocol sets an
+        option of a metric, the value of the other is DEFAULT.
         """
         settings, other_settings = self.leaves(), other.leaves()
         differing = {}
@@ -453,7 +459,7 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings by name. Those in tables have names such as "nms_params.radius"."""
+        """Return all settings by name; entries of tables have names such as "nms_params.radius"."""
         settings = asdict(self)
         tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
         for name, table in tables.items():
@@ -461,9 +467,9 @@ class Protocol:
         return settings
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
-        """Return one line that lists every setting that can change a score.
+        """Describe every setting that can change a score, in one line.
 
-        Only the thresholds are described if no more is known of the protocol (`stated`).
+        If only the thresholds are known (`stated` is False), only they are described.
 
         Parameters
         ----------
@@ -492,7 +498,7 @@ class Protocol:
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return the smallest value that is on at each threshold, float64 (T,)."""
+        """Return the smallest value that is "on" (boundary) at each threshold, float64 (T,)."""
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
@@ -526,7 +532,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset_text(name: str) -> str:
-    """Return the TOML text of a preset with its comments. Raises ProtocolError if unknown."""
+    """Return the TOML text of a preset, with its comments, or raise ProtocolError if unknown."""
     folder = resources.files("bsdsbench.protocol.presets")
     return folder.joinpath(f"{_check_preset_name(name)}.toml").read_text("utf-8")
 
@@ -543,7 +549,10 @@ def _check_preset_name(name: object) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset under another name, so that it is not compared with itself when built."""
+    """Return a preset under the name "preset".
+
+    Building it under its own name would compare it with itself, without end.
+    """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 
 

@@ -1,10 +1,11 @@
-"""Signatures: one line that tells how a score was made. It is printed under tables and parsed back.
+"""Signatures: a line that identifies the settings of a run. It is printed under tables of scores.
 
     bsdsbench 0.2.0|bsds500-test:200/200|gt:fa866d15|ann:all|pred:soft8|thr:99|tol:.0075d|\\
     match:1to1|nms:none|thin|ap:bsds
 
-words.toml defines the words. A line has only the words that its metrics use. An absent word means
-the value of the preset, and `?` an unknown value. `|` and `%` in a word are written %7C and %25.
+The line consists of words, which words.toml defines: KEY:TEXT, or a text alone, such as "thin". It
+has only words that matter for the scores. An absent word means the value of the preset, and the
+text `?` an unknown value. `|` and `%` in a word are written as %7C and %25.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, preset_names
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
-UNKNOWN = "?"  # differs from nothing
+UNKNOWN = "?"  # the text of a setting that is not known; it is never reported as a difference
 _BASE = "bsds500"
 _SET = re.compile(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", re.S)
 
@@ -42,7 +43,8 @@ _SET = re.compile(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", re.S)
 class Severity(Enum):
     """The effect of a difference between two runs on a comparison of their scores."""
 
-    IGNORED = "ignored"  # no shared score depends on it, or a reference run has its own rule
+    # no score that both runs have depends on it, or the run is a reference with a rule of its own
+    IGNORED = "ignored"
     SAID = "said"  # the scores may be compared, with a note
     FORBIDS = "forbids"  # the scores are not comparable
 
@@ -51,25 +53,25 @@ class Severity(Enum):
 class Word:
     """The definition of a word of signatures, from words.toml."""
 
-    title: str  # names the word where two signatures differ
+    title: str  # what a difference in this word is called
     meaning: str  # a sentence with {value}, the word's text, and {words}, a phrase for the text
     cost: str = ""  # the usual effect of a difference on a score
     severity: Severity = field(default=Severity.FORBIDS, converter=Severity)  # of a difference
-    # The fields of the protocol that the word stands for; that with the caption is the first
+    # The fields of the protocol that the word stands for; the first one has the caption
     fields: tuple[str, ...] = field(default=(), converter=tuple)
-    usual: str = ""  # a text that the line omits if the preset has the same
-    names: Mapping[str, str] = {}  # text -> phrase
+    usual: str = ""  # a text that the line leaves out if the preset has it too
+    names: Mapping[str, str] = {}  # text of the word -> phrase for it
 
 
 WORDS = {key: Word(**row) for key, row in read_packaged_toml("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
-# Words that are not fields of a protocol
+# Words that do not stand for fields of a protocol: each is an attribute of Signature
 NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")
-_OPTIONAL_KEYS = ("valid", "maps", "ms")  # known to be empty if a line lacks them
+_OPTIONAL_KEYS = ("valid", "maps", "ms")  # the text is "", not unknown, if a line lacks the word
 
 
 def _field_name(key: str, word: Word) -> str:
-    """Return the first field of the protocol that a word stands for, or else the word's key."""
+    """Return the first field of the protocol that a word stands for; if there is none, its key."""
     return word.fields[0] if word.fields and key not in NO_FIELDS else key
 
 
@@ -79,20 +81,20 @@ _FIELD_TITLES.setdefault("reading", "masks of predictions")
 
 @frozen(repr=False, str=False)
 class Signature:
-    """The settings that a score depends on, as one line. `str` writes the line, `parse` reads it.
+    """The settings on which scores depend. `str` writes them as one line, and `parse` reads it.
 
-    Beside the protocol and the version of the package, the fields hold the texts of words:
+    Apart from the protocol and the version of the package, the fields hold the texts of words:
 
     - set: "SET:N/M" for N images of the M in a known set, or "set:N"
     - gt: first digits of the fingerprint of the ground truth
     - ann: "all"; "first" or "union" if a reference program reads annotators wrongly
     - pred: form of the predictions, such as "soft8"
-    - match: "1to1"; "1toN" if a reference program matches pixels several times
+    - match: "1to1"; "1toN" if a reference program matches a pixel several times
     - valid: "masks" if a folder of masks limits the pixels that count, else ""
-    - maps: how many maps an earlier call of the detector made
+    - maps: the number of maps that were kept from an earlier call of the detector
     - ms: the scales at which the detector was called, "" for one call
     - unused: fields of the protocol, and metrics with options, on which no score depends
-    - named: METRIC.OPTION -> JSON of its value, for options that the line names even if they have
+    - named: METRIC.OPTION -> value as JSON, for options that always appear in the line, even at
       their defaults
     """
 
@@ -116,7 +118,7 @@ class Signature:
         return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
 
     def words(self) -> list[str]:
-        """Return the words of the line: the version, then KEY:TEXT, a text alone or FIELD=VALUE."""
+        """Return the words of the line: version, then KEY:TEXT, a lone TEXT, or SETTING=VALUE."""
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             bare = key == "set" or (key == "thin" and text != UNKNOWN)
@@ -124,11 +126,12 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the texts of the line's words by key, and of settings without a word by name.
+        """Return the texts of the line: of words by key, and of other settings by name.
 
-        Left out are words that no score depends on, words without a text, and words whose text is
-        both `Word.usual` and that of the preset. Settings without a word are listed only if they
-        differ from the preset, or are in `named`.
+        A word is left out if no score depends on it, if it has no text, or if its text is both the
+        usual one (`Word.usual`) and the preset's. A setting without a word, such as a metric's
+        option, is listed if a score depends on it and it differs from the preset, or if it is in
+        `named`.
         """
         preset = _base_of(self.protocol)
         all_texts = self._all_texts()
@@ -144,27 +147,27 @@ class Signature:
             return texts
         texts |= self.named
         skipped = self.unused | WORDED
-        if (
-            self.protocol.max_dist_px is not None
-        ):  # the word "tol" tells the pixels, not the fraction
-            skipped -= {"max_dist"}
+        if self.protocol.max_dist_px is not None:
+            skipped -= {"max_dist"}  # the word "tol" has the pixels, and not the fraction
         for name, (value, _) in self.protocol.changed(preset).items():
-            table = name.rpartition(".")[0]  # METRIC, or ""
+            table = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
             if not {name, table} & skipped:
                 texts[name] = _format_value(value)
         return texts
 
     def _all_texts(self) -> dict[str, str]:
-        """Return the texts of all words by key, also of the words that the line omits."""
+        """Return the texts of all words by key, including words that the line leaves out."""
         run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
         return run_texts | _protocol_texts(self.protocol)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Parse a line that `str` wrote. Words that the line lacks get their defaults.
+        """Parse a line that `str` wrote.
 
-        Raises ProtocolError, which names the word, for a line of another form, an unknown or
-        repeated word, or a preset of another version.
+        An absent word has the value of the preset; if it does not stand for fields of the protocol,
+        its text is UNKNOWN, or "" for words that only some runs have. Raises ProtocolError, which
+        names the word, for a malformed line, an unknown or repeated word, or another version of the
+        preset.
         """
         head, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
         package, _, version = head.partition(" ")
@@ -197,7 +200,7 @@ class Signature:
             raise ProtocolError(f"signature: {error}") from None
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
         run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
-        # The line lacks a word that has no usual text only if no score depends on its fields
+        # A word without a usual text is only absent if no score depends on its fields
         unused = set[str]()
         for key, entry in WORDS.items():
             if key not in texts and not entry.usual:
@@ -207,12 +210,12 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """List the differences: words first, then settings without a word.
+        """Return the differences between two signatures: words first, then settings without a word.
 
-        Skipped are words that one side does not know, "maps", and settings of protocols that are
-        not fully known. The severity is IGNORED if no score of either side depends on the setting,
-        at most SAID if only tolerances after the first differ, and otherwise that of the word, or
-        FORBIDS.
+        Texts that are unknown in either signature and the word "maps" are not compared; settings
+        without a word only if both protocols are fully known. The severity is IGNORED if either
+        run has no score that depends on the setting, and at most SAID if only tolerances after the
+        first differ. Otherwise it is the severity of the word, or FORBIDS for other settings.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -241,7 +244,7 @@ class Signature:
         return differences
 
     def decode(self) -> list[tuple[str, str]]:
-        """Return each word of the line with a sentence on its meaning.
+        """Return each word of the line with a sentence that explains it.
 
         Examples
         --------
@@ -257,7 +260,7 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain the text of a word, or of a setting by its name `key`, in a sentence."""
+        """Explain a word or another setting in a sentence. `key` is its key or name."""
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
         if key not in WORDS:
@@ -273,7 +276,7 @@ class Signature:
         return meaning[0].upper() + meaning[1:]
 
     def _images(self) -> str:
-        """Describe the images in words: "all 200 images of bsds500-test"."""
+        """Describe the set of images, such as "all 200 images of bsds500-test"."""
         match = _SET.fullmatch(self.set)
         name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
@@ -311,16 +314,17 @@ class Difference:
     Parameters
     ----------
     field : str
-        A field of the protocol, METRIC.OPTION, or "set", "gt", "pred" ... as in signatures;
-        "images", "truth", "reading", "metrics" and "source of metric NAME" of whole runs.
+        A field of the protocol, METRIC.OPTION, or the key of a word of signatures ("set", "gt",
+        "pred" ...). For whole runs also "images", "truth", "reading", "metrics" and
+        "source of metric NAME".
     ours, theirs : str
-        The values of both runs, as signatures write them.
+        The values in the two runs, as signatures write them.
     severity : Severity
         The effect on a comparison.
     cost : str
-        The usual effect on a score, or "".
+        The usual effect on a score, or "" if none is known.
     image : str
-        The first image with the difference, or "" if it concerns the whole runs.
+        The first image with the difference, or "" if the difference concerns the whole runs.
     """
 
     field: str
@@ -344,7 +348,7 @@ class Difference:
         return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
 
     def fault(self) -> str:
-        """Describe the difference for an error message, with the name of a protocol's field."""
+        """Describe the difference for an error message, including the field of the protocol."""
         line = self.line()
         if not self.of_protocol:
             return line
@@ -353,23 +357,23 @@ class Difference:
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """Return the preset of the protocol's name without its star, or bsds500 for any other name."""
+    """Return the preset whose name a protocol has, apart from a star, or else bsds500."""
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
 def _format_value(value: object) -> str:
-    """Return a value as JSON, with whole floats as integers. None is "none", DEFAULT "default"."""
-    if value in (None, DEFAULT):
+    """Return a value as JSON, with whole floats as integers; but None as "none"."""
+    if value in (None, DEFAULT):  # DEFAULT is the text "default", without quotes
         return str(value or "none")
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
-    """Return the texts of the words that describe a protocol, by key.
+    """Return the texts of the words that stand for fields of a protocol, by key.
 
-    If the protocol is not fully known, all texts are UNKNOWN, except that of thresholds that are
-    known. Words with a usual text are then left out.
+    If the protocol is not fully known (`Protocol.stated`), words with a usual text are left out,
+    and all other texts are UNKNOWN, except "thr" if the thresholds are known.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -392,11 +396,11 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of a protocol, by name, that the text of a word sets.
+    """Return the fields of a protocol that the word `key` with this text sets, by name.
 
-    An UNKNOWN text makes the protocol one that is not known. "proto" gives "base", the name of the
-    preset. Raises ProtocolError for a preset of another version, and for tolerances of another form
-    than ".0075d" or "2px,4px".
+    "base" stands for the preset, which the word "proto" names. An UNKNOWN text sets the name of the
+    protocol to UNSTATED. Raises ProtocolError for another version of the preset, and for tolerances
+    that are not written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
         return {"name": UNSTATED}
@@ -428,14 +432,14 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:
-    """Convert texts FIELD=VALUE to changes for `Protocol.replace`.
+    """Convert texts FIELD=VALUE to keyword arguments of `Protocol.replace`.
 
     - "max_dist=0.011" changes a field: {"max_dist": 0.011}
     - "nms_params.radius=2" changes an entry of a field: {"nms_params": {"radius": 2}}
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
-    A value is TOML, or else a text, or a list if the text has commas. Raises ProtocolError for any
-    other text, and for a field that is set twice.
+    VALUE is parsed as TOML; if it is not TOML, it is a list if it has commas, else a text. Raises
+    ProtocolError for texts without a field or a value, and for a field that is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
@@ -450,8 +454,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
         elif prefix:
             path = ["options", prefix]
         table: Any = changes
-        for step in path:
-            table = table.setdefault(step, {}) if isinstance(table, dict) else None
+        for table_key in path:
+            table = table.setdefault(table_key, {}) if isinstance(table, dict) else None
         if not isinstance(table, dict) or name in table:
             raise ProtocolError(f"{item!r}: {key} is given more than once")
         table[name] = _parse_value(text)
@@ -459,9 +463,9 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert TOML, in which .5 is a number; a list with commas; else return the text itself.
+    """Convert the text of a value: TOML (also .5), else a list separated by commas, else the text.
 
-    Infinity and NaN stay texts. Text with brackets, braces or quotes is no list with commas.
+    Infinity and NaN are kept as texts. Text with brackets, braces or quotes is never a list.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:

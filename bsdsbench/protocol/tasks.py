@@ -1,8 +1,8 @@
 """Tasks: an image set, a protocol and a metric under one name.
 
-`bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
-BSDS500. tasks.toml lists the tasks of the package. A user's own task is a TOML file with the same
-fields and a `name`.
+The task `bsds500-test/boundary`, for example, computes the boundary metric with the protocol
+bsds500 on the test images of BSDS500. tasks.toml lists the tasks of the package. Users write their
+own tasks as TOML files with the same fields and a `name`.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Task:
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields as plain values by name, without empty fields."""
+        """Return the fields as plain values by name. Fields that are None or empty are left out."""
         return {k: v for k, v in asdict(self).items() if v not in (None, "", [])}
 
     @classmethod
     def from_mapping(cls, values: object) -> Task:
-        """Build a Task from field values by name. Raises DataError for wrong or missing ones."""
+        """Build a task from its fields by name. Raises DataError for wrong or missing fields."""
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(field.name for field in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
@@ -111,7 +111,7 @@ class Task:
         return tasks()[text]
 
     def describe(self) -> str:
-        """Describe metric, protocol, number of images and the check of the set in one line."""
+        """Describe the task in one line: metric, protocol, number of images, check of the set."""
         count = f"{self.images} images" if self.images else "number of images not stated"
         check = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         check += ", a list of ids" if self.ids else ""
