@@ -16,7 +16,7 @@ from bsdsbench.text import counted
 
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
-    """Raise DataError if two names are equal. `what` is what has the names, such as "runs"."""
+    """Raise DataError if two names are equal. `what` says whose names they are, such as "runs"."""
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise DataError(f"two {what} are named {repeated[0]!r}, expected different names")
@@ -37,14 +37,15 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    common : True drops every image that a run lacks. False drops only images that a run was allowed
-        to leave out. None drops nothing; the caller then has no option `common`.
-    force : True turns differences of protocol and ground truth into notes. None is False; the
-        caller then has no option `force`.
-    strict : with common=False, images that a run was allowed to leave out are not dropped either
+    common : True drops every image that some run lacks. False drops only images that a run was
+        allowed to leave out. None drops nothing, and is for callers without an option `common`,
+        which errors then do not suggest.
+    force : True turns differences of protocol and ground truth into notes. None is as False, but
+        for callers without an option `force`.
+    strict : if True, common=False drops nothing either
 
     The notes are, in this order: images that were dropped, differences that a reader must know,
-    official files, sources of reference runs and shared runs, forced differences.
+    runs read from official files, sources of reference runs and shared runs, forced differences.
 
     Raises DataError if there are no runs, if a run has no counts of images, if images differ that
     may not be dropped, or if protocols or ground truth differ.
@@ -87,11 +88,11 @@ def comparable(
 def _restrict_to_shared_images(
     runs: Sequence[Evaluation], may_drop: bool, has_option: bool
 ) -> ComparableRuns:
-    """Drop the images that not every run has, for runs that have different images.
+    """Drop the images that some run lacks, from runs whose images differ.
 
     A dropped image is listed in `Evaluation.failed` with the runs that lack it. Raises DataError,
-    which lists the images that each run lacks, if `may_drop` is False or no image is in all runs.
-    The error suggests the option `common` if the caller `has_option`.
+    which lists the images that each run lacks, if `may_drop` is False or if no image is in all
+    runs. The error suggests the option `common` if the caller has it (`has_option`).
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -134,10 +135,10 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Describe over how many values each score is a mean, if the runs (`labels`) differ in this.
+    """Describe the scores that are means over unequal numbers of values in the runs.
 
-    Returns METRIC.SCORE -> text, such as "9 images in A, 10 images in B". Scores that are means
-    over equally many values in all runs have no key.
+    `labels` are the names of the runs. Returns METRIC.SCORE -> text, such as "9 images in A, 10
+    images in B". Scores that are means over equally many values in all runs have no key.
     """
     defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
     texts = dict[str, str]()

@@ -60,7 +60,7 @@ def correct_p(differences: Sequence[ScoreDifference]) -> list[ScoreDifference]:
 
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
-    """The values of one image in two runs, such as its best F."""
+    """The scores of one image in two runs, such as its best F."""
 
     image_id: str
     a: float
@@ -71,7 +71,7 @@ class ImageEffect:
 
 @dataclass(frozen=True, slots=True)
 class ImagePairs:
-    """Two runs compared image by image under one metric."""
+    """Two runs compared image by image, for one metric."""
 
     a: str
     b: str
@@ -98,7 +98,7 @@ class ImagePairs:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
 class ComparedScores(TabularResult):
-    """The fields that comparisons of runs and of methods share.
+    """The fields that comparisons of runs and comparisons of methods have in common.
 
     Parameters
     ----------
@@ -115,16 +115,18 @@ class ComparedScores(TabularResult):
     n_images, n_boot, seed, level
         The number of images, and parameters of the call.
     protocol, reading : str
-        How the scores are made (several protocols are separated by " / "), and how the files of the
+        How images were counted (several protocols are separated by " / "), and how the files of the
         runs were read, in words.
     notes : tuple of str
         What a reader has to know, besides `left_out`.
     shown : tuple of str
         The scores in tables; if empty, all scores.
     cluster, n_clusters
-        The column whose groups were drawn together, and how many there are; "" and 0 for images.
+        The column of clusters and the number of clusters that were drawn; "" and 0 if single images
+        were.
     left_out : dict of str to dict
-        Run or method -> {image id: why the image is in no score}, such as that another lacks it.
+        Run or method -> {image id: why the image is in no score, such as that another run lacks
+        it}.
     """
 
     names: tuple[str, ...]
@@ -186,13 +188,13 @@ class ComparedScores(TabularResult):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Comparison(ComparedScores):
-    """The result of `compare`: the fields of `ComparedScores`, and the following ones.
+    """The comparison that `compare` returns: `ComparedScores` with six more fields.
 
     Parameters
     ----------
     letters : dict of str to tuple of str
         Score -> the letters of each run. Runs that share a letter do not differ significantly. A
-        run whose score is undefined has "".
+        run without a p-value has "".
     images : tuple of ImagePairs
         Each pair of runs image by image, for each metric.
     test : str
@@ -200,9 +202,9 @@ class Comparison(ComparedScores):
     signatures : tuple of str
         The signature of each run.
     late_starts : dict of str to str
-        Score -> a note on the runs whose curve starts above recall 0, so that AP counts 0 before.
+        Score -> a note on the runs whose curve starts above recall 0; AP counts 0 below the start.
     coverage : dict of str to str
-        Score -> over how many values it is a mean in each run, if the numbers differ.
+        Score -> the number of values that it is the mean of in each run, if these numbers differ.
 
     Examples
     --------
@@ -244,7 +246,7 @@ class Comparison(ComparedScores):
     def only(self, scores: Sequence[str]) -> Comparison:
         """Return the comparison with only some scores, such as "ods". "all" shows every score.
 
-        The p-values stay. Raises DataError if a score is unknown.
+        P-values are not corrected anew. Raises DataError if a score is unknown.
         """
         if "all" in scores:
             return replace(self, shown=self.scores)

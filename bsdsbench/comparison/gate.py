@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -354,25 +354,11 @@ def _check_images(
     weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], gated)
     notes = coverage_lines(coverage, gated)
-    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with p-values
-    n_tests = 0
+    tests = _PairedTests({}, 0, [])
     level = sampling.level if sampling else 0.0
     if sampling and metrics and gated:
-        n_boot, n_images = sampling.n_boot, len(baseline_run.records)
-        now_and_before = [replace(run, name="now"), baseline_run]
-        compared = compare(
-            now_and_before, level=level, n_boot=n_boot, seed=sampling.seed, progress=progress
-        )
-        differences = correct_p([d for d in compared.differences if d.score in gated])
-        n_tests = sum(not math.isnan(difference.p) for difference in differences)
-        least = least_p(n_images, n_boot, n_tests)
-        if n_tests and least >= 1 - level:  # no drop could be significant: all would pass
-            notes.append(
-                f"no drop can be significant: with {n_tests} scores, {n_images} images and "
-                f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-            )
-        else:
-            tests = {difference.score: difference for difference in differences}
+        tests = _test_differences(run, baseline_run, gated, sampling, progress)
+        notes += tests.notes
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -382,7 +368,7 @@ def _check_images(
             drop = value - before if score_names.lower_is_better(score) else before - value
         limit = _limit(tolerance, before, score)
         # Some scores, such as an equal error rate, cannot be resampled: the tolerance decides
-        test = tests.get(score)
+        test = tests.differences.get(score)
         is_significant = test is None or test.p_holm < 1 - level
         verdict = Check(
             score=score,
@@ -393,10 +379,43 @@ def _check_images(
             p=test.p if test else None,
             p_holm=test.p_holm if test else None,
             failed=value is None or (drop > limit and is_significant),
-            n_tests=n_tests,
+            n_tests=tests.n_tests,
         )
         checks.append(verdict)
     return GateResult(run.name, tuple(checks), tuple(notes))
+
+
+class _PairedTests(NamedTuple):
+    """Tests of the scores of a run against a baseline."""
+
+    differences: dict[str, ScoreDifference]  # by score; empty if no drop can be significant
+    n_tests: int  # the number of p-values that Holm's correction is over
+    notes: list[str]
+
+
+def _test_differences(
+    run: Evaluation,
+    baseline_run: Evaluation,
+    gated: Sequence[str],
+    sampling: Sampling,
+    progress: Progress | None,
+) -> _PairedTests:
+    """Test the differences of the `gated` scores by a paired bootstrap over the images."""
+    level, n_boot, n_images = sampling.level, sampling.n_boot, len(baseline_run.records)
+    now_and_before = [replace(run, name="now"), baseline_run]
+    compared = compare(
+        now_and_before, level=level, n_boot=n_boot, seed=sampling.seed, progress=progress
+    )
+    differences = correct_p([d for d in compared.differences if d.score in gated])
+    n_tests = sum(not math.isnan(difference.p) for difference in differences)
+    least = least_p(n_images, n_boot, n_tests)
+    if n_tests and least >= 1 - level:  # every score would pass
+        note = (
+            f"no drop can be significant: with {n_tests} scores, {n_images} images and "
+            f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
+        )
+        return _PairedTests({}, n_tests, [note])
+    return _PairedTests({d.score: d for d in differences}, n_tests, [])
 
 
 def assert_scores(

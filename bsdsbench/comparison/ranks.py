@@ -61,15 +61,17 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Rank methods by METRIC.SCORE, with intervals of this level.
+    """Rank methods by one score, with intervals of this level.
 
-    `scores` maps each method to its score on all images and its scores in the samples (B,). Methods
-    whose score on all images is undefined are left out. A score that is undefined in a sample has
-    the last rank there.
+    score : METRIC.SCORE, which tells whether lower is better
+    scores : method -> (its score on all images, its scores in B bootstrap samples)
+
+    Methods whose score on all images is undefined are left out. A method whose score is undefined
+    in a sample ranks last there.
     """
     sign = 1 if lower_is_better(score) else -1
     costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
-    names = sorted(costs, key=costs.__getitem__)  # stable: of equal scores the first given
+    names = sorted(costs, key=costs.__getitem__)  # stable: equal scores stay in the given order
     if not names:
         return Ranks((), (), (), (), (), (), ())
     sample_costs = np.array([sign * scores[name][1] for name in names])  # (M, B)
@@ -99,10 +101,10 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 
 
 def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
-    """Return the groups of consecutively ranked methods that do not differ significantly.
+    """Return the groups of consecutively ranked methods, no two of which differ significantly.
 
-    A group is (first, last), the positions in the ranking by `score`. Only maximal groups of at
-    least two methods are returned, from the best on.
+    A group is (first, last), the positions from 0 of its best and its worst method in the ranking
+    by `score`. Groups of one method, or within a larger group, are left out. The best come first.
     """
     names = compared.ranks[score].names
     different = set[frozenset[str]]()
@@ -131,10 +133,10 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list
     """Return two tables with a row per score, slice and method: ranks, and pairwise wins.
 
     comparisons : {"": comparison on all images}, or {slice: comparison on its images}
-    by : the column of groups that the slices are of, or "" for all images
+    by : the column of groups, which are the slices, or "" for all images
 
-    The first table has rank, median rank with interval, P(rank 1) and P(beats the next method). The
-    second one has P(row beats column) for each method.
+    The first table has the rank, the median rank with its interval, P(rank 1) and P(beats the next
+    method). The second table has P(row beats column) for every pair of methods.
     """
     first = next(iter(comparisons.values()))
     slice_column = by.partition("=")[0]

@@ -13,7 +13,7 @@ from bsdsbench.text import counted
 FINEST = 1e-6  # no target is taken to be known more precisely
 FINE = 5e-5  # half a unit of the fourth digit
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
-Number = float | str  # a text says its digits: "0.760" is not "0.76"
+Number = float | str  # a text shows how many digits were published: "0.760" is not "0.76"
 
 
 def capitalise(measure: str) -> str:
@@ -26,7 +26,7 @@ def capitalise(measure: str) -> str:
 
 @dataclass(slots=True)
 class Trial:
-    """A change, the scores that it gives, and their distance to the targets."""
+    """A change, the scores that it gives, and their distance from the targets."""
 
     label: str  # the change in words
     kind: str  # one of LIKELY_FIRST
@@ -59,7 +59,8 @@ class Trial:
 def resolution(value: Number) -> float:
     """Return half a unit of the last digit of a published number, but at least FINEST.
 
-    A text says its digits, "0.760"; of a float, zeros at the end are unknown.
+    The digits of a text are counted as they are ("0.760" has three decimals); a float has lost
+    zeros at its end.
     """
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
@@ -94,7 +95,7 @@ class Explanation:
     # files, the kinds of all settings
     not_counted: tuple[str, ...] = ()
     pairs_not_counted: int = 0  # the number of pairs of settings that were not, for want of time
-    files: bool = True  # False if the run has counts but no files
+    files: bool = True  # False if only the run's counts are there, not its maps and ground truth
 
     @property
     def complete(self) -> bool:
@@ -132,12 +133,13 @@ class Explanation:
     def sentence(self) -> str:
         """Return the conclusion as a text that can be pasted into a paper or an issue.
 
-        - No trial meets the targets: the nearest trial counted on all images, and its gap.
-        - The run meets them as it is.
-        - Several trials meet them: all of them, since the cause is not identified.
-        - One trial meets them: its label, the scores before and after, and who does so.
+        - If no trial meets the targets, it names the nearest trial counted on all images.
+        - If the run meets them as it is, it says so.
+        - If several trials meet them, it names them all, since the cause is not identified.
+        - If one trial meets them, it gives the scores before and after, and the programs that
+          count so, if there are any.
 
-        Published results with the targets are named first.
+        Published results that have the targets are named first.
         """
         rows = ""
         if self.published:
