@@ -234,7 +234,7 @@ class Evaluation(TabularResult):
         return next(iter(self._readings_of_metrics()), None)
 
     def _readings_of_metrics(self) -> list[Readings]:
-        """Return how the files are read, with one entry for all metrics that read them alike."""
+        """Return how the files are read for each of the metrics that decide it, in their order."""
         origin = self.provenance
         readings = []
         for metric in registry.readers(self.metrics):
@@ -378,22 +378,22 @@ class Evaluation(TabularResult):
         if metric in self._images:
             return self._images[metric]
         definition = registry.get(metric)
-        parts = {"": (), **definition.parts(self.protocol, definition.options_of(self.protocol))}
+        paths = {"": (), **definition.parts(self.protocol, definition.options_of(self.protocol))}
         overall = self.score(metric)
         columns = [*definition.columns_of(overall), *definition.image_columns]
         columns += definition.part_columns
         keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        for tree in definition.image_scores(self.stack(metric), self.protocol):  # blocks of images
-            for part, path in parts.items():
-                scores = dict(part_of(tree, path) or {})
+        for block in definition.image_scores(self.stack(metric), self.protocol):  # some images
+            for part, path in paths.items():
+                scores = dict(part_of(block, path) or {})
                 ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores[AT_ODS] = scores["curve"].at(ods_threshold).f
                 for key in keys:
-                    block = value_at(scores, key)  # (images of the block,)
-                    if block is not None:
-                        values.setdefault(part, {}).setdefault(key, []).extend(block.tolist())
+                    array = value_at(scores, key)  # (images of the block,)
+                    if array is not None:
+                        values.setdefault(part, {}).setdefault(key, []).extend(array.tolist())
         self._images[metric] = values
         return values
 

@@ -294,8 +294,9 @@ def pack_record(record: ImageRecord) -> bytes:
 
     The line is a list of the record's fields named in _FIELDS, in this order, followed by
 
-    - evidence: one [name, pred, gt] for the first metric, named "", and one for each metric whose
-      evidence differs from it. pred and gt are [the numbers of `Evidence.row`, file].
+    - evidence (what the values in the files show about their meaning): one [name, pred, gt] for the
+      first metric, named "", and one for each metric for which it differs. pred and gt are
+      [the numbers of `Evidence.row`, file].
     - arrays: one [metric, name, dtype, shape] per array, in the order of their bytes
     - groups: {column: value}
 

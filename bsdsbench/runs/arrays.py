@@ -97,10 +97,11 @@ class ArrayItem:
         if isinstance(self.inputs, DataError):
             raise self.inputs
         digest = hashlib.blake2b(digest_size=16)
-        for side in filter(None, chain(*self.inputs.values())):
-            digest.update(repr(side.evidence).encode())
-            for name, value in sorted(side.parts.items()):
-                for array in value if isinstance(value, tuple) else (value,):
+        for pred_or_gt in filter(None, chain(*self.inputs.values())):
+            digest.update(repr(pred_or_gt.evidence).encode())
+            for name, value in sorted(pred_or_gt.parts.items()):
+                arrays = value if isinstance(value, tuple) else (value,)
+                for array in arrays:
                     if isinstance(array, np.ndarray):
                         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
                         digest.update(np.ascontiguousarray(array).data)

@@ -210,8 +210,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             if stored is not None:
                 kept = f"{len(stored)} images are kept in {show(str(plan.out))}"
                 kept += ": repeat the same call to continue"
-            would_delete = stored is not None and plan.fresh
-            fix = (Setting("fresh", False),) if would_delete else ()
+            # With `fresh` a repeated call would delete the records
+            fix = (Setting("fresh", False),) if stored is not None and plan.fresh else ()
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(Problem(has=kept, fix=fix)) from None
             raise DataError(Problem(has=f"{error}; {kept}", fix=fix)) from None
@@ -371,6 +371,9 @@ def count(
 ) -> Outcome:
     """Read and count one image. Errors of any kind, even bugs, are returned instead of raised.
 
+    If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
+    left out, or an error.
+
     stored_hash: fingerprint of the stored record, "" if there is none. If it is still that of the
         files, the image is not counted, and only read if `sanity_check` is True.
     sanity_check: add the measurements for `first_look` to the outcome.
@@ -392,8 +395,8 @@ def count(
             look = look_at(pred, gt, protocol)
         has_boundary = True
         if plan.by_reading[0].metrics[0].gt_kind == "annotators":
-            drawn = map(without_void, gt.boundaries, repeat(gt.parts.get("valid")))
-            has_boundary = any(map(np.any, drawn))
+            counted = map(without_void, gt.boundaries, repeat(gt.parts.get("valid")))
+            has_boundary = any(map(np.any, counted))
         if not has_boundary and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
         if unchanged or (not has_boundary and protocol.empty_gt != "count"):
@@ -430,17 +433,17 @@ def _count_metrics(
     metrics = list(map(registry.get, plan.metrics))
     has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
-    evidence: dict[str, Sides] = {}
+    evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
         file_pred = None if item.form else pred  # `form` is set if `pred` stands in for a file
-        sides = None
+        evidence = None
         for metric in alike.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            if sides is None or metric.reads == "classes":  # metrics interpret labels differently
-                sides = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
-            evidence[metric.name] = sides
+            if evidence is None or metric.reads == "classes":  # labels mean something else to each
+                evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
+            evidence_by_metric[metric.name] = evidence
     first_pred, first_gt = inputs[0]  # the first metric is in the first group
-    main = evidence[plan.metrics[0]]
+    main = evidence_by_metric[plan.metrics[0]]
     truth = first_gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return ImageRecord(
         item.image_id,
@@ -453,7 +456,7 @@ def _count_metrics(
         whole_truth=truth.whole,
         pred=main.pred,
         gt=main.gt,
-        others={name: sides for name, sides in evidence.items() if sides != main},
+        others={name: other for name, other in evidence_by_metric.items() if other != main},
     )
 
 
@@ -539,7 +542,7 @@ def _map_in_order(
     executor: makes the calls; None makes them in this thread. ahead: the largest number of batches
         under way. batch: the number of calls in a batch.
 
-    Raises BrokenExecutor, which names the images under way, if a worker died.
+    Raises BrokenExecutor, which names the images under way, if a worker dies.
     """
     if executor is None:
         for call in calls:

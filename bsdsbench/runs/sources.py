@@ -222,6 +222,7 @@ def _item_of(
 ) -> FileItem:
     """Return the item of an image.
 
+    kind: what the prediction holds, such as "soft". alike: the metrics for which files are read.
     photos: {image id: original image}. views: {image id: mask of the field of view}. Either may
     lack the image. n_maps: the number of empty label maps that replace a missing prediction.
     """
