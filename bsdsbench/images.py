@@ -113,7 +113,10 @@ class ImageParts:
         return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part by its name."""
+        """Return a part by its name.
+
+        Raises MissingPartError if this image lacks it, and AttributeError if no image can have it.
+        """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         if name not in self.parts:
@@ -180,7 +183,7 @@ class Prediction(ImageParts):
     angles : array
         (H, W) radians, the orientation of the edges in `soft`.
     lines : Lines
-        Straight lines, beside the soft map that they are drawn as.
+        Straight lines; `soft` is then a drawing of them.
     evidence : Evidence or None
         Properties of the values in its files.
 
@@ -287,7 +290,7 @@ class GroundTruth(ImageParts):
     class_boundaries : array
         (C, H, W) bool, the boundaries of each class; with or without `labels`.
     instances : array
-        (H, W) integers, the instance of each pixel; only beside class labels.
+        (H, W) integers, the instance of each pixel; only together with class labels.
     mask : array
         (H, W) bool, the object.
     photo : array
@@ -300,7 +303,7 @@ class GroundTruth(ImageParts):
     angles : tuple of array
         (H, W) radians per annotator, if boundaries have an orientation.
     lines : Lines
-        Straight lines, beside the boundaries that they are drawn as.
+        Straight lines; `boundaries` is then a drawing of them.
 
     Attributes
     ----------
@@ -366,9 +369,9 @@ class GroundTruth(ImageParts):
            The first six keep their number even if some are absent.
 
         Version 2 continues the same hash with the arrays that version 1 does not fully represent:
-        arrays with integers that do not fit into int32, and segmentations beside boundaries. For
-        each it adds "NUMBER SHAPE TYPE\n" and the values in the first of the types u1, i4, i8 and
-        u8 that holds them all. Without such arrays both versions are equal.
+        arrays with integers that do not fit into int32, and segmentations if there are boundaries.
+        For each it adds "NUMBER SHAPE TYPE\n" and the values in the first of the types u1, i4, i8
+        and u8 that holds them all. Without such arrays both versions are equal.
         """
         parts = self.parts
         boundary_maps = parts.get("boundaries", ())
@@ -463,7 +466,8 @@ def check_soft_map(pred: object, what: str = "prediction") -> Map:
     - float32 and float64: all values must lie in [0, 1]
     - float16: converted to float32
 
-    `what` names the map in errors.
+    `what` names the map in errors. Raises ShapeError for another number of axes, and DataError for
+    other dtypes, NaN and values outside [0, 1]; the error suggests how to correct them.
     """
     soft = one_map(pred, what)
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize

@@ -291,7 +291,10 @@ def _find_prediction_folders(
 
 
 def _list_files(root: Path) -> list[_File]:
-    """List the files with known suffixes below a folder, at any depth, in natural order."""
+    """List the files with known suffixes below a folder, at any depth, in natural order.
+
+    Raises PairingError if there are none, or no such folder.
+    """
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
@@ -377,9 +380,9 @@ def _find_doubtful_ids(
     """Return the known ids to which a file may belong that was not assigned to them.
 
     By the `arrangement`, some files belong to no known id. If such a file belongs to a known id by
-    another arrangement, it may be one more annotator of that image. So may ID_bob beside ID_1.
+    another arrangement, it may be one more annotator of that image. So may ID_bob if ID_1 exists.
 
-    known: the ids of the split, or without a split those of the other side.
+    known: the ids of the split, or, without a split, the ids on the other side.
     other_names: names of the files on the other side; a file with such a name is an image of its
         own, and no annotator.
     """

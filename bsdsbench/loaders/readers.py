@@ -446,7 +446,7 @@ def join_annotations(
 ) -> GroundTruth:
     """Combine the annotations of an image, at least one, into its ground truth.
 
-    The ground truth has, beside the boundaries,
+    In addition to the boundaries, the ground truth has
 
     - segmentations only if every annotation has regions, because region scores need all of them
     - valid pixels, which are valid in all annotations, only if an annotation has void pixels

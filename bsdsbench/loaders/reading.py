@@ -47,8 +47,8 @@ FORM_WORDS = {  # form of a prediction -> words
 SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
 
-Cut = float | tuple[float, float, float] | None
-_WHITE = {"u1": 255, "u2": 65535}
+Cut = float | tuple[float, float, float] | None  # see `binarise`
+_WHITE = {"u1": 255, "u2": 65535}  # numpy's dtype without byte order -> value of white
 
 
 class Kind(Enum):
@@ -309,7 +309,10 @@ class ReadOptions:
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return the evidence of the first file, by name, that has any of the properties."""
+    """Return the first evidence, in the order of file names, that has any of the properties.
+
+    At least one must have it.
+    """
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 

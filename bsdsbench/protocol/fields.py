@@ -24,12 +24,12 @@ from bsdsbench.errors import ProtocolError
 from bsdsbench.io import MAX_TOML_BYTES, PathLike, parse_toml, read_bytes, reading
 from bsdsbench.text import clip, did_you_mean, is_text
 
-MAX_TEXT = 200
+MAX_TEXT = 200  # characters
 HOME_MADE = "home-made scripts"  # marks values in in_use.toml that no known program uses
-MAX_CLASSES = 65_536
-MAX_LIST = 64
-MAX_SEVERAL = 16
-DEFAULT = "default"  # stands for an option that is not given
+MAX_CLASSES = 65_536  # names of classes
+MAX_LIST = 64  # values in any other list
+MAX_SEVERAL = 16  # numbers where usually one is given, such as tolerances
+DEFAULT = "default"  # the value of an option that is not set
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 Validator = Callable[[Any, Any, Any], None]

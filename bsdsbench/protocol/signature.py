@@ -288,7 +288,10 @@ class Signature:
         return f"{n} of the {n_in_set} images of {name}"
 
     def sentence(self) -> str:
-        """Return the settings as a sentence for a paper."""
+        """Return the settings as a sentence for a paper: "Scores were computed with ...".
+
+        It names the version, the images, the protocol and the words of the line.
+        """
         caption_of = captions(self.protocol)
         phrases = []
         for key, text in self.texts().items():

@@ -90,8 +90,8 @@ def first_look(
     2. Flipped maps: a map fits its ground truth clearly better when mirrored, rotated or
        transposed. There is one warning for each kind of flip.
     3. Swapped maps: a map fits the ground truth of another image.
-    4. Thick maps: most soft maps have broad edges. This is only checked if the protocol thins maps
-       without NMS, and a score depends on NMS and on the match tolerance.
+    4. Thick maps (`_find_thick_maps`). This is only checked if the protocol thins maps without NMS,
+       and a score depends on NMS and on the match tolerance.
 
     Images whose `measured` is False are ignored. `unused` are the fields of the protocol on which
     no score of the run depends.
@@ -112,18 +112,26 @@ def first_look(
         findings = {("fit the ground truth of another image", None): swaps} if swaps else {}
     needs_thin_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & set(unused)
     if not findings and needs_thin_lines:
-        soft_looks = [look for look in looks if look.pred.kind == "soft"]
-        thick_ids: _IdsByFinding = {FILLED: [], RAW: []}
-        for look in soft_looks:
-            if thickness(look.soft) > _BROAD:
-                is_filled = thickness(look.truth) > _BROAD  # the ground truth is as thick
-                thick_ids[FILLED if is_filled else RAW].append(look.pred.image_id)
-        findings = {f: ids for f, ids in thick_ids.items() if 2 * len(ids) > len(soft_looks)}
+        findings = _find_thick_maps(looks)
     warnings = []
     for (description, fix), ids in findings.items():
         line = f"{len(ids)} of {len(looks)} maps looked at {description} [{listed(ids, 3)}]"
         warnings.append(InputWarning(line, fix=fix or ()))
     return warnings
+
+
+def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
+    """Return the ids of soft maps with broad edges, if most soft maps have them for one reason.
+
+    The reason is FILLED if the ground truth is thick too, because it marks areas, and else RAW.
+    """
+    soft_looks = [look for look in looks if look.pred.kind == "soft"]
+    ids_by_reason: _IdsByFinding = {FILLED: [], RAW: []}
+    for look in soft_looks:
+        if thickness(look.soft) > _BROAD:
+            reason = FILLED if thickness(look.truth) > _BROAD else RAW
+            ids_by_reason[reason].append(look.pred.image_id)
+    return {r: ids for r, ids in ids_by_reason.items() if 2 * len(ids) > len(soft_looks)}
 
 
 def _sample_lines(values: Map) -> Map:

@@ -173,7 +173,7 @@ class CocoItems:
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Read the PNG of an image in a panoptic file as a label map, int32 (rows, columns).
 
-        The PNG is in a folder beside the JSON file `path`, with the same name without suffix. The
+        The PNG is in the folder whose name is `path`, the JSON file, without its suffix. The
         segment id of a pixel is red + 256 green + 65536 blue. Pixels without a segment are ignored
         if they are in the ground truth, and background (0) in a prediction.
         """

@@ -51,7 +51,8 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     - mask: True where `matte` is above a tenth of white; None without a matte
 
     `arrays` are the variables of the file by name. If there is a struct `data` (iBims-1), its
-    fields are used instead. `path` is not used; all parsers of ground truth take it.
+    fields are used instead. `path` is not used; all parsers of ground truth take it. Raises
+    FaultError if there is neither depth nor edges nor matte.
     """
     struct = arrays.get("data")
     variables = struct if isinstance(struct, dict) else arrays

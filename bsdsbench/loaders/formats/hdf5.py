@@ -25,8 +25,8 @@ CHUNK_COST = 8  # a chunk takes this many times its size, with all buffers, whil
 MAX_CHUNKS = 100_000
 DEFLATE, SHUFFLE = 1, 2  # HDF5's numbers of the filters that are accepted
 MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
-CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
-SKIPPED = {"char", "function_handle", "opaque", "object"}
+CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"  # names of the attributes that MATLAB sets
+SKIPPED = {"char", "function_handle", "opaque", "object"}  # classes that are read as None
 
 
 def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
@@ -140,7 +140,7 @@ def _check_chunks(item: h5py.Dataset) -> None:
         raise FaultError("is compressed by an unknown filter, expected gzip or none")
     if not item.chunks:
         return
-    # a chunk is decoded whole, beside the array and in a buffer that doubles as it grows
+    # HDF5 decodes a whole chunk, in addition to the array, into a buffer that doubles as it grows
     check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
     size = math.prod(item.chunks) * item.dtype.itemsize
     count = item.id.get_num_chunks()

@@ -121,7 +121,8 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
       the score 0, and so have junctions, which are there if the file has `junc`.
 
     `arrays` are the variables of the file by name, as the module lists them. Without `size`, the
-    size is read from the image that belongs to `path` (`_read_image_size`).
+    size is read from the image that belongs to `path` (`_read_image_size`). Raises FaultError if
+    all coordinates lie in 0 .. 1, because they are then fractions of the image and not pixels.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)

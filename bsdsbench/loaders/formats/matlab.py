@@ -2,8 +2,10 @@
 
 A corrupted file must neither crash the process nor use up its memory, but scipy's reader crashes
 the interpreter on three of 1,500 damaged files. Here every size is checked against the number of
-bytes that the file has before memory is allocated. The reader is as fast as scipy.io.loadmat and
-saves its import (0.3 s). Source: MathWorks, "MAT-File Format", level 5.
+bytes that the file has before memory is allocated, and damage raises FaultError. The reader is as
+fast as scipy.io.loadmat and saves its import (0.3 s).
+
+Source: MathWorks, "MAT-File Format", level 5.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from bsdsbench.text import show
 STORAGE = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8"}
 STORAGE[13] = "u8"
 CLASSES = dict(enumerate(("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"), 6))
-MATRIX, COMPRESSED = 14, 15
-CELL, STRUCT, SPARSE = 1, 2, 5
-LOGICAL, COMPLEX = 0x02, 0x08
+MATRIX, COMPRESSED = 14, 15  # further types of elements
+CELL, STRUCT, SPARSE = 1, 2, 5  # further array classes
+LOGICAL, COMPLEX = 0x02, 0x08  # flags of an array
 # Bytes that the budget is charged for every item of a cell and every name of a field, even if it is
 # empty, because its Python objects take memory too
 _ITEM_COST = 1024

@@ -48,7 +48,7 @@ FORMATS = {
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
-MAX_MEMBERS = 10_000
+MAX_MEMBERS = 10_000  # arrays in a .npz
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 DEFLATE_RATIO = 1032  # the largest number of bytes to which a byte of deflate can expand
 # Without any handler Python would print Pillow's log of damaged files; other handlers still get it
@@ -269,7 +269,7 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
     import imageio.v3 as iio
 
     if header.format == "PNG":
-        header.verify()  # checks the checksums of all chunks; decoding ignores those of the pixels
+        header.verify()  # checks every checksum; decoding skips the checksums of the pixels
         if b"IEND" not in data[-64:]:
             raise FaultError("ends too early (truncated?), expected a whole PNG")
         # imageio would search for libraries of other formats, which takes longer than decoding

@@ -81,18 +81,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     names = [name.strip() for name in next(rows, ())]
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
-    columns: Sequence[int] = (0, 1)  # of the label, the score and, if asked for, the count
-    if not any(_is_number(name) for name in names):
-        columns = _find_columns(names)
-    elif len(names) == 2:
+    if any(map(_is_number, names)):
         rows = chain([names], rows)  # no header: the first row holds numbers
-    else:
-        raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
-    for name in filter(None, (count, cluster)):
-        if name not in names:
-            raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
-    if count is not None:
-        columns = [*columns, names.index(count)]
+    columns = _choose_columns(names, count, cluster)
     cluster_column = None if cluster is None else names.index(cluster)
     values = array("d")
     clusters = list[str]()
@@ -122,6 +113,23 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
         counts=None if count is None else table[:, 2].copy(),
         clusters=tuple(clusters) or None,
     )
+
+
+def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> Sequence[int]:
+    """Return the indices of the label column, the score column and the column `count`, if given.
+
+    `names` are the cells of the first row. If one of them is a number, there is no header, and the
+    label and the score are the only two columns. Raises FaultError if a column is missing.
+    """
+    columns: Sequence[int] = (0, 1)
+    if not any(map(_is_number, names)):
+        columns = _find_columns(names)
+    elif len(names) != 2:
+        raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
+    for name in filter(None, (count, cluster)):
+        if name not in names:
+            raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
+    return columns if count is None else [*columns, names.index(count)]
 
 
 def _find_columns(names: Sequence[str]) -> Sequence[int]:
