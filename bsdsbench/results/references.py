@@ -53,6 +53,7 @@ SOLVER = "the official randomised solver"
 SOLVER_MOVES = 0.0003
 # Pairs that the solver loses in a map: 4 on average, at most 9 (33 maps of 5 images, 10 runs each)
 PAIRS_LOST = 4
+# Form of a reference run -> form of its records, as in a signature
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 

@@ -120,7 +120,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how the files of the runs were read, naming the runs unless all read them alike."""
+    """Describe how the files of the runs were read, naming the runs if they differ in this."""
     names_by_line = _names_by_text((run.name, run.read_as) for run in runs)
     if [len(names) for names in names_by_line.values()] == [len(runs)]:
         return next(iter(names_by_line))

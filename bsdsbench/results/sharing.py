@@ -69,7 +69,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     for axis in _difference_axes(counts.ndim):
         differences = np.diff(differences, axis=axis, prepend=0)
     zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
-    n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up
+    n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up, at least one
     return np.stack([zigzag >> 8 * k & 255 for k in range(n_bytes)]).astype(np.uint8)
 
 

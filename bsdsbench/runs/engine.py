@@ -250,7 +250,7 @@ def _count_all(
     total: the number of images, 0 if unknown. batch: images that a worker gets at a time.
     """
     images = _CountedImages()
-    looks = list[Look]()
+    looks = list[Look]()  # measurements of the first images
     n_done = 0
     calls = _list_calls(source, plan, stored)
     with (
@@ -262,7 +262,7 @@ def _count_all(
             record = outcome.record
             if stored is not None and outcome.unchanged:
                 record = stored.load(image_id)
-                if record is None:  # it is damaged
+                if record is None:  # the stored record is damaged
                     outcome = count(call.item, call.plan, serialise=True)
                     record = outcome.record
                 else:
@@ -374,8 +374,8 @@ def count(
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
     left out, or an error.
 
-    stored_hash: fingerprint of the stored record, "" if there is none. If it is still that of the
-        files, the image is not counted, and only read if `sanity_check` is True.
+    stored_hash: fingerprint of the stored record, "" if there is none. If the files still have this
+        fingerprint, the image is not counted, and only read if `sanity_check` is True.
     sanity_check: add the measurements for `first_look` to the outcome.
     serialise: add the serialised record to the outcome.
     """
@@ -538,7 +538,7 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Lazily yield (call, function(*call)) for every call, in order.
 
-    calls: the arguments of each call, of which the first is an Item.
+    calls: the arguments of each call; the first argument is an Item.
     executor: makes the calls; None makes them in this thread. ahead: the largest number of batches
         under way. batch: the number of calls in a batch.
 

@@ -381,7 +381,7 @@ class Plan(RunKeywords):
 
     @cached_property
     def by_reading(self) -> tuple[ReadAlike, ...]:
-        """The metrics in groups that read files alike. Each image is read once per group."""
+        """The metrics, grouped by how they read files. Each image is read once per group."""
         return registry.group_by_reading(self.metrics, self.protocol, self.pred_kind)
 
     def refuse_out_in(self, **folders: StrPath) -> None:

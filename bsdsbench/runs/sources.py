@@ -102,7 +102,7 @@ class Item(typing.Protocol):
         """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read prediction and ground truth for a group of metrics that read files alike."""
+        """Read prediction and ground truth for a group of metrics that read files the same way."""
 
 
 def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:

@@ -223,7 +223,7 @@ class Table:
 
     @cached_property
     def widths(self) -> list[int]:
-        """Return the width of each column in characters: that of its longest cell."""
+        """Return the width of each column in characters: the width of its longest cell."""
         from rich.cells import cell_len
 
         widths = [0] * len(self.columns)
