@@ -141,10 +141,11 @@ def _compare_runs(
     scores = bootstrap.shared_scores(sampled)
     pairs = list(combinations(sampled, 2))
     permutation_p = {}
-    for a, b in pairs if permutes else []:
-        permutation_p[a.name, b.name] = significance.permutation_p(
-            a.run, b.run, metrics, sampling, report_samples
-        )
+    if permutes:
+        for a, b in pairs:
+            permutation_p[a.name, b.name] = significance.permutation_p(
+                a.run, b.run, metrics, sampling, report_samples
+            )
     solver_moves = _max_score_changes_by_solver(sampled, metrics)
     differences = _compare_scores(scores, pairs, permutation_p, solver_moves, sampling)
     intervals = []

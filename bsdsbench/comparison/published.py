@@ -132,7 +132,7 @@ def _agrees(value: object, target: float | str) -> bool:
     The decimals are counted in `target` as text. A missing score does not agree.
     """
     n_decimals = len(str(target).partition(".")[2])
-    half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)
+    half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)  # the slack below is for rounding errors
     return isinstance(value, int | float) and abs(value - float(target)) <= half_unit * (1 + 1e-9)
 
 

@@ -131,12 +131,12 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_slices = weighted.scores(parts.weights())  # score -> (slices,)
     (all_without,) = scores_of([weighted], jackknife_weights(units))  # score -> (units,)
     scores: dict[str, list[SliceScore]] = {score: [] for score in on_slices}
-    # How much the macro mean changes without each unit
+    # Score -> (units,), how much the mean over the slices changes without each unit
     macro_changes = {score: np.zeros(int(units.max()) + 1) for score in on_slices}
     for number in range(len(parts.names)):
         images = parts.images_of(number)
         slice_units, local_units = np.unique(units[images], return_inverse=True)
-        replicates = {}
+        replicates = {}  # score -> the score on this slice without each of its units
         if slice_units.size > 1:
             slice_run = replace(run, records=[run.records[i] for i in images])
             slice_weighted = WeightedRun(slice_run, run.metrics)
@@ -144,7 +144,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         for score, values in on_slices.items():
             value = float(values[number])
             slice_without = replicates.get(score, np.full(slice_units.size, np.nan))
-            # A unit outside the slice changes the score on all images alone
+            # Slice minus all, without each unit. A unit outside the slice changes only the latter
             differences = value - all_without[score]
             differences[slice_units] += slice_without - value
             if not np.isnan(value):

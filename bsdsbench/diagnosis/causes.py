@@ -83,6 +83,7 @@ def iterate_readings(
         yield "ap", f"AP rule {rule}", programs, float(average_precision(whole, rule))
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]
+    # The largest precision at each of 101 recalls or beyond, times their distance
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     yield "ap", "AP of the envelope", HOME_MADE, envelope
     yield "ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")
@@ -111,7 +112,7 @@ def iterate_other_columns(
         return
     keys_of_form: dict[str, dict[str, str]] = {}  # "_sum" -> {quantity: key}
     for key, column in columns.items():
-        form = key.replace(column.quantity, "", 1)
+        form = key.replace(column.quantity, "", 1)  # what is left of the key
         keys_of_form.setdefault(form, {}).setdefault(column.quantity, key)
     for key_of_quantity in keys_of_form.values():
         keys = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
@@ -296,7 +297,8 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     the annotators, as far as the metric uses these. Some may be what a run does anyway; see
     `CountingChange.differs`.
     """
-    for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
+    options_in_use = in_use(metric.options, metric.name) if metric.options else ()
+    for name, value, who in options_in_use:
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
         chosen = {"options": {metric.name: {name: value}}}

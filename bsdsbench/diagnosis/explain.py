@@ -276,7 +276,8 @@ class Search:
             if target not in self.run_scores:
                 known = ", ".join(self.run_scores)
                 raise DataError(f"target {target!r}: expected any of {known}")
-        spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]  # golden ratio
+        # Fractions of multiples of the golden ratio spread evenly, however many are taken
+        spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.image_order = np.argsort(spread, kind="stable").tolist()
         self.counted: dict[str, dict[int, Any]] = {}
         self.trials: dict[str, Trial] = {}
@@ -339,8 +340,9 @@ class Search:
         readings = [_OtherScores(label, "", changed) for label, changed in other_columns]
         readings += self._read_curve(setting, counts, scores)
         for label, who, changed in readings:
+            # 1e-12 is more than rounding errors; an undefined score (NaN) counts as no change
             if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
-                continue  # no target changes, or a value is undefined
+                continue
             if setting is NO_CHANGE:
                 self.record_trial(label, "reading", changed, who=who)
             else:
@@ -371,8 +373,8 @@ class Search:
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
         curve = run_curves[0]
         whole = whole_curve(self.metric, curve, stack)
-        is_matched = self.metric.reads == "annotators" and "matches" in stack
-        lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # of threshold 0
+        is_matched = self.metric.reads == "annotators" and "matches" in stack  # boundary maps
+        lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # the row of threshold 0
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_row:
             matches = stack["matches"].sum(axis=0)
             whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)

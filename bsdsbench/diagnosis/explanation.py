@@ -46,6 +46,7 @@ class Trial:
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
         reach = np.array([resolution(value) for value in targets.values()])
         self.gap = float(gaps.max())
+        # The slack keeps a gap of exactly half a unit within reach in spite of rounding errors
         agrees = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
         is_likely = self.n_causes < 2 and self.in_use
         self.reached = agrees and (is_likely or min(reach) <= FINE)
