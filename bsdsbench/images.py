@@ -94,7 +94,9 @@ class ImageParts:
             else:
                 arrays = [_checked_part(name, value, label, label)]
                 parts[name] = arrays[0]
-            for array in arrays if name != "photo" else ():
+            if name == "photo":  # may have another size
+                continue
+            for array in arrays:
                 rows, cols = array.shape[-2:]
                 if name == "ucm2":  # (2H+1, 2W+1)
                     rows, cols = (rows - 1) // 2, (cols - 1) // 2
@@ -252,7 +254,7 @@ class Prediction(ImageParts):
         Returns
         -------
         array
-            (H, W), in the dtype of the part.
+            (H, W), in the dtype of `soft` or `ucm2`.
 
         Raises
         ------

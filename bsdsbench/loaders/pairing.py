@@ -325,7 +325,8 @@ def _find_depth(
     pred, gt = sides
     deepest = max(len(file.parts) for side in sides for file in side)
     names_repeat = any(len({(f.root, f.parts[-1]) for f in side}) < len(side) for side in sides)
-    for depth in range(2, deepest + 1) if names_repeat or sequences else ():
+    depths = range(2, deepest + 1) if names_repeat or sequences else ()
+    for depth in depths:
         ends = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
         if any(len(end) < len(side) for end, side in zip(ends, sides, strict=True)):
             continue  # two files of a side have the same end

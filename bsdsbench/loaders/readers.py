@@ -149,7 +149,8 @@ def _read_map(
                     soft = soft.view(np.uint8) * np.uint8(255)
                 return Prediction(image_id, file, soft=soft)
             has_several = isinstance(content, list) or np.ndim(content) == 3
-            for labels in content if has_several else [content]:
+            label_maps = content if has_several else [content]
+            for labels in label_maps:
                 segs.append(to_labels(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
@@ -320,8 +321,8 @@ def load_ground_truth(
     (4, (321, 481))
     """
     given_word(kind, "kind", ("boundaries", "labels"))
-    holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
-    options = ReadOptions(holds, gt_threshold, (), gt_invert)
+    content = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
+    options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert)
     paths = _given_paths(path, image_id or "ground truth")
     return read_annotators(image_id, paths, options, empty, read_bytes)
 
@@ -349,10 +350,10 @@ def read_truth(
     for several files unless they hold annotators.
     """
     if options is None:
-        holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
+        content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
         if kind == "annotators" and protocol.gt_kind == "labels":
-            holds = Kind.REGIONS
-        options = ReadOptions(holds, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
+            content = Kind.REGIONS
+        options = ReadOptions(content, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
     if kind == "annotators":
         allow_empty = protocol.empty_gt != "error"
         return read_annotators(pair.image_id, pair.gt_paths, options, allow_empty, read)
@@ -501,7 +502,8 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         if mask is not None and options.inverted:
             mask = ~mask
         cell = arrays["groundTruth"]
-        for number, struct in enumerate(cell if isinstance(cell, list) else [cell], 1):
+        structs = cell if isinstance(cell, list) else [cell]
+        for number, struct in enumerate(structs, 1):
             yield _parse_struct(struct, options, number, path.name, mask)
         return
     maps = [*select_maps(arrays).values()]
@@ -513,7 +515,8 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         refuse_last_axis(array)
         array = one_channel(array)
     has_regions = labelled or suffix == ".seg"
-    for number, drawing in enumerate(array if array.ndim == 3 else [array], 1):
+    drawings = array if array.ndim == 3 else [array]
+    for number, drawing in enumerate(drawings, 1):
         yield parse_annotation(drawing, options, f"annotation {number}", path.name, has_regions)
 
 

@@ -293,8 +293,8 @@ class ReadOptions:
     def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
         """Describe the content of the files: soft maps by their forms, other kinds by their name.
 
-        The description of masks adds which values are the object, as `values`, the properties of
-        all files together, tell.
+        For masks it adds which values are the object. `values` are the properties of all files
+        together.
         """
         if self.kind is Kind.SOFT:
             return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
@@ -339,15 +339,14 @@ class Readings(NamedTuple):
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
     def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Judge the evidence of a whole set for a metric, and return warnings.
+        """Judge the evidence of all images of a set, whose `records` are given, for one metric.
 
-        Raises one DataError with all the problems that `number_problems`, `value_problems` and
-        `label_problems` find, and if predictions have values, but none that is large enough to
-        count. Warnings: every predicted map is zero everywhere; more maps are darker on the ground
-        truth than off it than are not.
+        Returns warnings: if every predicted map is zero everywhere, and if most soft maps are
+        darker on the ground truth than off it. Raises one DataError with all problems: those that
+        `number_problems`, `value_problems` and `label_problems` yield, and soft maps of which none
+        has a value that is large enough to count, although some value is above 0.
 
-        Only the images together decide, so that shards, workers and order do not matter. `records`
-        are the records of all images.
+        Only the images together decide, so that shards, workers and order do not matter.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds = [side.pred for side in sides]

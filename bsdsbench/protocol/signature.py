@@ -121,8 +121,9 @@ class Signature:
         """Return the words of the line: version, then KEY:TEXT, a lone TEXT, or SETTING=VALUE."""
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
-            bare = key == "set" or (key == "thin" and text != UNKNOWN)
-            words.append(text if bare else f"{key}{':' if key in WORDS else '='}{text}")
+            is_bare = key == "set" or (key == "thin" and text != UNKNOWN)
+            separator = ":" if key in WORDS else "="
+            words.append(text if is_bare else f"{key}{separator}{text}")
         return words
 
     def texts(self) -> dict[str, str]:

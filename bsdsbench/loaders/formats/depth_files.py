@@ -80,8 +80,8 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
     returned without.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
-    is_single = needed and len(arrays) == 1
-    for name in arrays if is_single else _DEPTHS:
+    names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS
+    for name in names:
         if name in arrays:
             return to_plane(arrays[name], "depth")
     if needed:

@@ -216,7 +216,9 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
-    for fragment in fragments if isinstance(fragments, list) else [fragments]:
+    if not isinstance(fragments, list):
+        fragments = [fragments]
+    for fragment in fragments:
         if not is_numeric(fragment) or fragment.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
         pixels = fragment.astype(np.int64).ravel() - 1
