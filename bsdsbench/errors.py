@@ -96,7 +96,10 @@ class Problem:
 
 
 def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
-    """Convert a message with a fix, or several, to a Problem. Return a Problem unchanged."""
+    """Convert a message with one or several fixes to a Problem.
+
+    A Problem is returned unchanged, and `fix` is then ignored.
+    """
     if isinstance(message, Problem):
         return message
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
@@ -194,7 +197,10 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Issue a warning at the line of the innermost caller outside of this package, if any."""
+    """Issue a warning at the line of the innermost caller that is outside of this package.
+
+    If there is none, it is issued at the line of the outermost caller.
+    """
     level = 1  # 1 is this function; each caller is one more
     frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):

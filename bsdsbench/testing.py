@@ -115,7 +115,10 @@ class MetricCase:
         return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Return column -> score for a data set in which image k occurs times[k] times."""
+        """Return column -> score for a data set in which image k occurs times[k] times.
+
+        The copies of an image get different ids. Columns without a score have no key.
+        """
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         renamed = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
         return _columns(self.metric, self.metric.score(renamed, self.run.protocol))

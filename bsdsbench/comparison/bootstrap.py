@@ -195,9 +195,9 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Check the settings of a bootstrap, and return them without images.
+    """Check the settings of a bootstrap, and return them; `Sampling.over` adds the images.
 
-    Raises DataError if a setting is out of range.
+    Raises DataError if a setting is out of range; `level` must be above 0 and below 1.
     """
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")

@@ -128,8 +128,9 @@ def _compare_runs(
 ) -> Comparison:
     """Compare runs by the scores that all of them have.
 
-    The runs are comparable and have the same images. `notes` are those of earlier steps; one is
-    added if no difference can be significant.
+    The runs are comparable and have the same images, which `sampling` draws. `notes` are those of
+    earlier steps; one is added if no difference can be significant. `test` and `progress` are the
+    parameters of `compare`.
     """
     metrics = shared_metrics(runs)
     n_pairs = len(runs) * (len(runs) - 1) // 2
@@ -201,7 +202,8 @@ def _late_starts(
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     """Return a note if not even the smallest possible p-value is significant, else [].
 
-    This happens with few images or samples, or with many pairs of runs (`n_pairs`).
+    Significant means below 1 - level after Holm's correction over `n_pairs` pairs of runs, which
+    few images, few samples or many pairs can make impossible.
     """
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if n_pairs == 0 or least_p < 1 - sampling.level:

@@ -242,9 +242,11 @@ class CountingChange:
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """Return True if the change matters to a run of a metric under this protocol.
+        """Return True if a run of a metric with this protocol would be counted differently.
 
-        Returns False if other options contradict the change.
+        This is so if the change alters an option of the metric, or anything of the protocol that
+        affects scores, or is not expressed by either (annotators, many-to-one matching). Returns
+        False if other options of the protocol contradict the change.
         """
         try:
             after = self.on(protocol)
@@ -261,7 +263,10 @@ class CountingChange:
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth with the annotators that count under this change."""
+        """Return the ground truth as this change reads its annotators.
+
+        It has all of them, the first alone, or a single map in which all have drawn.
+        """
         if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})

@@ -244,10 +244,12 @@ class _OtherScores(NamedTuple):
 class Search:
     """A search for the settings under which the scores of a run are the targets.
 
-    - targets: column key of the metric -> published value
+    - metric, targets: the metric, and column key of the metric -> published value
     - sources: the files of the run, or None if it has counts only
+    - seconds, workers, progress: as in `explain`; end_time is when the seconds are over
     - ids: the ids of the images
-    - run_counts, run_scores: the run's counts of each image, and its scores by column key
+    - run_counts, run_scores: the run's counts of each image, in this order, and its scores by
+      column key
     - image_order: indices of the images, in an order in which any first n are spread over the run
     - counted: label of a setting -> {index of an image: its counts}
     - trials: label -> the last trial, or one that met the targets
@@ -296,7 +298,10 @@ class Search:
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute the scores of images by column key from their counts, without undefined ones."""
+        """Compute the scores of images together: column key -> score. Undefined ones have no key.
+
+        `counts` has the counts of each image, name -> array.
+        """
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
