@@ -343,8 +343,8 @@ def _published_displays(
     """Return a display of each published curve.
 
     ap_rules : the AP rules of all runs
-    ap       : True to show the AP in the name. It is shown if all runs use the rule of the
-        published AP or, without runs, if the published results all have the same known rule
+    ap       : True to show an AP in the name if all runs use its rule or, without runs, if its rule
+        is the only known one among the published results
     """
     shown_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
     displays = []

@@ -142,7 +142,7 @@ figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return colours and dashes. Each `n_colors` curves repeat the colours with the next dashes."""
+    """Return the colour and dashes of each curve. The dashes change after `n_colors` curves."""
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)

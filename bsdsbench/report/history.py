@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.comparison.comparison_tables import heading, score_field
 from bsdsbench.comparison.method import matching_folders
-from bsdsbench.errors import refuse_unless_forced
+from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
@@ -17,6 +17,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
 from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.tables.table import Cell, Field, Table
+from bsdsbench.text import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,8 +37,8 @@ def history_of(
     folders : sequence of str
         Folders of runs, patterns ("out/v*"), or other names of runs, such as "ref:hed".
     names : sequence of str, optional
-        Names of the runs, in the natural order of the folders. By default a run is named like its
-        folder if these names differ, and otherwise has its own name.
+        Names of the runs, in the natural order of the folders. By default runs get the names of
+        their folders if all of these differ, and else keep their own names.
     force : bool
         Return the runs even if they are not comparable.
 
@@ -67,7 +68,8 @@ def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = No
     columns : the scores to show, such as ["ods", "ap"], or ["all"]. By default the scores that
         tables show for the last run
 
-    A cell is empty if a run lacks the score or the date. Raises DataError if no run has a score.
+    A cell is empty if a run lacks the score or the date. Raises DataError if `columns` names a
+    score that no run has.
     """
     names = _chosen_scores(runs, columns)
     rows: list[list[Cell]] = []
@@ -104,12 +106,15 @@ def plot_history(
     Raises
     ------
     DataError
-        If no run has a score, or if the suffix of `path` is unknown.
+        If there is no score to draw, or if the suffix of `path` is unknown.
     """
     from bsdsbench.plotting.style import draw_figure, font_size, legend, next_style
 
     all_names = _chosen_scores(runs, columns)
     names = all_names[:1] if columns is None else all_names
+    if not names:
+        run_names = listed([run.name for run in runs])
+        raise DataError(f"{run_names}: every score is undefined, expected one to draw")
     scores_of_runs = [flat_scores(run) for run in runs]
 
     def draw(ax: Axes) -> None:

@@ -5,6 +5,7 @@ import io
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from click import UsageError
 
@@ -74,6 +75,15 @@ def test_the_command_line(folder, tmp_path):
     text = page.read_text("utf-8")
     assert text.count("<svg") == text.count("<table") == 1
     assert f"{last.ods.f:.3f}" in text
+
+
+@pytest.mark.parametrize("columns", [None, ["all"]])
+def test_runs_without_a_defined_score_have_no_plot(columns):
+    empty = np.zeros((20, 20), np.uint8)
+    run = bb.evaluate_items([("a", empty, empty)], metrics=["contour"], name="void")
+    assert history_table([run], columns).plain()["method"] == ["void"]
+    with pytest.raises(bb.DataError, match="void: every score is undefined"):
+        plot_history([run], columns)
 
 
 def test_what_has_no_history_is_refused(folder, tmp_path):
