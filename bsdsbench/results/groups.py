@@ -59,8 +59,9 @@ def group_rows(
 ) -> Rows:
     """Return the groups of every image as {image id: {column: value}}.
 
-    The values of a column are floats if all of them are numbers, and text otherwise. A missing
-    value is None. An id in the table may have a folder or a suffix that the image's id lacks.
+    The values of a column are floats if all of them are numbers, and text otherwise. Digits with
+    leading zeros, such as 007, are text. A missing value is None. An id in the table may have a
+    folder or a suffix that the image's id lacks.
 
     groups : a table with a row for each image, as one of
 
@@ -90,11 +91,12 @@ def group_rows(
     for table in tables:
         row_numbers = _find_rows(table, rows, others)
         for column, raw_values in table.columns.items():
-            what = f"{table.source}: column {column!r}"
-            values = [group_value(value, what) for value in raw_values]
+            label = f"{table.source}: column {column!r}"  # for messages
+            values = [group_value(value, label) for value in raw_values]
             known = [value for value in values if value is not None]
             if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
-                values = [v if v is None else group_value(float(v), what) for v in values]
+                # Text such as "1e999" is infinite as a float, which `group_value` refuses
+                values = [v if v is None else group_value(float(v), label) for v in values]
             else:
                 values = [v if v is None else text_of(v) for v in values]
             if any(column in row for row in rows.values()):
