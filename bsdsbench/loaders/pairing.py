@@ -188,8 +188,9 @@ def pair(
     PairingError, "zero" returns a pair without `pred_paths`, and "skip" leaves the image out. The
     other parameters are passed to `group_files`.
 
-    Raises PairingError, with all problems at once, also if an id is refused (see the module), if a
-    prediction or an id of the split has no ground truth, or if no image at all has a prediction.
+    Raises PairingError, with all problems at once, also if an id is refused (see the module), if an
+    id of the split or, without a split, a prediction has no ground truth, and if `pred_dir` is
+    given but no image has a prediction.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
@@ -230,7 +231,7 @@ def group_files(
     as possible are on both sides, or in the split; among equals the first in the Enum is taken.
 
     - pred_dir: None for the ground truth alone
-    - split: ids of the wanted images, or a file that lists them; None for all
+    - split: ids of the wanted images, or a file that lists ids or file names; None for all
     - pred_kind: "soft", "labels" (several files may belong to one image) or "classes" (each of the
       `classes` may have a folder, CLASS or class_001, class_002 ..)
     - gt_kind: "annotators" (several files may belong to one image), or a kind with one file

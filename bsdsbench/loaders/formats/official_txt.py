@@ -154,17 +154,17 @@ def format_boundary_tables(
     the ODS rule, by which the best threshold of each image is found too.
     """
     curve: PRCurve = score["curve"]
-    images = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
-    images[:, 0] = np.arange(1, len(matches) + 1)
-    for k in range(0, len(matches), BLOCK):
+    image_rows = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
+    image_rows[:, 0] = np.arange(1, len(matches) + 1)
+    for k in range(0, len(matches), BLOCK):  # in blocks, to limit the memory
         points = best(PRCurve.of_counts(thresholds, matches[k : k + BLOCK]), rule)
-        images[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
+        image_rows[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
     _, *ois = score["ois"].values()  # without the threshold
-    table = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
-    best_points = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]
-    yield "eval_bdry.txt", format_rows([best_points])
-    yield "eval_bdry_thr.txt", format_rows(table)
-    yield "eval_bdry_img.txt", format_rows(images)
+    curve_rows = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
+    summary = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]  # an undefined AP is 0
+    yield "eval_bdry.txt", format_rows([summary])
+    yield "eval_bdry_thr.txt", format_rows(curve_rows)
+    yield "eval_bdry_img.txt", format_rows(image_rows)
     for k in range(0, len(matches), BLOCK):
         texts = _format_ev1(thresholds, matches[k : k + BLOCK])
         for image_id, text in zip(ids[k : k + BLOCK], texts, strict=True):
