@@ -32,11 +32,11 @@ _OVER_PARTS = " over the pairs and parts of each score"  # what Holm's correctio
 def comparison_tables(compared: Comparison) -> list[Table]:
     """Return the tables of a comparison, for the scores that it shows.
 
-    - overall scores of each run, and the differences of each pair of runs
-    - for each metric with scores of classes or other parts: the scores, and the differences
-    - wins of each pair of runs image by image
+    - The overall scores of each run, and the differences between the runs of each pair.
+    - For each metric with scores of parts (such as classes): these scores, and their differences.
+    - The numbers of images on which the first run of each pair wins, ties and loses.
 
-    A single run has no tables of differences and wins.
+    For a single run there are no tables of differences and wins.
     """
     has_pairs = len(compared.names) > 1
     title = _only_metric(compared.scores)
@@ -100,7 +100,7 @@ def left_out_of(compared: ComparedScores) -> list[Note]:
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return the notes of a table of scores: images left out, the comparison's notes, coverage."""
+    """Return the notes of a table: images left out, the comparison's notes, `coverage_lines`."""
     coverage = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *coverage]
 
@@ -143,7 +143,7 @@ class ScoresByPart(NamedTuple):
 
 
 def group_by_part(scores: Sequence[str]) -> ScoresByPart:
-    """Group scores of one metric, METRIC.PART.SCORE, by part. The part of METRIC.SCORE is ""."""
+    """Group the scores of one metric by part. METRIC.SCORE, an overall score, has the part ""."""
     columns: dict[str, Column] = {}
     by_part: dict[str, dict[str, str]] = {}
     for score in scores:
@@ -155,10 +155,10 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of the scores of a metric's parts, with a row per part and run.
+    """Return the table of the scores of a metric's parts, with a row for each part and run.
 
-    `scores` are METRIC.PART.SCORE. A single run has neither a column of runs nor letters. The best
-    run of each part is marked.
+    `scores` are METRIC.PART.SCORE. The best run of each part is marked. For a single run there are
+    neither letters nor a column of runs.
     """
     has_pairs = len(compared.names) > 1
     columns, scores_by_part = group_by_part(scores)
@@ -190,10 +190,10 @@ def _defined(cell: Estimate | None) -> float | None:
 
 
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Return the table of overall scores with a row per run, with intervals and letters.
+    """Return the table of overall scores, with intervals and letters, and a row for each run.
 
-    `title` is the title of the one metric, or "" if the headings have the titles, see
-    `_only_metric`. Notes name the curves that start above recall 0, below the columns of AP.
+    `title` is the title of the only metric; with "" the headings have the titles of their metrics,
+    see `_only_metric`. Notes on columns of AP name the runs whose curves start above recall 0.
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
@@ -250,9 +250,9 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 
 
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Return the table of the differences of overall scores, with a row per score and pair of runs.
+    """Return the table of differences in overall scores, with a row per score and pair of runs.
 
-    `title` is the title of the one metric, or "", see `_only_metric`.
+    `title` is the title of the only metric, or "", see `_only_metric`.
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [
@@ -274,10 +274,10 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
 
 
 def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of differences of the scores of a metric's parts, such as its classes.
+    """Return the table of differences in the scores of a metric's parts, such as its classes.
 
-    There is a row for each of the `scores`, METRIC.PART.SCORE, in their order, and for each pair of
-    runs. Its labels are the two runs, the score and the part.
+    There is a row for each pair of runs and each of `scores` (METRIC.PART.SCORE), in the order of
+    the scores. A row is labelled with the two runs, the score and the part.
     """
     differences = [d for d in compared.differences if d.score in scores]
     differences.sort(key=lambda d: scores.index(d.score))
@@ -316,7 +316,7 @@ def _detectable_note(
     """Yield a note on the smallest detectable differences, if they are defined.
 
     The note is about the first score in `differences` and gives the range over all pairs of runs.
-    `title` is the title of the one metric, or "", see `_only_metric`.
+    `title` is the title of the only metric, or "", see `_only_metric`.
     """
     of_score = [d for d in differences if d.score == differences[0].score]
     detectable = [d.least for d in of_score if not math.isnan(d.least)]
@@ -354,9 +354,9 @@ def _solver_and_interval_notes(
 
 
 def _image_table(compared: Comparison) -> Table:
-    """Return the table of wins, ties and losses per image, with a row per metric and pair of runs.
+    """Return the table of wins, ties and losses on images, with a row per metric and pair of runs.
 
-    Images are compared by the first score that the metric has for images.
+    Images are compared by the metric's first score for single images.
     """
     fields = [
         *_PAIR,

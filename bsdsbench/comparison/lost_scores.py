@@ -84,9 +84,9 @@ def with_errors(
 def _record_with_errors(
     run: Evaluation, metric: Metric, sources: Sources, record: ImageRecord
 ) -> ImageRecord:
-    """Return an image's record with its counts by error class, counted again from the files.
+    """Count an image again from the files, by error class, and return its record with these counts.
 
-    Raises DataError if its other counts differ from those of the record.
+    Raises DataError if the other counts differ from the counts in `record`.
     """
     pred, gt = sources.load(record.image_id, run.protocol)
     counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
@@ -96,10 +96,10 @@ def _record_with_errors(
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
-    """Return the shares of a run's error classes with bootstrap intervals, as plain values.
+    """Return the shares of a run's error classes, with bootstrap intervals, as plain values.
 
     The keys are "name" (of the run), "metric", "ods" and its "threshold" if the metric has them,
-    and the keys of ERROR_SIDES, each with class -> {"share", "low", "high", "delta_ods"}:
+    and the keys of ERROR_SIDES, which map each class to {"share", "low", "high", "delta_ods"}:
 
     - missed, false: share of the class among all missed (false) pixels at the ODS threshold
     - agreement: share of matched pixels among the ground-truth pixels that one, some or all
@@ -150,7 +150,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with a row for each run and class.
 
-    `losses` are the mappings of `lost_scores`, one for each of the runs.
+    `losses` has the mapping returned by `lost_scores` for each of the runs.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

@@ -116,7 +116,7 @@ class Spread(Enum):
 
     @property
     def words(self) -> str:
-        """Describe the content of a cell: a mean with its spread."""
+        """Return what a cell contains, in words: a mean with its spread."""
         if self is Spread.RANGE:
             return "mean over runs [smallest, largest]"
         deviation = "deviation" if self is Spread.SD else "error"
@@ -192,7 +192,7 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load the methods of texts NAME=RUNS,RUNS, see `folders_of`."""
+    """Load the methods that texts NAME=RUNS,RUNS specify, see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs)]
 
 

@@ -309,11 +309,12 @@ def _slice_rows(
 ) -> list[list[Cell]]:
     """Return the rows of a run: all images, then each slice, then the mean over the slices.
 
-    keys : the scores, as columns of the table
-    scores_by_part : part -> key -> METRIC.PART.SCORE; each part has a row for each set of images,
-        with a cell for the part if the table is `of_parts`
+    keys : keys of the table's columns of scores, in order
+    scores_by_part : part -> key -> METRIC.PART.SCORE, or METRIC.SCORE for the part "". For each set
+        of images there is a row for each part.
+    of_parts : True if a cell of the row names the part
 
-    The scores on all images have neither intervals nor differences.
+    Scores on all images have neither intervals nor differences; the cells are then undefined.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
