@@ -1,8 +1,8 @@
 """An image's counts and record, and the scores computed from records: read-only values by name.
 
-A record also holds evidence: the properties of the values in the image's files. One image does not
-decide what its values mean. Bytes of 0 and 1 are a mask, or the noise of a gray map whose other
-images reach 255. `bsdsbench.loaders.reading` decides once, from the evidence of all images.
+A record also holds evidence: the properties of the values in the image's files. A single image
+cannot settle what its values mean: bytes of 0 and 1 may be a mask, or the noise of a gray map whose
+other images reach 255. `bsdsbench.loaders.reading` decides once, from the evidence of all images.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bsdsbench.tables.result_object import TabularResult
 
 Stack = Mapping[str, NDArray[Any]]
 Value = str | float | None  # an image's value in a column of groups
-# The name of the counts at the tolerances after the first, int64 (..., D - 1, T, 4)
+# The name of the counts at the second and further of D tolerances, int64 (..., D - 1, T, 4)
 OTHER_MATCHES = "other_matches"
 MAX_WHOLE = 2**53  # up to this number sums of counts are exact in float64
 # The columns of `MatchCounts.matches`
@@ -81,7 +81,7 @@ class Counts(_Named[NDArray[Any]]):
             kind = np.float64 if numbers.dtype.kind == "f" else np.int64
             counts[name] = array = np.array(numbers, kind, order="C")
             array.setflags(write=False)
-            # Read as unsigned integers, negative counts exceed MAX_WHOLE too
+            # As unsigned integers, negative numbers are above MAX_WHOLE as well
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {numbers.min()} to {numbers.max()}, expected counts")
         super().__init__(counts)
@@ -120,7 +120,7 @@ class MatchCounts(Counts):
     Raises
     ------
     DataError
-        As `Counts`, and if more pixels are matched than there are.
+        For the same reasons as in `Counts`, and if more pixels are matched than there are.
 
     Examples
     --------
@@ -168,8 +168,8 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Check an image's counts and return them as `Counts` or `MatchCounts`.
 
     `Counts` are returned unchanged. Arrays with `thresholds` (T,) and `matches` (..., T, 4) become
-    `MatchCounts`. Earlier versions stored the four MATCH_COLUMNS as separate arrays (..., T), which
-    are joined to `matches`. Raises DataError or ShapeError if the numbers are no counts.
+    `MatchCounts`. Earlier versions stored the four MATCH_COLUMNS as separate arrays (..., T); these
+    are joined into `matches`. Raises DataError or ShapeError if the arrays are not valid counts.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
@@ -180,9 +180,9 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` or `MatchCounts` without checks from arrays that were checked before.
+    """Build `Counts` or `MatchCounts` from arrays that were checked before, without checking again.
 
-    The int64 or float64 arrays, for example of a pickle, are made read-only in place.
+    The arrays (int64 or float64), for example from a pickle, are made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
@@ -197,12 +197,13 @@ def stack_counts(
 ) -> dict[str, NDArray[Any]]:
     """Stack the counts of N >= 1 images into one array per name, with the images along axis 0.
 
-    shared: names of arrays that are equal in all images, such as "thresholds", returned once.
-    ragged: names of arrays (length, ...) whose length differs between images. They become float64
-        (N, longest length, ...), padded with NaN at the end.
+    shared: names of arrays that are equal in all images, such as "thresholds". They are returned
+        once, without an axis of images.
+    ragged: names of arrays (length, ...) whose length may differ between images. They become
+        float64 (N, longest length, ...), padded with NaN at the end.
 
-    Raises ShapeError if the names differ between images, if the shapes of an array differ that is
-    not ragged, or if a shared array differs.
+    Raises ShapeError if the names differ between images, if a shared array differs, or if any other
+    array that is not ragged differs in shape.
     """
     stack = {}
     for image in images:
@@ -229,7 +230,7 @@ def stack_counts(
 
 # ---- what the files of an image show -------------------------------------------------------------
 
-LEVELS = 5  # distinct values of a map that are kept; a map with more has no third value
+LEVELS = 5  # the distinct values of a map are kept if there are at most this many
 
 
 class Values(Flag):
@@ -258,17 +259,18 @@ class Evidence:
     """The properties of an image's predicted or ground-truth maps; `|` joins several maps."""
 
     values: Values = Values.NOTHING  # the properties that any of the maps has
-    # The distinct values of a map with FEW values, for the error message; or the number of the
-    # instances for PIECES
+    # With FEW, the distinct values of the map, for the error message; with PIECES, the one number
+    # that all instances have
     levels: tuple[float, ...] = ()
     strongest: float = 0.0  # the largest value of a faint map
-    maps: int = 0  # number of maps, such as annotators; 0 if nothing is known
-    file: str = ""  # name of the first file, or the image's id if there is none
+    maps: int = 0  # number of maps, such as annotators' maps; 0 if nothing is known
+    file: str = ""  # name of the first file, or the image's id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Unite the properties and add the numbers of maps.
+        """Combine the properties of both, and add up the numbers of maps.
 
-        Of `levels` and `strongest` the larger is kept, of file names the alphabetically first.
+        The larger `levels` (compared as tuples), the larger `strongest`, and the alphabetically
+        first file name are kept.
         """
         return Evidence(
             self.values | other.values,
@@ -279,13 +281,13 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return values, strongest, maps and LEVELS levels, NaN where missing; see `of_row`."""
+        """Return values, strongest, maps, and levels padded to LEVELS with NaN; see `of_row`."""
         levels = [*self.levels, *[math.nan] * (LEVELS - len(self.levels))]
         return [self.values.value, self.strongest, self.maps, *levels]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from the 3 + LEVELS numbers of `row` and the name of a file.
+        """Rebuild evidence from the 3 + LEVELS numbers that `row()` returned and a file name.
 
         Raises ValueError or TypeError if `row` does not consist of such numbers.
         """
@@ -298,7 +300,7 @@ NO_EVIDENCE = Evidence()
 
 
 class Sides(NamedTuple):
-    """The evidence of an image's prediction and of its ground truth for a metric."""
+    """What a metric has learned from the files of an image's prediction and ground truth."""
 
     pred: Evidence = NO_EVIDENCE
     gt: Evidence = NO_EVIDENCE
@@ -359,7 +361,7 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return the evidence of both sides for a metric, by default that of the first metric."""
+        """Return the evidence for a metric: its own, or by default the first metric's."""
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
@@ -404,8 +406,8 @@ class Score(TabularResult, _Named[Any]):
     def __init__(self, values: Mapping[str, Any]) -> None:
         """Copy `values`, and make the arrays and mappings in it read-only.
 
-        A mapping becomes an `OperatingPoint` if it has exactly the fields of a point, and a `Score`
-        otherwise. Arrays are not copied: the score holds a read-only view.
+        A mapping becomes an `OperatingPoint` if its keys are exactly the fields of a point, and a
+        `Score` otherwise. Arrays are not copied: the score holds a read-only view.
         """
         scores = dict(values)
         for name, value in scores.items():
@@ -418,7 +420,7 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return every number, even NaN, by the path of its names, such as "ods.f"."""
+        """Return every number, including NaN, keyed by its path, such as "ods.f"."""
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -428,9 +430,10 @@ class Score(TabularResult, _Named[Any]):
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return numbers, texts, lists and nested mappings by name, for JSON.
+        """Return a nested dict for JSON, of numbers, texts and lists by name.
 
-        NaN and infinity become None. Arrays, curves and None are left out.
+        NaN and infinity become None. Tuples of texts or integers become lists. Arrays, curves and
+        None are left out.
         """
         plain: dict[str, Any] = {}
         for name, value in self.items():
@@ -484,20 +487,21 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Return the scores of sample `k` from the scores of S samples.
+    """Return the scores of sample `k` from the scores of S samples (resamples of the data set).
 
-    tree: name -> array (S,) or (S, ...), stack of S curves, None, or a tree of the same form. An
-    array (S,) gives a Python number, a stack its k-th curve, None None.
+    tree: maps names to arrays (S,) or (S, ...), to a stack of S curves, to None, or to another such
+        mapping. An array (S,) gives a Python number; a stack gives its k-th curve.
 
-    The entry "over" tells how many values each mean includes, as score -> unit -> (S, 2): the
-    number of images, or another unit, with a defined value, and the number of all. It is returned
-    as score -> unit -> (defined, all), only for means that include some values but not all. A
-    class that happens to be named "over" is recognised, because it does not have this form.
+    The entry "over" tells how many values went into each mean. In `tree` it maps score -> unit
+    ("images", for example) -> (S, 2): the number of units with a defined value, and the number of
+    all units. It is returned as score -> unit -> (defined, all), but only for means that include
+    some values and not all. The scores of a class that happens to be named "over" are told apart
+    from this entry because they are not nested so deeply.
     """
     scores: dict[str, Any] = {}
     over = tree.get("over", {})
     if not all(isinstance(pairs_by_unit, Mapping) for pairs_by_unit in over.values()):
-        over = {}  # these are the scores of a class that is named "over"
+        over = {}  # the entry holds the scores of a class that is named "over"
     for name, value in tree.items():
         if value is None:
             scores[name] = None
@@ -523,9 +527,10 @@ def part_of(tree: object, path: Sequence[str]) -> Any:
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a column in nested scores, such as "ods.threshold", or None without one.
+    """Return the value at a dotted path in nested scores, such as "ods.threshold".
 
-    The path of a point of a curve, such as "ods", gives the F of the point.
+    Returns None if the scores have no such value. A path that ends at a point of a curve, such as
+    "ods", gives the F of the point.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

@@ -1,9 +1,10 @@
 """The precision-recall curve, or a stack of them: ODS, AP and R50 by the rules in use.
 
-All programs share the counts and differ only here; AP_RULES and ODS_RULES say how. The rules bsds,
-edter, endpoints, seism and sbd add up the precision at 101 recalls and divide by 100, where the
-other programs' 101-point divides by 101. `101-point` is also the last column of the SBD programs'
-result file; `step` is the average precision of scikit-learn, and the rule of pixels against masks.
+The published programs use the same counts and differ only in how they turn a curve into numbers;
+AP_RULES and ODS_RULES say how. The rules bsds, edter, endpoints, seism and sbd add up the precision
+at 101 recalls and divide by 100; 101-point divides by 101, and is also the last column of the SBD
+programs' result file. `step` is scikit-learn's average precision, used to score pixels against
+masks.
 
 Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
 plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
@@ -49,9 +50,9 @@ class PRCurve(TabularCurve):
         At each threshold, float64 (T,) or (S, T). Raises ShapeError for other shapes.
     blank : array or None
         Bool, of the same shape. True at thresholds without any predicted pixel although there is
-        ground truth. None if that is not known. The rule seism needs it.
+        ground truth. None if that is not known. Only the AP rule seism needs it.
     whole_image : bool
-        True if the first threshold is 0 with every pixel on.
+        True if the first threshold is 0 and every pixel of the image is on there.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class PRCurve(TabularCurve):
                 continue
             kind = np.bool_ if name == "blank" else np.float64
             array = as_numbers(getattr(self, name), name, kind).copy()
-            if name == "precision" and array.ndim > 1:  # a stack: all further arrays are (S, T)
+            if name == "precision" and array.ndim > 1:  # a stack: this and later arrays are (S, T)
                 shape = (len(array), *shape)
             if array.shape != shape:
                 raise ShapeError(f"{name}: shape {array.shape}, expected {shape}")
@@ -86,11 +87,11 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute the curve of counts of pixels, or a stack of S curves.
+        """Compute the curve, or a stack of S curves, from numbers of pixels.
 
         - thresholds (T,): in ascending order.
         - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: a pixel is on if its value is >= or > a threshold.
+        - operator: ">=" or ">", by which a pixel's value was compared with the threshold.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -103,10 +104,10 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a new first row: threshold 0, with every pixel on and recall 1.
+        """Return the curve with a new first row: threshold 0, every pixel on, recall 1.
 
-        `precision` is that of the row, a number, or (S,) for a stack. A curve that has such a row
-        already is returned unchanged.
+        `precision` is the precision of this row: a number, or (S,) for a stack. A curve that
+        already has such a row is returned unchanged.
         """
         if self.whole_image:
             return self
@@ -128,10 +129,10 @@ class PRCurve(TabularCurve):
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """Return the point at a threshold, interpolated linearly between those of the curve.
+        """Return the point at a threshold, interpolated linearly between the curve's thresholds.
 
-        For a stack its fields are arrays (S,). Raises DataError for a threshold below the first or
-        above the last.
+        Precision and recall are interpolated, and F is computed from them. For a stack the fields
+        are arrays (S,). Raises DataError for a threshold below the first or above the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
@@ -145,15 +146,15 @@ class PRCurve(TabularCurve):
         return _operating_point(point)
 
     def points(self) -> dict[str, F8]:
-        """Return thresholds, precision, recall and f by name, (T,) each.
+        """Return a dict of "thresholds", "precision", "recall" and "f", (T,) each.
 
-        In a stack all but the thresholds are (S, T).
+        For a stack, all but the thresholds are (S, T).
         """
         points = {"thresholds": self.thresholds, "precision": self.precision}
         return points | {"recall": self.recall, "f": self.f}
 
     def numbers(self) -> dict[str, float]:
-        """Return the largest F as {"best_f": F}, or {} for a curve without thresholds."""
+        """Return the largest F at a threshold as {"best_f": F}, or {} without thresholds."""
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
@@ -172,7 +173,7 @@ AP_RULES = {
 }
 _FROM_ROW_0 = ("edter", "step")  # rules that use the row of threshold 0
 NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that count 0 below a curve's start
-LATE_START = 0.02  # tables have a note if a curve starts at a larger recall
+LATE_START = 0.02  # if a curve starts at a larger recall, tables say so in a note
 ODS_RULES = {
     "interpolated": "100 linear steps between neighbouring thresholds",
     "maximum": "the best of the thresholds themselves",
@@ -180,10 +181,11 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """Return the point with the largest F, the first of equal ones: the ODS of the curve.
+    """Return the point of the curve with the largest F (the ODS); ties go to the lowest threshold.
 
-    rule: a key of ODS_RULES. "maximum" looks at the thresholds only; "interpolated" also at 100
-        linear steps between neighbouring thresholds, like maxF in collect_eval_bdry.m.
+    rule: a key of ODS_RULES. "maximum" considers only the thresholds themselves; "interpolated"
+        samples each segment between adjacent thresholds at 100 points, like maxF in
+        collect_eval_bdry.m.
 
     For a stack of S curves the fields of the point are arrays (S,).
     """
@@ -211,21 +213,26 @@ class _Positions(NamedTuple):
 
 
 def _best_in_segments(f: F8, p: F8, r: F8) -> _Positions:
-    """Find the point with the largest F on each curve, in 100 linear steps per segment.
+    """Return the position of the highest F on each curve, sampled at 100 points per segment.
 
-    f, p, r (S, T): F, precision and recall of S curves at T >= 2 thresholds. A segment lies between
-    two neighbouring thresholds. Of equal points the first is returned.
+    f, p, r (S, T): F, precision and recall of S curves at T >= 2 thresholds. A segment joins two
+    adjacent thresholds; precision and recall are interpolated linearly along it. Ties go to the
+    first point.
 
-    Two kinds of segments are skipped, which changes no result: those whose F cannot be the largest,
-    because it is below even with the better precision and the better recall of both ends (the
-    margin is far above rounding), and those with the same ends as the segment before, as nearly all
-    of a binary map.
+    Two kinds of segment are skipped for speed. Neither can change the answer:
+
+    - F rises with precision and with recall, so no point of a segment exceeds the F of its better
+      precision and its better recall. Segments where this bound is below the best F at a threshold
+      cannot win.
+    - A segment that is a single point (equal ends) and follows another such segment repeats it.
+      In a binary map nearly all segments are like this.
     """
     bound = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
+    # 1e-9 is far larger than any rounding error
     may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)  # (S, T - 1)
-    is_flat = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
-    # If F is zero everywhere the first segment is enough
-    may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_flat[:, 1:] & is_flat[:, :-1])
+    is_point = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
+    # A curve whose F is zero everywhere keeps its first segment only
+    may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
     curve, segment = np.nonzero(may_win)  # the candidates, (C,) each
     top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
     for start in range(0, curve.size, _SEGMENTS):
@@ -234,23 +241,24 @@ def _best_in_segments(f: F8, p: F8, r: F8) -> _Positions:
         precision = p[a, b + 1] * _STEPS + p[a, b] * (1 - _STEPS)  # (segments, 100)
         step_f = f_measure(precision, r[a, b + 1] * _STEPS + r[a, b] * (1 - _STEPS))
         top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
-    # Sort by curve, then by falling F. The sort is stable: of equal segments the first comes first.
+    # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
     order = np.lexsort((-top_f, curve))
     winners = order[np.unique(curve, return_index=True)[1]]
     return _Positions(segment[winners], _STEPS[top_step[winners]])
 
 
 def _operating_point(point: F8) -> OperatingPoint:
-    """Build a point from threshold, recall, precision and F, (4,), or (4, S) for a stack."""
+    """Build a point from an array of threshold, recall, precision and F: (4,), or (4, S)."""
     threshold, recall, precision, f = point if point.ndim > 1 else point.tolist()
     return OperatingPoint(threshold=threshold, recall=recall, precision=precision, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return the `area` under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
+    """Return the AP by a rule of AP_RULES, float64 (), or (S,) for a stack of S curves.
 
-    It is NaN if all thresholds have the same recall above 0, because a single point has no area;
-    the rule "step" gives an area for such curves too.
+    This is the `area` under the curve, except that it is NaN if all thresholds have the same recall
+    above 0: such a curve is a single point, which has no area. The rule "step" gives an area even
+    then.
     """
     recall = curve.recall
     if rule == "step":
@@ -262,9 +270,10 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Return the area under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
 
-    It is NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or the
-    knowledge which thresholds have no detection (seism). Without points, or with fewer than two
-    distinct recalls under a rule that interpolates, it is 0. Raises ProtocolError for another rule.
+    The area is NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or
+    `blank`, which marks the thresholds without a detection (seism). It is 0 for a curve without
+    points, and for fewer than two distinct recalls if the rule interpolates (all but 101-point and
+    step). Raises ProtocolError for an unknown rule.
 
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
@@ -283,7 +292,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         for k, level in enumerate(RECALL_LEVELS):
             at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
         return np.mean(at_levels, axis=1).reshape(shape)
-    is_first = np.diff(recall, prepend=-1) != 0  # of the points with the same recall
+    is_first = np.diff(recall, prepend=-1) != 0  # the first of the points with the same recall
     for row, r, p, distinct in zip(at_levels, recall, precision, is_first, strict=True):
         if np.count_nonzero(distinct) > 1:
             row[:] = np.interp(RECALL_LEVELS, r[distinct], p[distinct], left=0.0, right=0.0)
@@ -291,11 +300,13 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
-    """Return recall and precision of the points of S curves that a rule uses, (2, S, points).
+    """Return recall and precision of the points that a rule uses on S curves, (2, S, points).
 
-    Points are by ascending recall, at equal recalls the lowest threshold first, except:
-    - edter and step use a row of threshold 0, other rules leave it out
-    - sbd and step have the highest threshold first at equal recalls
+    Points are sorted by ascending recall; points with the same recall, by ascending threshold. The
+    row of threshold 0 (`whole_image`) is left out. Exceptions by rule:
+
+    - edter and step keep the row of threshold 0
+    - sbd and step sort points with the same recall by descending threshold
     - endpoints adds the points (R 0, P 1) and (R 1, P 0)
     - seism moves the points of thresholds without a detection to (R 0, P 1)
     """
@@ -310,17 +321,20 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     elif curve.blank is not None and rule == "seism":
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # As Area_PR in collect_eval_bdry.m: of equal recalls the first is used
+    # Stable, because `area` uses the first of several points with one recall, as Area_PR does in
+    # collect_eval_bdry.m
     order = recall.argsort(axis=1, kind="stable")
     return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note on curves that do not reach down to recall 0, or "" if there are none.
+    """Return a note about curves that do not reach down to recall 0, or "" if there are none.
 
-    `curves` maps names to curves; the name "" is left out of the note. The rules NOTHING_BELOW
-    count precision below the smallest recall of a curve as 0. The note names this recall of each
-    curve with an AP where it is above LATE_START, and its AP by the rule `endpoints`.
+    `curves` maps names to curves; the overall curve may be named "", which the note does not print.
+
+    The AP rules in NOTHING_BELOW count the precision below a curve's smallest recall as 0. For each
+    curve whose smallest recall is above LATE_START, the note gives this recall and the AP by the
+    rule `endpoints`. Curves without an AP are skipped, and other rules need no note.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -345,12 +359,11 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     """Return R50, the recall at precision 0.5, by two rules: float64 (), or (S,) for a stack.
 
-    "r50": as the threshold is lowered, the recall at which precision last drops through 0.5,
-        interpolated linearly between the two neighbouring thresholds. NaN if precision stays above
-        or stays below 0.5.
-    "edges_r50": the number of the edges toolbox, which sorts the points by precision and
-        interpolates recall linearly at the precision max(0.5, lowest precision). 0, instead of the
-        toolbox's NaN, if precision stays below 0.5.
+    "r50": the recall where precision drops below 0.5 for the last time as the threshold is lowered,
+        interpolated linearly between two adjacent thresholds. NaN if precision never crosses 0.5.
+    "edges_r50": the number that the edges toolbox reports. The points are sorted by precision, and
+        recall is interpolated linearly at the precision 0.5, or at the lowest precision if that is
+        higher. If precision never reaches 0.5, this is 0, where the toolbox gives NaN.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
@@ -361,7 +374,7 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
     r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
 
     level = np.maximum(0.5, p.min(axis=1))
-    # Of equal precisions the first point, as np.unique in the toolbox
+    # Ties in precision go to the first point, as with `unique` in the toolbox
     below = np.where(p < level[:, None], p, -np.inf).argmax(axis=1)
     above = np.where(p >= level[:, None], p, np.inf).argmin(axis=1)
     edges_r50 = _recall_between(p, r, below, above, level, undefined=0.0)
@@ -369,11 +382,12 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
-    """Interpolate the recall of S curves at a precision between two points of each, (S,).
+    """Interpolate recall linearly between two points of each of S curves, (S,).
 
-    p, r (S, T): precision and recall at T thresholds. level (S,): the precision that is wanted.
-    low, high (S,): indices of the points with the lower and the higher precision.
-    undefined: the recall if even the point `high` does not reach the level.
+    p, r (S, T): precision and recall at T thresholds.
+    low, high (S,): indices of the two points, with the lower and the higher precision.
+    level (S,): the precision at which the recall is wanted.
+    undefined: returned for curves whose point `high` does not reach the level.
     """
     curves = np.arange(len(p))
     p0, p1 = p[curves, low], p[curves, high]
@@ -391,16 +405,16 @@ def curve_scores(
     r50: bool = False,
     ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:
-    """Return ODS, OIS and AP of S samples of N images, by counts that are summed over images.
+    """Return ODS, OIS and AP of S samples of N images, from counts that are summed over images.
 
     thresholds (T,): in ascending order. matches int (N, T, 4): MATCH_COLUMNS of each image.
     weights int (S, N): number of copies of each image in each sample.
     r50: also return both values of `recall_at_half`.
-    ap: computes the AP of a stack of curves; by default the AP rule of the protocol does.
+    ap: function that computes the AP (S,) of a stack of curves. None: use the protocol's AP rule.
 
-    Returns
+    Returns a dict:
     "ods": the best point of the summed curve by the protocol's ODS rule, fields (S,)
-    "ois": the point of the sums in which each image is taken at its own best threshold
+    "ois": the point of the counts that each image has at its own best threshold, summed over images
     "ap", "r50", "edges_r50", "n_images": float64 or int (S,)
     "curve": the stack of S curves of the summed counts
 
@@ -411,7 +425,7 @@ def curve_scores(
     for k in range(0, len(matches), BLOCK):
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
-    if protocol.empty_gt == "count":  # F of an empty image is 0: take the fewest false positives
+    if protocol.empty_gt == "count":  # without ground truth F is always 0: fewest false positives
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
     sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])  # (S, 4)

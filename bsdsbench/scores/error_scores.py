@@ -1,6 +1,7 @@
-"""The cost of classes of errors: scores from the counts of `boundary_errors`.
+"""How much each class of errors costs: scores from the counts of `boundary_errors`.
 
-All scores are taken at the counts' threshold nearest to the ODS threshold.
+The ODS threshold may lie between two thresholds of the counts; the shares of errors are those at
+the nearer one.
 """
 
 from __future__ import annotations
@@ -25,20 +26,22 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Return the scores of error classes in S samples of N images: group -> class -> float64 (S,).
 
-    "error": missed pixels of each class in MISSED (suppressed, near, absent) over annotated pixels,
-        and false pixels of each class in FALSE (duplicate, near, background) over predicted pixels
-    "error_share": the same pixels over all missed, and over all false pixels
+    "error": missed pixels of each class in MISSED, divided by all annotated pixels; false pixels of
+        each class in FALSE, divided by all predicted pixels
+    "error_share": the same pixels divided by all missed pixels, or by all false pixels
     "agreement": recall of the pixels that one, some or all annotators drew
-    "delta_ods": rise of ODS if one class alone is repaired
+    "delta_ods": how much ODS rises if the errors of one class alone are repaired
 
+    The first three use the threshold nearest to the ODS threshold. NaN: the denominator is 0.
+
+    stack: the counts of `boundary_errors` for all images, (N, ...) per name. A second axis may
+        hold one curve per class of a label map. Then pixels are summed over the curves, each at its
+        own ODS threshold, and delta_ods is the mean over the curves with ground truth.
     weights int (S, N): number of copies of each image in each sample.
-    stack: the counts of `boundary_errors`, (N, ...). Each may have an axis of curves after the
-        image axis, one per class of a label map. Then pixels are summed over the curves, each at
-        its own ODS threshold, and delta_ods is the mean over the curves with ground truth.
     """
     thresholds = stack["thresholds"]
     tables = _sum_tables(stack, weights)
-    at_ods, rises = [], []  # of each curve
+    at_ods, rises = [], []  # one element per curve
     for curve in range(tables["matches"].shape[1]):
         table = {name: counts[:, curve] for name, counts in tables.items()}  # (S, T, columns)
         summed = PRCurve.of_counts(thresholds, table["matches"], protocol.operator)
@@ -65,14 +68,14 @@ def _by_class(classes: tuple[str, ...], columns: F8) -> dict[str, F8]:
 
 
 def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
-    """Return how much ODS rises if one class of errors is repaired, (S, 9).
+    """Return how much the ODS of one curve rises if a class of errors is repaired, (S, 9).
 
-    The columns are the MISSED classes, whose pixels then count as matched, the FALSE classes, whose
-    pixels are removed, and the AGREEMENT classes, whose unmatched pixels count as matched. Samples
-    without ground truth are NaN.
+    The nine columns are the classes, each repaired alone: MISSED (their pixels count as matched),
+    FALSE (their pixels are removed) and AGREEMENT (their unmatched pixels count as matched).
+    Samples without ground truth are NaN.
 
-    table: the summed counts of one curve, name -> (S, T, columns).
-    ods_f (S,): the ODS without a repair.
+    table: the summed counts of the curve, name -> (S, T, columns).
+    ods_f (S,): the F of the curve's ODS, before any repair.
     """
     matches = table["matches"]
     unmatched = table[COUNTED] - table["agreement_matched"]
@@ -90,10 +93,10 @@ def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protoc
 
 
 def _sum_tables(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Sum each count over the images, by weight: name -> (S, curves, T, columns).
+    """Return the weighted sum of each count over the images: name -> (S, curves, T, columns).
 
-    There is one curve if the counts have no axis of curves. COUNTED, which does not depend on the
-    threshold, is repeated at all T thresholds.
+    Counts without an axis of curves are taken as one curve. The count named COUNTED does not depend
+    on the threshold; it is repeated at all T thresholds.
     """
     n_images, n_steps = len(stack["matches"]), len(stack["thresholds"])
     tables: dict[str, F8] = {}

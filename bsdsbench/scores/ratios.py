@@ -1,8 +1,8 @@
 """Sums, means and ratios of counts, for a data set and its resamples. Only `ratio` divides.
 
-A ratio is made from sums of integers; the mean of ratios is never taken if counts can be summed.
-Weights (S, N) tell how often each of N images is in each of S samples: ones for the data set, the
-draws of a bootstrap, or all images but one for a jackknife.
+Where counts can be summed, a score is the ratio of sums of integers, never a mean of ratios.
+Weights (S, N) tell how often each of N images is in each of S samples: a row of ones for the data
+set itself, the draws of a bootstrap, or all images but one for a jackknife.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 
 def defined_f(shares: F8) -> F8:
-    """Return F of arrays (..., 2) of precision and recall: NaN if both are NaN, 0 if one is."""
+    """Return F of precision and recall, (..., 2). It is NaN if both are NaN, and 0 if one is."""
     f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 
-# Images that are processed at a time if all at once would take several times their counts' memory
+# Images processed at a time, where intermediate arrays for all images would take too much memory
 BLOCK = 1024
 
 
@@ -99,10 +99,10 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """Return the sum over N images for each of S samples, float64 (S, ...).
 
     weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): of each image, integers or floats. A float with weight 0 is left out, even NaN.
+    values (N, ...): integers or floats. An image with weight 0 does not count, even if it is NaN.
 
-    Sums of integers are far below 2^53, and so exact in any order. Sums of floats add the images in
-    order, so that their bits do not depend on how the work was divided.
+    Sums of integers are far below 2^53, and so exact in any order. Floats are added in the order of
+    the images, so that rounding does not depend on how the work was divided.
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
@@ -110,9 +110,10 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     if n == 1:  # there is nothing to add; a weight of 0 leaves out even NaN
         sums = np.zeros((len(weights), flat.shape[1]))
         np.multiply(weights, flat, out=sums, where=weights != 0)
-        sums += 0.0  # without -0
-    elif are_integers and (weights[:1] != 1).sum() < 2:  # rows of a jackknife: all images but one
-        # Correct the plain sum, which is fast if nearly all weights are 1
+        sums += 0.0  # turns -0 into 0
+    elif are_integers and (weights[:1] != 1).sum() < 2:
+        # The data set or a jackknife, judged by the first row: nearly all weights are 1. Sum all
+        # images once, then correct each sample for its few other weights.
         rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         sums = np.zeros((len(weights), 1)) + flat.sum(axis=0)
         np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
@@ -122,12 +123,14 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def _multiply_in_blocks(weights: Weights, flat: NDArray[Any], are_integers: bool) -> F8:
-    """Return the matrix product of weights (S, N) and values (N, K), (S, K).
+    """Return the matrix product (S, K) of weights (S, N) and values `flat` (N, K).
 
-    Integers are multiplied as float32, in half the time of float64. That is exact over so many
-    images at once that no sum exceeds 2^24; float64 is used if these are fewer than 64, when
-    float32 is no faster. The weights of floats are a sparse matrix, whose product adds the images
-    in order, and skips weights of 0, even of NaN.
+    Integers are multiplied as float32, which takes half the time of float64. This is exact for
+    blocks of images so small that no sum exceeds 2^24. If fewer than 64 images fit such a block,
+    float32 is no faster, and float64 is used.
+
+    For floats the weights become a sparse matrix: its product adds the images in order, and skips
+    images with weight 0, even if they are NaN.
     """
     n = len(flat)
     dtype: type[np.floating[Any]] = np.float64
@@ -154,7 +157,7 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     """Return the mean over N images for each of S samples, float64 (S, ...).
 
     weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): of each image. NaN is left out of the mean; a mean of no value is NaN.
+    values (N, ...): one value, or array, per image. NaN is left out; a mean of no values is NaN.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)
@@ -163,5 +166,5 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Format a score for tables and sentences alike: 0.788, 1.000."""
+    """Format a score with a fixed number of digits, for tables and sentences: 0.788, 1.000."""
     return f"{value:.{digits}f}"
