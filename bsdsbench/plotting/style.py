@@ -84,7 +84,7 @@ class _Sizes(NamedTuple):
     line     : width of lines in points
     aspect   : width / height of all figures, or None if each kind of figure has its own
     n_colors : number of colours before the dashes change
-    letters  : maximal number of characters in a line of the legend
+    letters  : how many characters fit in a line of the legend
     """
 
     width: float | None
@@ -400,7 +400,7 @@ def _draw_outside_legend(
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
     """Wrap the texts of a legend in place, and return the legend.
 
-    letters : maximal number of letters in a line; 0 takes the number of the current look
+    letters : how many letters fit in a line; 0 takes the number of the current look
     """
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
