@@ -226,8 +226,8 @@ def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
     """Return a line that describes an unexpected exception: its type, message and place.
 
-    The place, named as that of a bug, is the innermost line of the traceback in one of the
-    top-level `packages`. It is left out if there is no such line.
+    The place, called a bug, is the innermost line of the traceback in one of the top-level
+    `packages`. It is left out if there is no such line.
     """
     place = find_place_of_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""

@@ -93,7 +93,7 @@ class MetricCase:
     ) -> Evaluation:
         """Return the run of images that are counted one after the other.
 
-        The protocol is by default that of the case.
+        The default protocol is the case's.
         """
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
@@ -152,7 +152,7 @@ class MetricContract:
     """The tests of the contract. A class that inherits them has a fixture `case`."""
 
     def test_counts_are_the_plain_ones(self, case: MetricCase) -> None:
-        """The counts equal those of the plain definition."""
+        """The counts equal the counts by the plain definition."""
         if case.counts is None:
             pytest.skip("no plain definition of the counts")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
@@ -160,7 +160,7 @@ class MetricContract:
                 assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
     def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
-        """The scores equal those of the plain definition.
+        """The scores equal the scores by the plain definition.
 
         A metric with curves is tested with every ODS and AP rule. A column of the plain definition
         that the metric does not have is skipped.
@@ -254,7 +254,7 @@ class MetricContract:
     def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
         """Ground truth without annotations gives scores, or an error or warning of one line.
 
-        The predictions are those of the case and, if it can make them, perfect ones.
+        It is tested with the predictions of the case and, if the case can make them, perfect ones.
         """
         blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
         attempts = [blank_pairs]

@@ -38,7 +38,7 @@ _FEW_IMAGES = 20
 class WeightedRun:
     """The counts of N images as arrays, to be scored with any weights of the images.
 
-    The images are those of `run`, followed by those of the runs `beside`, which have the same
+    The images of `run` come first, then the images of the runs `beside`, which have the same
     protocol. `more_pairs` matched pairs of pixels are added to the counts of each map, or as many
     as its unmatched pixels allow.
     """

@@ -128,7 +128,7 @@ def _compare_runs(
 ) -> Comparison:
     """Compare runs by the scores that all of them have.
 
-    The runs are comparable and have the same images, which `sampling` draws. `notes` are those of
+    The runs are comparable and have the same images, which `sampling` draws. `notes` come from
     earlier steps; one is added if no difference can be significant. `test` and `progress` are the
     parameters of `compare`.
     """

@@ -425,7 +425,7 @@ def assert_scores(
 
     The AssertionError has at most five lines; it is raised too if there is no baseline. With
     `update` nothing is checked: the baseline is written from the run, keeping the tolerances of the
-    file, and None is returned. `options` are those of `check`.
+    file, and None is returned. `options` are further parameters of `check`.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])

@@ -1,4 +1,4 @@
-"""Several runs that belong together: those of a method, by seed, or of the splits of a data set."""
+"""Several runs that belong together: one for each seed of a method, or each split of a data set."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
     """Return the methods with other runs, as many for each method as before; the seeds stay.
 
-    `runs` has the new runs of the first method, then those of the second, and so on.
+    `runs` has all new runs of the first method, then all of the second, and so on.
     """
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]

@@ -164,8 +164,8 @@ def find_published(
 ) -> list[PublishedResult]:
     """Return the published results of `keys`, in this order. Case and outer spaces are ignored.
 
-    `labels` maps keys to names that replace those of the results. Raises DataError, which lists
-    every unknown key with similar keys.
+    `labels` maps keys to names to show instead. Raises DataError, which lists every unknown key
+    with similar keys.
 
     Examples
     --------

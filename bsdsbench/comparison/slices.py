@@ -340,7 +340,7 @@ def _slice_rows(
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
-    """Return a table of the scores of each group of a run's images, such as those of a patient.
+    """Return a table of scores for each group of a run's images, such as the images of a patient.
 
     There is a row for each group and, if the metric has parts (such as classes), for each part. It
     has every score of the group's images together, and the mean of the score over single images

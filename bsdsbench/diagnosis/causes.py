@@ -347,8 +347,8 @@ def many_to_one_counts(
     Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038 instead of
     0.7657.
 
-    Arguments, errors and the layout of the counts (T, 4) are those of `boundary_counts`; the ground
-    truth is summed over annotators. Nothing matches if either map has no boundary pixel.
+    `boundary_counts` describes the arguments, the errors and the counts (T, 4); the ground truth is
+    summed over annotators. Nothing matches if either map has no boundary pixel.
     """
     from scipy import ndimage
 

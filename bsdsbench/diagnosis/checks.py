@@ -241,8 +241,8 @@ class Examination(ExaminedInputs):
         """Report a problem of images only if its remedy raises their F by GAIN or more.
 
         The remedy is either another `protocol` or, as for `best_f`, a `change` of each soft map. It
-        is tried on those of the images that were measured further. The message may also have the
-        placeholder `tried`, F before and after.
+        is tried on the images that were measured further, and nothing is reported without any. The
+        message may also have the placeholder `tried`, F before and after.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:

@@ -243,8 +243,8 @@ def jpeg_ratio(soft: F8) -> float:
     JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share of coefficients that
     vanish is computed for JPEG's own blocks, and for the blocks of two displaced grids, in which
     JPEG leaves no zeros. Returns the first share divided by the larger one of the other two. It
-    returns 1 if no coefficient vanishes on one of the grids, or if the first share exceeds that of
-    a displaced grid by less than CHANCE standard errors.
+    returns 1 if no coefficient vanishes on one of the grids, or if the first share exceeds one of
+    the other two by less than CHANCE standard errors.
     """
     on_grid = _compute_vanishing_shares(soft)
     largest = 0.0

@@ -363,9 +363,9 @@ class Search:
     ) -> list[_OtherScores]:
         """Return the scores by every rule in use for ODS, OIS or AP, or [] if there is no curve.
 
-        Each item replaces the one score that its rule is for, and keeps the others of `scores`. The
-        parameters are those of `record_readings`. Some rules need the row of threshold 0. If the
-        run's own counts lack it and AP has a target, it is counted from the ground truth.
+        Each item replaces the one score that its rule is for, and keeps the others of `scores`. For
+        the parameters see `record_readings`. Some rules need the row of threshold 0. If the run's
+        own counts lack it and AP has a target, it is counted from the ground truth.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -437,9 +437,9 @@ class Search:
     ) -> dict[str, float]:
         """Return the scores of all images under a setting, estimated if only some were counted.
 
-        `counts` are the counts of the images `indices` under the setting. If these are not all
-        images, the estimate is the run's scores plus the differences that the setting makes to the
-        scores of these images.
+        `counts` has the counts of each image in `indices`, made under the setting. If some images
+        are missing, the estimate is the run's scores plus the differences that the setting makes to
+        the scores of the images counted.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
