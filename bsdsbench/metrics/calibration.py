@@ -30,7 +30,7 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
 from bsdsbench.transforms.maps import prepare, unit
 
-_FLOAT32 = 1e-6  # the share by which .7 and 1 - .3 as float32 differ from .7, and some more
+_FLOAT32 = 1e-6  # relative error, somewhat above that of 0.7 or 1 - 0.3 computed in float32
 
 
 @frozen
@@ -61,10 +61,13 @@ class CalibrationOptions:
 
 
 def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
-    """Return the bin of each value in 0 .. 1, out of `bins` bins of equal width.
+    """Return the index of the bin that holds each value; `bins` bins of equal width cover 0 .. 1.
 
-    A value on the edge of two bins belongs to the bin that is `closed` at this end, "left" or
-    "right". As values have the rounding error of a map of `dtype`, the edges are moved by it.
+    closed: the end that belongs to a bin. With "left", a value on the edge between two bins falls
+        into the upper one; with "right", into the lower one.
+
+    Values of a map of `dtype` carry rounding error. The edges are shifted by that error (down for
+    "left", up for "right"), so that a value that should lie on an edge counts as being on it.
     """
     error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
@@ -76,8 +79,9 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
-    ECE, ACE and MCE come from the pixels of all images together, `*_mean` from each image. In
-    `reliability`, a bin has the mean `value`, and shares of its `marked` and of all `pixels`.
+    ECE, ACE and MCE come from the pixels of all images together; `*_mean` are means over images.
+    For each bin, `reliability` holds the mean `value` of its pixels, the share of them that is
+    `marked`, and the share of all `pixels` that falls into the bin.
     """
 
     name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions
@@ -98,13 +102,13 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Arrays:
-        """Count the pixels of each of B bins, summed over annotators.
+        """Count the pixels in each of B bins, summed over annotators.
 
-        pixels, marked : int64 (B,), all pixels of a bin, and those that annotators marked
+        pixels, marked : int64 (B,), all pixels of a bin, and those that an annotator marked
         value : float64 (B,), sum of p over the pixels of a bin
 
-        If `opt.of` is "decision", p is max(p, 1 - p), and the pixels whose decision (p >= 0.5)
-        agrees with the annotator count as marked.
+        If `opt.of` is "decision", p is replaced by max(p, 1 - p), and a pixel counts as marked if
+        its decision (p >= 0.5) agrees with the annotator.
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -125,16 +129,19 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels at the edges of bins, 0.5 for a single bin."""
+        """Return the right, false and missed pixels at the edges between bins, as thresholds.
+
+        A single bin has no such edge; the threshold is then 0.5.
+        """
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute the errors (N,) from the counts (N, B) of B bins; NaN if no pixel is counted.
+        """Compute the errors (N,) from the counts (N, B) of B bins; NaN without pixels.
 
-        Each is returned twice, such as `ece` and `ece_mean`, for the pooled column and the mean.
+        Each error has two keys: `ece` for the pooled column, `ece_mean` for the mean over images.
         """
         n, difference = counts["pixels"], np.abs(counts["value"] - counts["marked"])
         gap = defined_ratio(difference, n)  # (N, B), NaN for an empty bin
@@ -148,7 +155,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
-        """Return the errors (S,) and `reliability`, whose arrays are (S, B)."""
+        """Return the errors, (S,) each, and `reliability`, a mapping of arrays (S, B)."""
         sums = {name: weighted_sum(weights, stack[name]) for name in ("value", "marked", "pixels")}
         n = sums["pixels"]
         reliability = {

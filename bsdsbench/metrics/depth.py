@@ -71,20 +71,20 @@ RADIUS = 10.0  # pixels, at which distances of DBE are truncated
 
 
 class DbeParts(NamedTuple):
-    """Sums of distances in pixels, and their numbers; sums[k] / n[k] is an error."""
+    """Sums of distances between edges in pixels; sums[k] / n[k] is the mean distance."""
 
-    sums: F8  # (2,), for accuracy and completeness
-    n: I8  # (3,), distances in the accuracy and in the completeness, true edge pixels
+    sums: F8  # (2,): accuracy, completeness
+    n: I8  # (3,): distances summed for accuracy, distances for completeness, true edge pixels
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
-    """Sum the distances between two edge maps, from which depth boundary errors are computed.
+    """Sum the distances between predicted and true edges, whose means are the two DBE errors.
 
-    Accuracy takes the distance of each predicted edge pixel from the nearest true one, if it is
-    below RADIUS. Completeness depends on `opt.dbe`:
+    Accuracy uses the distance from each predicted edge pixel to the nearest true one, and ignores
+    distances of RADIUS or more. Completeness depends on `opt.dbe`:
 
-    - "ibims": distances of the edge pixels of both maps from the other map, cut at RADIUS
-    - "sharpdepth": distances of true edge pixels from the predicted ones, cut at the diagonal
+    - "ibims": distances from the edge pixels of each map to the other map, capped at RADIUS
+    - "sharpdepth": distances from true to predicted edge pixels, capped at the image diagonal
 
     Parameters
     ----------
@@ -92,15 +92,15 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
         bool (H, W), the predicted and the true edges.
     valid : array
         bool (H, W). Edge pixels outside `valid` are removed from both maps. With `opt.strict` they
-        stay: of predicted ones, accuracy takes no notice and the completeness of "ibims" has the
-        distance 0.
+        stay, but accuracy ignores the predicted ones, and completeness in "ibims" counts each of
+        them as distance 0.
     opt : DepthOptions
         Its fields `dbe` and `strict` are used.
 
     Returns
     -------
     DbeParts
-        The sums of distances, and their numbers.
+        The sums, and the number of distances in each.
     """
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
@@ -119,10 +119,11 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 def _count_edges(
     maps: DepthMaps, gt: GroundTruth, protocol: Protocol, opt: DepthOptions, counter: Counter
 ) -> MatchCounts:
-    """Match soft edges of the predicted depth with the true edges, and return their counts.
+    """Match the edges of the predicted depth to the true edges, and return the match counts.
 
-    Soft edges are the steps of log depth, or 0 and 1 if `opt.pred_edges` is "canny". Pixels that do
-    not count are 0 in both maps.
+    The predicted edges are soft (`log_steps`), or binary if `opt.pred_edges` is "canny". Pixels
+    outside `maps.valid` are set to 0 in both maps. `counter` does the matching, like
+    `boundary_counts`.
     """
     if opt.pred_edges == "canny":
         soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
@@ -134,7 +135,7 @@ def _count_edges(
 
 
 def log_steps(depth: F8) -> F8:
-    """Compute how much log depth differs from the right or the lower neighbour.
+    """Return the difference of each pixel's log depth from its right or its lower neighbour.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def log_steps(depth: F8) -> F8:
     Returns
     -------
     array
-        float64 (H, W), the larger of each pixel's two absolute differences, at most 1.
+        float64 (H, W), the larger of each pixel's two absolute differences, capped at 1.
 
     Examples
     --------
@@ -154,17 +155,22 @@ def log_steps(depth: F8) -> F8:
     log_depth = np.log(np.maximum(depth, NEAREST))
     steps = np.zeros(depth.shape)
     with np.errstate(invalid="ignore"):
-        for inner, axis in ((steps[:, :-1], 1), (steps[:-1], 0)):  # views of `steps`
-            np.fmax(inner, np.abs(np.diff(log_depth, axis=axis)), out=inner)
+        # The pixels that have a right (lower) neighbour, as a view of `steps`
+        for with_neighbour, axis in ((steps[:, :-1], 1), (steps[:-1], 0)):
+            differences = np.abs(np.diff(log_depth, axis=axis))
+            np.fmax(with_neighbour, differences, out=with_neighbour)
     return np.minimum(steps, 1.0)
 
 
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
-    """Compute the share of edges that are in both maps, (..., R), as mean over four directions.
+    """Return the share of one map's edges that the other map has too, (..., R), for R ratios.
 
-    `pairs` (..., R, 4, columns) counts edges by ratio and direction: column 0 those of both maps,
-    `column` all of one map. A direction without edges counts 0 if `strict`, and is left out
-    otherwise; the mean is NaN if no direction has edges.
+    It is computed in each of the four directions and averaged.
+
+    pairs (..., R, 4, columns): numbers of edges by ratio and direction. Column 0 counts the edges
+        common to both maps, `column` all edges of the one map.
+    strict: if True, a direction without edges counts as 0. If False, it is left out, and the mean
+        is NaN if no direction has edges.
     """
     if strict:
         return ratio(pairs[..., 0], pairs[..., column]).mean(axis=-1)
@@ -223,17 +229,18 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         opt: DepthOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the pairs, distances and matched edges of one image.
+        """Count the edge pairs, edge distances and matched edges of one image.
 
-        Only the arrays of the measures in `opt.measures` are returned, for R ratios and T
-        thresholds.
+        Only the arrays of the measures in `opt.measures` are returned. R is the number of ratios.
 
         si : int64 (R, 4, 3), pairs of neighbouring pixels whose inverse depths differ by more than
-            the ratio, by the place of the nearer pixel (left, top, right, bottom): common to both
-            maps, in pred, in gt
-        matte : int64 (R, 4, 2), outline pixels of the matte that the predicted edges hit, and all
+            the ratio. Axis 1 is the position of the nearer pixel (left, top, right, bottom), axis 2
+            the map (both, pred, gt).
+        matte : int64 (R, 4, 2), outline pixels of the matte that a predicted edge hits, and all
+            outline pixels
         dbe_sum, dbe_n : float64 (2,) and int64 (3,), the fields of `DbeParts`
-        thresholds, matches : float64 (T,) and int64 (T, 4), the counts of `counter` for "edges"
+        thresholds, matches : float64 (T,) and int64 (T, 4), the counts of `counter` for the measure
+            "edges", at T thresholds
         """
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
@@ -256,16 +263,17 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
-        """Compute the values (N,) of N images, or of N sums over images; NaN if undefined.
+        """Return the values of N images, or of N sums over images; (N,) each, NaN if undefined.
 
-        si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio
-        si_f1_plain ... : the same means without weights
-        si_f1@1_05 ... : the value at one ratio; "_" stands for the dot
-        dbe_accuracy, dbe_completeness : mean distances in pixels. Both are RADIUS if no predicted
-            edge is nearer than RADIUS to a true one, NaN if there are no true edges
-        si_f1_pooled ... : the same as without "_pooled"
+        si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
+            F is 0 if only true edges exist, and NaN without true edges (0 if `opt.strict`).
+        si_f1_plain, ... : the same means, unweighted
+        si_f1@1_05, ... : the value at a single ratio, here 1.05
+        dbe_accuracy, dbe_completeness : mean distances in pixels. Both are NaN without true edges,
+            and RADIUS if no predicted edge lies within RADIUS of a true one.
+        si_f1_pooled, ... : copies without a change, for the columns that are computed from sums
         """
-        at_ratios, values = dict[str, F8](), dict[str, F8]()  # (N, R) and (N,)
+        at_ratios, values = dict[str, F8](), dict[str, F8]()  # arrays (N, R), arrays (N,)
         if "si" in counts:
             recall, precision = (_mean_share(counts["si"], k, opt.strict) for k in (2, 1))
             f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
@@ -279,6 +287,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 total = (is_defined * weights).sum(axis=-1)
                 values[name] = defined_ratio((filled * weights).sum(axis=-1), total)
             for k, limit in enumerate(_RATIOS):
+                # A dot would separate levels of the score tree, so 1.05 is written 1_05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
         if "dbe_n" in counts:
@@ -292,7 +301,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return the scores of `values`, (S,) each, and those of the curve if edges are matched."""
+        """Return the scores from `values`, (S,) each; if edges are matched, also the PR curve's."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
@@ -301,11 +310,13 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) of each sign that the options do not suit the maps.
+        """Yield (code, problem, fix) for each sign that the options do not suit the maps.
 
-        "unknown": over 1 % of the pixels that count have no predicted depth. "inverse": the log
-        depths of the two maps correlate below -0.3. "scale": the median ratio of the depths is
-        above 20 or below 1/20. The last two need a true depth.
+        - "unknown": pixels that count but have no predicted depth make up over 1 % of the image
+        - "inverse": the log depths of the two maps have a correlation below -0.3
+        - "scale": the median ratio of predicted to true depth is above 20 or below 1/20
+
+        The last two need a true depth. "scale" is not checked if "inverse" is reported.
         """
         maps = prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = np.isnan(maps.raw_pred) & maps.valid

@@ -22,7 +22,7 @@ CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
 def _is_crop(value: tuple[Any, ...]) -> bool:
-    """Return True for (), or the first row, end row, first column and end column of an area."""
+    """Return True for (), or for (first row, end row, first column, end column), ends excluded."""
     if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):
         return value == ()
     return bool(value[0] < value[1] and value[2] < value[3])
@@ -121,9 +121,9 @@ class DepthMaps(NamedTuple):
     """The maps of one image after conversion to depth, cropping and alignment, each (H, W)."""
 
     pred: F8
-    raw_pred: F8  # `pred` as input of Canny: NaN if the value was 0 or not finite
+    raw_pred: F8  # `pred` as Canny sees it: NaN where the stored value was 0 or not finite
     gt: F8 | None  # None if there is no true depth
-    raw_gt: F8 | None  # `gt` as input of Canny: NaN also at the pixels that `valid` leaves out
+    raw_gt: F8 | None  # `gt` as Canny sees it: also NaN at invalid pixels, unless invalid="none"
     valid: Bool  # the pixels that count
     edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
     matte: Bool | None  # the annotated object
@@ -131,37 +131,38 @@ class DepthMaps(NamedTuple):
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """Return the true edges, one bool map (H, W) per annotator.
 
-        They are the annotated edges, or the Canny edges of the true depth if `opt.gt_edges` is
-        "canny". Raises DataError if the ground truth has no edges, or no depth.
+        They are the annotated edges or, if `opt.gt_edges` is "canny", the Canny edges of the true
+        depth. Raises DataError if the ground truth lacks the edges or the depth.
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
         return require(self.edges or None, "edges")
 
 
-_Part = TypeVar("_Part")  # of an image
+_Annotation = TypeVar("_Annotation")  # the type of an image's depth, edges or matte
 
 
-def require(part: _Part | None, what: str) -> _Part:
-    """Return `part`, or raise DataError if it is None; `what` names it in the message."""
-    if part is None:
+def require(annotation: _Annotation | None, what: str) -> _Annotation:
+    """Return an annotation, or raise DataError if it is None; `what` names it in the message."""
+    if annotation is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
-    return part
+    return annotation
 
 
 def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Convert the predicted and the annotated map to depths, crop them, and align the prediction.
+    """Crop the predicted and the annotated map, convert them to depth, and align the prediction.
 
-    `pred` (H, W) holds depth or inverse depth in the unit of `opt.pred_scale`. A pixel has a known
-    depth if it is finite and above 0. The pixels that count (`DepthMaps.valid`) are, by
-    `opt.invalid`,
+    `pred` (H, W) holds depth or inverse depth, as `opt.pred_holds` says. The depth of a pixel is
+    known if its value is finite and above 0. `opt.invalid` decides which pixels count
+    (`DepthMaps.valid`):
 
-    - "truth": those that `gt.valid` does not mask out, with a known true depth if there is any
-    - "both": of these, the pixels with a known predicted depth too
+    - "truth": pixels that `gt.valid` does not mask out and whose true depth is known. Without a
+      depth map in the ground truth, the mask alone decides
+    - "both": among these, the pixels whose predicted depth is known as well
     - "none": all pixels
 
-    Raises ShapeError if the sizes differ, DataError if the crop exceeds the image, or there is no
-    true depth to align by.
+    Raises ShapeError if the sizes differ, and DataError if the crop exceeds the image or if there
+    is no true depth to align to.
     """
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
@@ -172,7 +173,7 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
     stored = gt.parts["depth"][window] if "depth" in gt.parts else None
-    # The part "depth" is the map of a file with a single map, whatever this holds
+    # A file with a single map is read as "depth", even if the map holds edges or a matte
     if stored is not None and opt.gt_holds == "edges" and not edges:
         edges, stored = (binarise(stored, (127, 0, 0), "edges"),), None
     elif stored is not None and opt.gt_holds == "matte" and matte is None:
@@ -200,7 +201,7 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
 
 
 class _Depth(NamedTuple):
-    """The depths of a map, and two masks of its values, each (H, W)."""
+    """The depths of a map, and two masks that describe the stored values, each (H, W)."""
 
     depth: F8
     is_number: Bool  # the value is finite and not 0
@@ -208,7 +209,7 @@ class _Depth(NamedTuple):
 
 
 def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
-    """Divide a map (H, W) by `scale`, and invert it if `holds` is "inverse"."""
+    """Convert a stored map (H, W) to depth: divide by `scale`, and invert if it holds "inverse"."""
     scaled = values.astype(np.float64) / scale
     is_number = np.isfinite(scaled) & (scaled != 0)
     depth = inverse(scaled) if holds == "inverse" else scaled
@@ -218,19 +219,20 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     """Fit a predicted depth map to the true one by least squares. Each map is (H, W).
 
-    `known` are the pixels to fit by; the fit is applied to all pixels. `align` is
+    The fit uses the pixels of the mask `known`, and is applied to all pixels. Without a known pixel
+    `depth` is returned unchanged. `align` selects the model:
 
-    - "none", or no pixel is known: `depth` is returned unchanged
-    - "scale": depth becomes factor * depth
-    - "scale-shift": depth becomes factor * depth + shift; a constant prediction is only scaled
-    - "disparity-scale", "disparity-scale-shift": the same for 1 / depth
+    - "none": no change
+    - "scale": factor * depth
+    - "scale-shift": factor * depth + shift, but no shift if the prediction is constant
+    - "disparity-scale", "disparity-scale-shift": the same models, fitted to 1 / depth
     """
     if align == "none" or not known.any():
         return depth
     in_disparity = align.startswith("disparity")
     pred, target = (inverse(d) if in_disparity else d for d in (depth, true))
     x, y = pred[known], target[known]
-    mean = x.mean() if align.endswith("shift") else 0.0
+    mean = x.mean() if align.endswith("shift") else 0.0  # 0: fit through the origin
     spread = np.sum((x - mean) * (x - mean))
     if mean and spread > 0:
         factor = np.sum((x - mean) * y) / spread
@@ -242,15 +244,15 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
 
 
 def inverse(depth: F8) -> F8:
-    """Return 1 / depth, float64 (H, W) in C order; depths below 1e-6 count as 1e-6, NaN stays."""
+    """Return 1 / depth, float64 in C order. Depths below 1e-6 are taken as 1e-6; NaN stays NaN."""
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
 def canny_edges(depth: F8, form: str) -> Bool:
-    """Detect the Canny edges of a depth map (H, W) as a form of DBE does, bool (H, W).
+    """Return the Canny edges of a depth map (H, W) as a variant of DBE detects them, bool (H, W).
 
-    The form "ibims" takes the edges of the depth, "sharpdepth" those of the depth and of its
-    inverse, with lower thresholds. NaN makes no edge.
+    form: "ibims" detects edges of the depth. "sharpdepth" also detects edges of 1 / depth and joins
+        the two edge maps; its thresholds are lower. NaN makes no edge in either.
     """
     from skimage.feature import canny
 
@@ -262,9 +264,9 @@ def canny_edges(depth: F8, form: str) -> Bool:
 
 
 def _stretch(values: F8) -> F8:
-    """Stretch a map (H, W) to 0 .. 1; values that are not finite become NaN.
+    """Stretch the finite values of a map (H, W) to 0 .. 1, and set all others to NaN.
 
-    A map with fewer than two different finite values becomes NaN everywhere.
+    A map with fewer than two distinct finite values becomes NaN everywhere.
     """
     finite = np.where(np.isfinite(values), values, np.nan)
     low, high = np.fmin.reduce(finite, axis=None), np.fmax.reduce(finite, axis=None)

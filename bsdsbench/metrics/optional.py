@@ -1,4 +1,4 @@
-"""Optional abilities of a metric, as protocols: a class that has the methods has the ability."""
+"""Optional abilities of a metric, as typing protocols: a metric with the method has the ability."""
 
 from __future__ import annotations
 
@@ -17,66 +17,69 @@ from bsdsbench.scores.curve import PRCurve
 
 @typing.runtime_checkable
 class ResultFiles(typing.Protocol[OptIn]):
-    """Writes further files into the folder of a run."""
+    """A metric that writes further files into the folder of a run."""
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: OptIn
     ) -> Texts:
-        """Yield (file name, text) of each file."""
+        """Yield (file name, text) for each file."""
 
 
 @typing.runtime_checkable
 class OfficialTables(typing.Protocol):
-    """Reads scores from the tables that the official program writes."""
+    """A metric that reads scores from the tables that the official program writes."""
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Parse scores from `tables` (file name -> array); None if it has none of them."""
+        """Parse the scores in `tables` (file name -> array); None if no table is the metric's."""
 
 
 @typing.runtime_checkable
 class DrawsPixels(typing.Protocol[OptIn]):
-    """Draws the right, false and missed pixels; with `has_errors` the counter provides them."""
+    """A metric that can show which pixels are right, false and missed.
+
+    A metric with `has_errors` does not need this: its counter provides these pixels.
+    """
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> DrawnSteps:
-        """Return the class of each pixel (right, false, missed), as `count` counts it."""
+        """Return the class of each pixel (right, false, missed) as `count` sees it."""
 
 
 @typing.runtime_checkable
 class ShowsLabels(typing.Protocol[OptIn]):
-    """Needs evidence from the label maps of a whole set before their meaning is known."""
+    """A metric that can tell what labels mean only after all label maps of a set have been seen."""
 
     def label_evidence(self, labels: Map, opt: OptIn, truth: bool) -> Evidence:
-        """Return the evidence in one label map (H, W); `truth` says that it is annotated."""
+        """Return what one label map (H, W) tells about it; `truth` is True for ground truth."""
 
 
 @typing.runtime_checkable
 class ChecksSet(typing.Protocol[OptIn]):
-    """Checks the counts of all images of a set together."""
+    """A metric that checks the counts of all images of a set together."""
 
     def check_set(self, ids: Sequence[str], stack: Stack, opt: OptIn) -> list[InputWarning]:
-        """Return warnings about a whole set's counts; raise DataError if they give no scores."""
+        """Return warnings about the counts; raise DataError if they cannot give scores."""
 
 
 @typing.runtime_checkable
 class CurveOfPixels(typing.Protocol):
-    """Has one curve of pixels, whose counts also give the row in which every pixel is on."""
+    """A metric that can add to its curve the row at which every pixel is predicted."""
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with an additional row, in which every pixel is on."""
+        """Return the curve with that row; `stack` holds the counts of the images, stacked."""
 
 
 @typing.runtime_checkable
 class Diagnosed(typing.Protocol[OptIn]):
-    """Tells the doctor what looks wrong in an image that can be counted."""
+    """A metric that reports what looks wrong in an image although it can be evaluated."""
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> Symptoms:
-        """Yield (code, problem, remedy) of each symptom."""
+        """Yield (code, problem, fix) for each symptom."""
 
 
 def whole_curve(metric: object, curve: PRCurve, stack: Stack) -> PRCurve:
-    """Return a curve of a metric with the row in which every pixel is on, if its counts give it."""
+    """Return the metric's curve, completed by `CurveOfPixels.with_whole_image` if it has that."""
     return metric.with_whole_image(curve, stack) if isinstance(metric, CurveOfPixels) else curve

@@ -50,19 +50,22 @@ class PixelOptions(VoidOptions):
 
 
 class _PixelCounts(Metric[Opt]):
-    """A metric whose counts are those of `pixel_counts`."""
+    """A metric that is computed from `pixel_counts`."""
 
     void = takes_masks = cuts_at_thresholds = True
     void_option = "ignore"
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Counts:
-        """Return the counts of `pixel_counts`; they do not depend on the metric's options."""
+        """Return `pixel_counts`, which do not depend on the metric's options."""
         return pixel_counts(pred, gt, protocol)
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels at every threshold of `pixel_counts`."""
+        """Return the right, false and missed pixels at every threshold of `pixel_counts`.
+
+        For a prediction made of segmentations, threshold k shows the boundaries of the k-th one.
+        """
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
@@ -93,7 +96,8 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def options_of(self, protocol: Protocol) -> PixelOptions:
         """Return the metric's options in a protocol.
 
-        Without a rule of AP they take the protocol's `ap_rule`, unless that is the default.
+        If they set no `ap_rule`, the protocol's own `ap_rule` applies, unless it has its default,
+        which is meant for matched boundaries.
         """
         options: PixelOptions = super().options_of(protocol)
         is_given = "ap_rule" in protocol.options.get(self.name, {})
@@ -102,7 +106,10 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         return attrs.evolve(options, ap_rule=protocol.ap_rule)
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with a row for every pixel on; its precision is the annotated share."""
+        """Return the curve with a row added at which every pixel is predicted.
+
+        Its precision is the share of annotated pixels in the whole set, summed over annotators.
+        """
         tp, fp, fn, tn = (stack[name][:, 0].sum() for name in ("tp", "fp", "fn", "tn"))
         return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
 
@@ -111,19 +118,19 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     ) -> ScoreTree:
         """Return the scores of the precision-recall curve, `auc_roc`, `eer` and `mae`, each (S,).
 
-        By the rule "step", AP includes the row in which every pixel is on. AP is NaN if no pixel is
-        annotated.
+        S is the number of weightings of the images. With the AP rule "step", the curve is first
+        completed by a row at which every pixel is predicted. AP is NaN if no pixel is annotated.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
         # (N, T, 4): matched and all annotated pixels, matched and all predicted pixels
         matches = np.stack([right, right + missed, right, right + false], axis=-1)
         tp, fp, fn, tn = (weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn"))
-        # Of (S, T) to (S,), as these sums are equal at every threshold
+        # From (S, T) to (S,): these sums are the same at every threshold
         annotated, other = (tp + fn)[:, 0], (fp + tn)[:, 0]
         totals = zip(tp, fp, annotated.tolist(), other.tolist(), strict=True)
         rocs = [roc_of_counts(thresholds, *sample) for sample in totals]
-        annotated_share = ratio(annotated, annotated + other)  # the precision with every pixel on
+        annotated_share = ratio(annotated, annotated + other)  # precision if all are predicted
 
         def ap(curve: PRCurve) -> F8:
             """Return the AP of S curves, (S,)."""
@@ -153,7 +160,7 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     ) -> ScoreTree:
         """Return `aiu` (S,): IoU averaged over images at each threshold, then over thresholds.
 
-        IoU is 0 if neither map has a pixel on. Images without a pixel to count are left out.
+        IoU is 0 if both maps are empty. Images whose pixels are all void are left out.
         """
         union = stack["tp"] + stack["fp"] + stack["fn"]
         iou = np.where(union + stack["tn"] > 0, ratio(stack["tp"], union), np.nan)  # (N, T)
@@ -161,23 +168,23 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
 
 
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
-    """Compute the pixel scores of records with pixel counts, given in any order.
+    """Compute the pixel scores of a set of images from the pixel counts in their records.
 
-    The ROC curve joins the measured points, (0, 0) and (1, 1) by straight lines. EER is the point
-    of that curve with equal rates of false positives and false negatives. AUC and EER are undefined
-    if a class is missing.
+    The ROC curve joins (0, 0), the measured points and (1, 1) by straight lines. EER is the rate at
+    the point of that curve where false positive rate and false negative rate are equal. AUC and EER
+    are undefined if a class is missing.
 
     Parameters
     ----------
     records : sequence of ImageRecord
-        One record per image.
+        One record per image, in any order.
     protocol : Protocol, str or None
-        The constants to score by, or the name of a preset; bsds500 if None.
+        The constants to score with, or the name of a preset; bsds500 if None.
 
     Returns
     -------
     Score
-        `ods`, `ois`, `ap` and `curve` as for boundaries, `auc_roc`, `eer`, `mae`, `n_images`.
+        `ods`, `ois`, `ap` and `curve` as for boundaries, and `auc_roc`, `eer`, `mae`, `n_images`.
 
     Raises
     ------
@@ -197,15 +204,15 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 def pixel_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol | str | None = None
 ) -> Counts:
-    """Count the confusion of one image's pixels at every threshold.
+    """Count true and false positives and negatives among one image's pixels at every threshold.
 
     Parameters
     ----------
     pred : array or Prediction
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction. The map is inverted and put through NMS if the protocol says so, and never
-        thinned. Segmentations have the thresholds 1 .. n instead of the protocol's; their soft map
-        for `abs_error_sum` is the share of segmentations with a boundary at the pixel.
+        Prediction. The map is inverted and put through NMS if the protocol says so, but never
+        thinned. For n segmentations, the thresholds are 1 .. n instead of the protocol's, one for
+        each segmentation, and `abs_error_sum` uses the mean of their boundary maps as soft map.
     gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
@@ -216,8 +223,8 @@ def pixel_counts(
     -------
     Counts
         `thresholds` float64 (T,); `tp`, `fp`, `fn`, `tn` int64 (T,), summed over annotators;
-        `abs_error_sum` float64 (), sum of abs(prediction - ground truth) over the same pixels. Void
-        pixels are not counted. An image without pixels gives zeros.
+        `abs_error_sum` float64 (), the sum of abs(prediction - ground truth) over pixels and
+        annotators. Void pixels are not counted. An image without pixels gives zeros.
 
     Raises
     ------
@@ -242,15 +249,15 @@ def pixel_counts(
     if boundaries is None:
         soft = prepare(pred.boundary_map(), protocol, valid)
         maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
-    else:  # maps of 0 and 1, which are cut once
+    else:  # one map of 0 and 1 for each segmentation, with a single cut
         soft, maps, cuts = boundaries.mean(axis=0), boundaries, np.array([1.0])
         thresholds = np.arange(1.0, len(boundaries) + 1)
     if valid is not None:  # keep the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
-    # (4, cuts) of each map, side by side: (4, T)
+    # Each map gives (4, cuts); side by side they are (4, T)
     table = np.hstack([np.sum([confusion(m, gt, cuts) for gt in gt_maps], axis=0) for m in maps])
     counts = dict(zip(("tp", "fp", "fn", "tn"), table, strict=True))
-    # For integers the sum of errors is exact but for one division.
+    # Errors of integer maps are summed in units of 1 / full_scale, so only the division rounds
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)

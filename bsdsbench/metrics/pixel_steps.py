@@ -1,7 +1,9 @@
-"""The class of each pixel of an image (right, false, missed) at every threshold or in every part.
+"""The outcome of each pixel of an image (right, false, missed), for overlays and the viewer.
 
-Overlays and the viewer draw these classes. The pixels are those that a metric counts: matched
-boundaries, thresholded soft maps, masks and classes, centre lines. Void pixels have no class.
+A pixel's outcome (called its class here) is stored for a series of steps. A step is a threshold, or
+a part: a class of objects or whatever else the metric reports separately. The pixels are those that
+the metric counts: matched boundaries, thresholded soft maps, masks, centre lines. Void pixels have
+no class.
 """
 
 from __future__ import annotations
@@ -40,30 +42,31 @@ class StepScores(NamedTuple):
 
 
 class DrawnSteps(NamedTuple):
-    """The classes of an image's pixels at T steps: thresholds, or parts such as classes."""
+    """The classes of an image's pixels at T steps (thresholds or parts), stored as changes."""
 
-    thresholds: F8  # (T,), increasing; the numbers of the parts if steps are parts
+    thresholds: F8  # (T,), ascending; if the steps are parts, their numbers
     matches: I8  # (T, 4): matched and all annotated pixels, matched and all predicted pixels
-    n_changes: NDArray[np.uint16]  # (H, W), changes of each pixel's class from step to step
-    # (changes,), pixel after pixel: the step at which a pixel changes, and its class from then on
+    n_changes: NDArray[np.uint16]  # (H, W), how often each pixel changes its class
+    # All changes, grouped by pixel: the step of a change, and the pixel's class from that step on
     steps: NDArray[np.uint16]
-    classes: NDArray[np.uint8]  # 0 is no class
-    n_annotators: int = 1  # over which `matches` is summed; each pixel is drawn once
+    classes: NDArray[np.uint8]  # 0: no class
+    n_annotators: int = 1  # number of annotators that `matches` is summed over
     beta2: float = 1.0  # beta^2 of F
     areas: bool = True  # False if only lines are drawn, which hide little of the image
-    parts: tuple[str, ...] = ()  # their names; () if steps are thresholds
+    parts: tuple[str, ...] = ()  # names of the parts; () if steps are thresholds
     measure: str = "F"  # the name under which F is shown
-    marks: tuple[LargestError | None, ...] = ()  # of each part, if distances are measured
+    marks: tuple[LargestError | None, ...] = ()  # one for each part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel from step `k` on, uint8 (H, W), where 0 means no class.
+        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class.
 
         `self.steps` and `self.classes` list all changes, grouped by pixel in flat order and
         ascending in step; `self.n_changes` (H, W) says how many belong to each pixel.
         """
-        ends = np.cumsum(self.n_changes, dtype=np.int64)  # of each pixel's changes
+        # The changes of a pixel are the entries starts .. ends - 1 of the list
+        ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
-        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made, cumulated
+        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made so far
         n_made = n_before[ends] - n_before[starts]
         last_change = np.where(n_made > 0, starts + n_made - 1, self.classes.size)
         classes = np.append(self.classes, np.uint8(0))  # pixels without a change get the last entry
@@ -79,12 +82,12 @@ class DrawnSteps(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The step of the largest F, the first one if several are equal."""
+        """The step with the largest F, or the first of several; an undefined F counts as 0."""
         return int(np.nan_to_num(self.scores.f).argmax())
 
 
 class Changes(NamedTuple):
-    """The changes of all pixels: the fields of `DrawnSteps` with the same names."""
+    """The changes of class of all pixels, as in the fields of `DrawnSteps` with these names."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -94,9 +97,11 @@ class Changes(NamedTuple):
 def changes_of(
     classes: NDArray[np.uint8], shape: tuple[int, ...], pixel: I8 | slice = slice(None)
 ) -> Changes:
-    """Convert the class of each pixel at each step to changes of class.
+    """Convert the class of each pixel at each step to a list of changes of class.
 
-    classes: uint8 (P, T), 0 for no class. Before the first step all pixels have no class.
+    A pixel that has a class at the first step changes there, from no class.
+
+    classes: uint8 (P, T), 0 for no class.
     shape: (rows, columns) of the image.
     pixel: flat indices of the P pixels in the image, ascending; by default all pixels.
     """
@@ -112,15 +117,15 @@ def changes_of(
 def steps_of_soft(
     thresholds: F8, reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
 ) -> DrawnSteps:
-    """Compare a soft map with the masks of annotators at T increasing thresholds.
+    """Compare a soft map with the masks of A annotators at T ascending thresholds.
 
-    A pixel is right if it is on and any annotator marked it, false if it is on and none did,
-    missed if it is off and any did. `matches` are summed over annotators.
+    A predicted pixel is right if at least one annotator marked it, and false if none did. A pixel
+    that is not predicted is missed if at least one annotator marked it.
 
-    reached: integers (H, W), the number of thresholds that each pixel reaches; or bool (T, H, W), a
-        map for each step if the maps are not nested, such as boundaries of segmentations.
-    masks: bool (A, H, W), the pixels that each annotator marked.
-    valid: bool (H, W), the pixels that count; None if all do.
+    reached: integers (H, W), the number of thresholds that each pixel reaches. If the predicted
+        maps are not nested (boundaries of several segmentations): bool (T, H, W), one map per step.
+    masks: bool (A, H, W), the pixels that each annotator marked. `matches` is summed over A.
+    valid: bool (H, W), False at void; None if no pixel is void.
     """
     n_steps = thresholds.size
     masks, reached = without_void(masks, valid), without_void(reached, valid)
@@ -142,7 +147,7 @@ def steps_of_soft(
     if reached.ndim == 3:
         classes = np.where(reached, class_if_on, class_if_off).reshape(n_steps, -1).T
         changes = changes_of(classes, is_marked.shape)
-    else:  # each pixel is on until its level, and off afterwards: at most two changes
+    else:  # a pixel is on at the steps before reached[pixel] and off from there: at most 2 changes
         start_class = np.where(reached > 0, class_if_on, class_if_off)
         turns_off = (reached > 0) & (reached < n_steps)
         is_change = np.stack([start_class > 0, turns_off], axis=-1)  # (H, W, 2)

@@ -50,9 +50,9 @@ from bsdsbench.scores.ratios import (
 )
 from bsdsbench.transforms.maps import invert
 
-_LEVELS = 256  # thresholds of curves; the two columns after them are those of
-_ADAPTIVE, _HALF = 256, 257  # the adaptive threshold and one half
-_EPS = float(np.spacing(1.0))
+_LEVELS = 256  # number of thresholds of a curve
+_ADAPTIVE, _HALF = 256, 257  # columns after the levels: the adaptive threshold, and one half
+_EPS = float(np.spacing(1.0))  # added to denominators, as in the authors' programs
 
 
 @frozen
@@ -69,11 +69,11 @@ class SaliencyOptions:
 
 
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Compute the measures at each threshold for N images, name -> float64 (N, 258).
+    """Return the measures at each threshold for N images, {name: float64 (N, 258)}.
 
-    `counts` are those of `SaliencyMetric.count` with a first axis of N images, or of N sums over
-    images. The columns are the 256 levels, the adaptive threshold and one half. Images without a
-    pixel to count are NaN.
+    `counts` holds the arrays of `SaliencyMetric.count`, stacked for N images or N sums of images.
+    The columns are the 256 levels, the adaptive threshold and one half. Images whose pixels are all
+    void are NaN.
     """
     tp, fp = (np.column_stack([counts[k], counts[f"half_{k}"]]) for k in ("tp", "fp"))
     positives = counts["positives"][:, None]
@@ -85,18 +85,18 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
         "f": f_beta(precision, recall, beta2),
         "iou": ratio(tp, positives + fp),
         "dice": ratio(2 * tp, positives + tp + fp),
-        # balanced error rate: the accuracy of a class without pixels is 0
+        # Balanced error rate; the accuracy of a class without pixels counts as 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
     return {name: _undefine_void(curve, counts["pixels"]) for name, curve in curves.items()}
 
 
 def _undefine_void(values: F8, n_pixels: I8) -> F8:
-    """Return `values` (N, ...) with NaN for the images without pixels, `n_pixels` (N,)."""
+    """Return `values` (N, ...) with NaN for images that have no pixels; `n_pixels` is (N,)."""
     return np.where(n_pixels > 0, values.T, np.nan).T
 
 
-# Key without "_mean" -> heading; the names of papers are those of `explain`.
+# Key without "_mean" -> heading
 _SHOWN = {
     "mae": "MAE",
     "max_f": "max F",
@@ -151,10 +151,11 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Arrays:
-        """Count the pixels of one image that are on at each threshold, in the mask and outside it.
+        """Count one image's pixels that are on at each threshold, and compute its other measures.
 
-        tp, fp : int64 (257,), at the 256 levels and at the image's adaptive threshold
-        half_tp, half_fp : int64 (), above one half
+        tp, fp : int64 (257,), pixels on inside (outside) the mask at the 256 levels and at the
+            image's adaptive threshold
+        half_tp, half_fp : int64 (), pixels inside (outside) the mask with a value above one half
         positives, pixels : int64 (), mask pixels, all pixels that are not void
         abs_error_sum : float64 (), sum of abs(map - mask)
         s_measure, weighted_f : float64 ()
@@ -188,18 +189,19 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         """Return the right, false and missed pixels at each of the 256 levels."""
         valid = gt.parts.get("valid")
         levels = _to_levels(_prepare_map(pred, valid, protocol, opt))
-        n_reached = levels.astype(np.int16) + 1  # thresholds, of which each pixel reaches the first
+        n_reached = levels.astype(np.int16) + 1  # every pixel reaches the first threshold, 0
         return steps_of_soft(np.arange(_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Return the scores of S weighted data sets, (S,) each, and `over` of `image_means`.
+        """Return the scores for S weightings of the images, (S,) each, and `over` of `image_means`.
 
-        max_*_mean (min_*_mean for errors) : the best value over the levels of the mean curve
-        *_mean : all others are means over images of a value of each image
-        *_sum : a value of the counts summed over images
-        max_f_pr, ods, curve : largest F of the mean precision and recall, its point, their curve
+        *_mean : mean over images of each image's value. Exceptions are max_*_mean, and min_*_mean
+            for errors: the best value, over the levels, of the curve averaged over images
+        *_sum : computed from counts that are summed over images
+        max_f_pr, ods, curve : the largest F of mean precision and mean recall, the point where it
+            is reached, and the curve of both
         """
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sum_curves = _curves(stack, opt.beta2), _curves(total, opt.beta2)
@@ -236,7 +238,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Symptoms:
-        """Yield ("inverted", problem, fix) if the map is darker on the object than beside it."""
+        """Yield ("inverted", problem, fix) if the map's mean on the object is lower by over 0.05.
+
+        The difference is taken from its mean outside the object. The map is not stretched first.
+        """
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             problem = "the map is darker on the object than beside it"
@@ -244,9 +249,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
 
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
-    """Return a curve (S, 256) of mean precision and recall, its point of the largest F, and this F.
+    """Return the scores of S curves (S, 256) of mean precision and recall at the 256 levels.
 
-    The fields of the point `ods` are (S,), and so is `max_f_pr`.
+    "curve" holds the curves, "ods" the point with the largest F on each (fields of shape (S,), the
+    lowest threshold if several points tie), "max_f_pr" its F.
     """
     thresholds = np.arange(_LEVELS) / 255
     rates = {"recall": recall, "precision": precision, "f": f_beta(precision, recall, beta2)}
@@ -261,7 +267,7 @@ def _prepare_map(
 ) -> Map:
     """Return a prediction's soft map (H, W), inverted and stretched as the options say.
 
-    Void pixels, False in `valid`, do not influence the stretch.
+    Void pixels (False in `valid`) get the smallest valid value, so as not to affect the stretch.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
@@ -275,9 +281,10 @@ def _to_levels(value: Map) -> NDArray[np.uint8]:
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Convert a soft map (H, W) to floats in [0, 1], with `stretch` to 0 .. 1 unless constant.
+    """Convert a soft map (H, W) to floats in [0, 1].
 
-    Integers and bool become float64; float maps keep their dtype, which decides levels.
+    With `stretch`, a map that is not constant is stretched to 0 .. 1. Integers and bool become
+    float64. Float maps keep their dtype, as rounding in it may decide the level of a pixel.
     """
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
@@ -291,15 +298,15 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     With g = mask - mean(mask) and m = map - mean(map), each pixel's alignment is
     a = 2 g m / (g g + m m). The measure is the sum of (1 + a)^2 / 4 over all pixels, divided by
     their number minus 1 (at least 1) as in the authors' program. A binary map and a mask have only
-    four kinds of pixels, so counts are enough. An empty mask gives the share of map pixels that are
-    off, a full mask the share that are on, also divided by the number minus 1.
+    four kinds of pixels, so counts are enough. For an empty mask the sum is replaced by the number
+    of pixels that are off in the map, and for a full mask by the number that are on.
 
     Parameters
     ----------
     tp, fp : array
         Pixels that are on in the map, inside and outside the mask.
     positives, pixels : array
-        Pixels of the mask, and all pixels. All shapes must broadcast.
+        Pixels of the mask, and all pixels. All four shapes must broadcast.
 
     Returns
     -------
@@ -325,10 +332,11 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
 def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
-    It is the mean of an object and a region similarity. Standard deviations divide by n - 1. The
-    four regions around the centroid of the mask are weighted by area, as in the authors' program; a
-    centroid half way between two pixels is rounded to the even one. An empty mask gives
-    1 - mean(soft), a full mask mean(soft), and negative measures become 0.
+    It is the mean of an object similarity and a region similarity, and at least 0. The regions are
+    the four quarters into which the centroid of the mask divides the image, weighted by area as in
+    the authors' program. A centroid halfway between two pixels is rounded to the one with the even
+    index. Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), and a full mask
+    mean(soft).
 
     Parameters
     ----------
@@ -347,7 +355,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
 
     def valid_values(values: Map, window: slice | tuple[slice, slice] = slice(None)) -> Map:
-        """Return the values in a window without those of void pixels; (H, W) or flat."""
+        """Return the values in a window: unchanged without void, else the valid ones, flat."""
         return values[window] if valid is None else values[window][valid[window]]
 
     values, on = valid_values(soft), valid_values(mask)
@@ -370,17 +378,20 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """Compute 2 m / (m m + 1 + s) from the mean m and the standard deviation s (0 of one value)."""
+    """Return 2 m / (m^2 + 1 + s) for values of mean m and standard deviation s.
+
+    The standard deviation of a single value is 0.
+    """
     mean = values.mean()
     deviation = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
 
 
 def _similarity(a: F8, b: F8) -> float:
-    """Compute the structural similarity (SSIM) of two arrays without its stabilising constants.
+    """Return the structural similarity (SSIM) of two arrays, without its stabilising constants.
 
-    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)), with means ma, mb, variances va, vb and the
-    covariance cov; 0 / 0 is 1.
+    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)), where ma and mb are the means, va and vb the
+    variances and cov the covariance. 0 / 0 gives 1.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     da, db = a - mean_a, b - mean_b
@@ -392,10 +403,10 @@ def _similarity(a: F8, b: F8) -> float:
 def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute weighted F of a soft map (Margolin, Zelnik-Manor and Tal, CVPR 2014).
 
-    On the mask, a pixel's error is the smaller of abs(soft - mask) and a blurred error: each pixel
-    off the mask takes the error of its nearest mask pixel, then a Gaussian (7 x 7, sigma 5, zeros
-    outside) blurs the errors. Off the mask, errors abs(soft - mask) are weighted by
-    2 - 0.5^(distance / 5).
+    On the mask, a pixel's error is the smaller of abs(soft - mask) and a blurred error. For the
+    blurred one, each pixel off the mask first takes over the error of its nearest mask pixel; then
+    a Gaussian (7 x 7, sigma 5, zeros outside the image) is applied. Off the mask, the errors
+    abs(soft - mask) are weighted by 2 - 0.5^(distance to the mask / 5).
 
     Parameters
     ----------
@@ -404,7 +415,7 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     mask : array
         bool (H, W).
     valid : array or None
-        bool (H, W). Void pixels, where it is False, have no error, like pixels outside the image.
+        bool (H, W). Void pixels, where it is False, are treated like pixels outside the image.
 
     Returns
     -------
@@ -417,11 +428,11 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     if not mask.any():
         return 0.0
     error = np.abs(np.asarray(soft, np.float64) - mask)
-    # Distance to the mask (H, W), and row and column of the nearest mask pixel (2, H, W)
+    # Distance to the mask (H, W), and row and column of each pixel's nearest mask pixel (2, H, W)
     distance, nearest = ndimage.distance_transform_edt(~mask, return_indices=True)
     kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
     blurred = without_void(error.take(nearest[0] * error.shape[1] + nearest[1]), valid)
-    for axis in range(2):  # the Gaussian is a product of one along each axis
+    for axis in range(2):  # a 2D Gaussian is the product of two 1D Gaussians
         blurred = ndimage.correlate1d(blurred, kernel / kernel.sum(), axis, mode="constant")
     hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
     off = without_void(~mask, valid)

@@ -89,7 +89,10 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return both foregrounds, bool (H, W), False at void; predicted is a value >= `threshold`."""
+    """Return the predicted and the annotated foreground, bool (H, W); void pixels are False.
+
+    A pixel is predicted as foreground if its value is at or above `threshold`.
+    """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
@@ -98,25 +101,26 @@ def _foregrounds(
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
     """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
-    b0 is the number of components, b1 the number of holes, and the Euler characteristic b0 - b1. It
-    is a sum over 2 x 2 pixels: Gray, "Local properties of binary images in two dimensions", 1971.
+    b0 is the number of components, b1 the number of holes, and b0 - b1 the Euler characteristic.
+    The latter is summed over all squares of 2 x 2 pixels, and b1 follows from it (Gray, "Local
+    properties of binary images in two dimensions", 1971).
 
     Parameters
     ----------
     mask : array
-        bool (H, W). All that lies outside a patch is background.
+        bool (H, W). Everything outside a patch counts as background.
     connectivity : int
-        Neighbours of a foreground pixel, 8 or 4; a background pixel has the other number.
+        Number of neighbours of a foreground pixel, 8 or 4; background pixels have the other number.
     patch : int
-        Side of the square patches in pixels; 0 takes the whole mask. All patches that fit are
-        taken, from the top left, row by row.
+        Side of the square patches in pixels; 0 for the whole mask. As many patches as fit are
+        taken, row by row from the top left.
     stride : int
-        Pixels from one patch to the next; 0 puts them side by side.
+        Step in pixels from one patch to the next; 0 places them side by side.
 
     Returns
     -------
     array
-        int64 (patches, 3); (0, 3) if no patch fits.
+        int64 (patches, 3): b0, b1 and Euler characteristic of each patch; (0, 3) if none fits.
 
     Examples
     --------
@@ -129,18 +133,18 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     rows, cols = (patch, patch) if patch else mask.shape
     if rows > mask.shape[0] or cols > mask.shape[1]:
         return np.zeros((0, 3), np.int64)
-    neighbours = np.zeros((3, 3, 3), bool)  # patches lie on one another and do not touch
+    neighbours = np.zeros((3, 3, 3), bool)  # a stack of patches, none connected to the next
     neighbours[1] = connectivity == 8
     neighbours[1, 1], neighbours[1, :, 1] = True, True
     numbers = []
     windows = sliding_window_view(mask, (rows, cols))  # (row, column, rows, cols)
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
-        # Components are numbered across patches: a patch has as many as the largest number grows
+        # Labels run on from patch to patch: b0 is the growth of the largest label
         last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
         b0 = np.diff(last, prepend=0)
         corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
-        n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]  # of each 2 x 2 pixels
+        n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]  # in each 2 x 2 square
         is_diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
         squares = np.stack([n_on == 1, n_on == 3, is_diagonal])
         n_one, n_three, n_diagonal = np.count_nonzero(squares, axis=(2, 3))
@@ -168,12 +172,13 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> Arrays:
-        """Count the topological errors and skeleton pixels of one image.
+        """Count the topological errors and the skeleton pixels of one image.
 
-        errors : int64 (3,), absolute differences of b0, b1 and the Euler characteristic, summed
-            over patches
-        patches : int (), number of patches with a pixel that is not void
-        skeleton : int64 (2, 2), by map (pred, gt): skeleton pixels in the other mask, and all
+        errors : int64 (3,), absolute differences of b0, b1 and the Euler characteristic between the
+            two masks, summed over patches
+        patches : int (), number of patches with at least one pixel that is not void
+        skeleton : int64 (2, 2), a row for each mask (pred, gt): its skeleton pixels that lie in the
+            other mask, and all its skeleton pixels
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
         count_in_patches = partial(
@@ -181,10 +186,11 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         )
         pred_numbers, gt_numbers = map(count_in_patches, masks)
         if "valid" in gt.parts:
-            # A patch has a component of valid pixels unless it is void everywhere
+            # A patch counts if its valid pixels form a component, that is, unless all are void
             is_counted = count_in_patches(gt.valid)[:, 0] > 0
             pred_numbers, gt_numbers = pred_numbers[is_counted], gt_numbers[is_counted]
-        pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)  # 0 on the mask, or -1
+        # Label maps with the label 0 on the mask and -1 (no label) elsewhere
+        pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)
         return {
             "errors": np.abs(pred_numbers - gt_numbers).sum(axis=0),
             "patches": len(pred_numbers),
@@ -205,7 +211,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
 
 @frozen
 class CcqOptions:
-    """Options that say what the lines are, and how near a partner must be."""
+    """Options that say what the lines are, and how far a matched pixel may be from the other one."""
 
     buffer: float = option(
         3.0,
@@ -226,7 +232,7 @@ class CcqOptions:
 
 
 class _BufferedLines(NamedTuple):
-    """The centre lines of both maps, and the pixels within the buffer of each; bool (H, W)."""
+    """The centre lines of both maps, and the pixels within the buffer distance of each line."""
 
     lines: MapPair
     near: MapPair
@@ -235,7 +241,10 @@ class _BufferedLines(NamedTuple):
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
 ) -> _BufferedLines:
-    """Find the centre lines of both foregrounds (their skeletons, or as given), and the buffers."""
+    """Return the centre lines of both foregrounds and the buffers around them.
+
+    The lines are the skeletons of the foregrounds or, if `opt.lines` is "given", the foregrounds.
+    """
     from skimage.morphology import skeletonize
 
     from bsdsbench.kernels.matching.graph import within_reach
@@ -252,11 +261,14 @@ def _half_widths(
 ) -> NDArray[np.int32]:
     """Return the half width of each row of a disk in pixels, int32 (rows,), from top to bottom.
 
-    Row k reaches half_width[k] pixels to the left and to the right of the centre. `radius` is in
-    the unit of `spacing`, the (row, column) step; `shape` (rows, columns) limits the disk.
+    Row k extends half_width[k] pixels to the left and to the right of the centre.
+
+    radius: in the unit of `spacing`, which is the size of a pixel (height, width).
+    shape: size of the image; the disk need not extend further than that.
     """
-    steps = zip(spacing, shape, strict=True)
-    down, right = (s * np.arange(min(int(radius / s) + 1, n) + 1) for s, n in steps)
+    sizes = zip(spacing, shape, strict=True)
+    # Distances of the centre, the next row (column), and so on, to one beyond the radius
+    down, right = (s * np.arange(min(int(radius / s) + 1, n) + 1) for s, n in sizes)
     row_distance = np.concatenate([down[:0:-1], down])
     half = (np.hypot(row_distance[:, None], right[1:]) <= radius).sum(axis=1).astype(np.int32)
     return half[row_distance <= radius]
@@ -283,10 +295,10 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the pixels of the predicted and of the annotated line.
+        """Count the pixels of the predicted and of the annotated lines, in this order.
 
-        matched : int (2,), pixels of each line within the buffer of the other line
-        total : int (2,), all pixels of each line
+        matched : int (2,), pixels of each map's lines within the buffer of the other map's
+        total : int (2,), all pixels of each map's lines
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
@@ -295,11 +307,12 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> DrawnSteps:
-        """Return the classes of the pixels as a single step.
+        """Return the class of each pixel, as a single step named "lines".
 
-        A pixel of a line is right if it lies within the buffer of the other line. Off the lines,
-        the buffers have classes of their own. A pixel of several classes has the first of these:
-        matched, false, missed, near both lines, near the predicted, near the annotated one.
+        A predicted line pixel within the buffer of the annotated line is right, any other is false.
+        An annotated line pixel outside the buffer of the predicted line is missed. The remaining
+        pixels of the buffers are near both lines, near the predicted or near the annotated one. If
+        several of these apply, the first in this order is taken.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
@@ -313,9 +326,9 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
-        """Compute the scores (N,) from matched and all pixels (N, 2) of both lines; 0/0 is NaN."""
+        """Compute the scores (N,) from the counts (N, 2) of both maps; 0/0 is NaN."""
         matched, total = counts["matched"], counts["total"]
-        shares = defined_ratio(matched, total)  # correctness, completeness
+        shares = defined_ratio(matched, total)  # columns: correctness, completeness
         n_missed = total[:, 1] - matched[:, 1]
         return {
             "completeness": shares[:, 1],
