@@ -1,7 +1,8 @@
-"""Areas under PR and ROC curves, each rule by its name.
+"""Areas under PR and ROC curves by named rules.
 
-The area under a PR curve depends on the rule. Rules differ in the curve between two points (none, a
-straight line, the count-linear curve), in the start at recall 0 and in the recall levels.
+The area under a PR curve depends on the rule. Rules differ in how they join two points (not at all,
+by a straight line, by the curve along which counts are linear), in the start of the curve at recall
+0, and in the recall levels that are summed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
-# Largest fall of FP, relative to TP + FP, that is taken for float32 rounding of the given points
+# A fall of FP up to this, relative to TP + FP, is taken for float32 rounding of the given points
 _ROUNDING = 1e-6
 
 
@@ -40,18 +41,18 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     Parameters
     ----------
     precision, recall : array_like
-        float64 (K,), along the curve in either direction. A NaN precision at an end with recall 0
-        is the 0/0 of a converted curve. It is left out with an InputWarning.
+        float64 (K,), along the curve in either direction. An end point with recall 0 and precision
+        NaN, the 0/0 of a converted curve, is left out with an InputWarning.
     rule : str
         The rule for the area between the points:
 
         - "davis-goadrich": the exact area if counts change linearly between the points; see
           `davis_goadrich_area`
-        - "trapezoid": straight lines between the points, and no area outside them (optimistic)
-        - "step": each rise of recall times the precision at its right end, summed from recall 0
-          (average precision)
-        - "bsds": precision on straight lines at recall 0, 0.01 .. 1, summed and multiplied by 0.01.
-          Precision is 0 outside the points. The points may be in any order
+        - "trapezoid": straight lines between the points, which is optimistic; no area outside them
+        - "step": the sum, from recall 0 on, of each rise of recall times the precision at its right
+          end (average precision)
+        - "bsds": the sum over recall levels 0, 0.01 .. 1 of the precision on straight lines between
+          the points (0 outside them), times 0.01. The points may be in any order
         - "11-point", "101-point": mean, over 11 or 101 evenly spaced recall levels from 0 to 1, of
           the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO).
           The conventional point (recall 0, precision 1) counts only if it is passed, as in VLFeat
@@ -64,8 +65,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     Raises
     ------
     ShapeError, DataError
-        If the lengths differ; if the rule is unknown, if a value is NaN or outside [0, 1], if
-        recall both rises and falls (except for "bsds"). With "davis-goadrich" also if precision is
+        If the lengths differ; if the rule is unknown, if a value is NaN or outside [0, 1], or if
+        recall both rises and falls (except with "bsds"). With "davis-goadrich" also if precision is
         0 at a recall above 0, or if false positives fall as recall rises.
 
     Examples
@@ -95,24 +96,27 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
 
 def _count_linear_area(precision: F8, recall: F8) -> float:
-    """Return the `davis_goadrich_area` of PR points (K,), ascending in recall, as if P were 1."""
+    """Return the `davis_goadrich_area` of PR points (K,), ascending in recall.
+
+    The area does not depend on the number of positives, so P is set to 1 and recall is TP.
+    """
     is_right_of_0 = recall > 0
     p, r = precision[is_right_of_0], recall[is_right_of_0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = r * (1 / p - 1)
-    # Rounded points may have an FP that falls slightly; it is raised to the largest FP before it
+    # If FP falls by no more than rounding, it is raised to the largest FP before it
     largest_before = np.maximum.accumulate(fp)
     is_rounding = largest_before - fp <= _ROUNDING * r / p
     return davis_goadrich_area(r, np.where(is_rounding, largest_before, fp), 1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
-    """Return the exact area under the PR curve along which counts change linearly between points.
+    """Return the exact area under a PR curve if counts change linearly between its points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision holds down to
-    recall 0. A point (0, FP > 0) is kept, so false positives that are ranked first lower the area.
-    No area is added beyond the last point. Raises as `interpolate_pr` does.
+    recall 0. Leading points (0, FP > 0) are kept: false positives that are ranked first lower the
+    area. No area is added beyond the last point. Errors are raised as by `interpolate_pr`.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -120,7 +124,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     Parameters
     ----------
     tp, fp, positives : as in `interpolate_pr`
-        Counts along the curve, and P.
+        Counts along the curve, and the number of positives.
 
     Returns
     -------
@@ -166,17 +170,17 @@ def auccalculator_areas(
     1. Points with TP = 0 are dropped, which is optimistic if false positives are ranked first.
     2. If the first TP is above 1, the point (1, FP/TP) is added before it.
     3. The point (P, N) is added at the end.
-    4. For the PR area, points are inserted at each whole TP, linear in counts, and the first
-       precision is extended to recall 0.
+    4. For the PR area, points are inserted at each whole TP with FP interpolated linearly, and the
+       first precision is extended to recall 0.
 
-    Raises as `interpolate_pr` does, and DataError if a count exceeds its total.
+    Errors are raised as by `interpolate_pr`, and DataError also if a count exceeds its total.
 
     Parameters
     ----------
     tp, fp, positives, negatives : as in `davis_goadrich_area`
         Counts along the curve and totals.
     min_recall : float
-        The PR area is taken from this recall to 1. The ROC area does not depend on it.
+        The PR area covers the recall from this value to 1. The ROC area does not depend on it.
 
     Returns
     -------
@@ -236,26 +240,29 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return the largest precision at each recall level or beyond, or 0; `recall` (K,) ascends."""
+    """Return the largest precision at or beyond each recall level, or 0 if no point is there.
+
+    `recall` (K,) is ascending.
+    """
     # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
     largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     return largest_from[np.searchsorted(recall, levels)]
 
 
 class AreaRow(NamedTuple):
-    """An area or average precision of a ranking, and the program or paper that computes it.
+    """An area or average precision of a ranking as one program or paper computes it.
 
     Parameters
     ----------
     name : str
-        The program or paper, and its name for the number.
+        The program or paper, and what it calls the number.
     space : str
         "PR" or "ROC".
     value : float
         The number. NaN if the program gives none (no positives, rejected scores).
     points, ties, start, rule : str
-        Descriptions of the points of the curve, of the treatment of equal scores, of the value at
-        recall 0 (FPR 0 in ROC space), and of the sum.
+        Descriptions of the curve's points, of the treatment of equal scores, of the start at recall
+        0 (FPR 0 in ROC space), and of the rule that sums the area.
 
     Examples
     --------
@@ -304,11 +311,11 @@ _DESCRIPTIONS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Compute every variant of AP and AUC for the same labels and scores. Raises as `pr` does.
+    """Compute every variant of AP and AUC for the same labels and scores.
 
     The variants are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
     VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from their
-    definitions.
+    definitions. Errors and warnings are given as by `pr`.
 
     Parameters
     ----------
@@ -318,8 +325,8 @@ def area_table(
     Returns
     -------
     tuple of AreaRow
-        The same 17 rows for any data. PR values are NaN without positives, ROC values if a class is
-        missing, and the values of programs that reject the scores.
+        The same 17 rows for any data. NaN stands for the PR values if there are no positives, for
+        the ROC values if a class is missing, and for the values of programs that reject the scores.
 
     Examples
     --------
@@ -340,7 +347,7 @@ def area_table(
 def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
-    """Compute the area under points (TP, FP) by each rule that needs points alone."""
+    """Compute the area under points (TP, FP) by each rule that does not need the samples."""
     tps, fps = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     hull = roc_convex_hull(fps / n, tps / p)
@@ -372,11 +379,12 @@ def point_areas(
 
 
 def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
-    """Compute the values of `area_table` by name, from the fields of `Samples`, (n,) each.
+    """Compute the values of `area_table`, by name, from the fields of `Samples`, (n,) each.
 
-    Without positives there are none. Without negatives ROC areas are NaN, and areas that need both
-    totals are 1. With a score of +inf those of scikit-learn, which rejects it, are left out, with a
-    score outside [0, 1] the area of the BSDS benchmark.
+    - Without positives: no values
+    - Without negatives: ROC areas are NaN, and PR areas that need both totals are 1
+    - With a score of inf: no values for scikit-learn, which rejects it
+    - Without scores, or with one outside [0, 1]: no value for the BSDS benchmark
     """
     merged = rank(positive, negative, scores, "merge")
     by_sample = rank(positive, negative, scores, "sample")
@@ -410,14 +418,14 @@ def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, floa
 
 
 def _is_in_unit_range(scores: F8) -> bool:
-    """Return True if there is a score and all scores lie in [0, 1]."""
+    """Return True if all scores lie in [0, 1], and there is at least one."""
     return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
 
 
 def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the exact and the binned average precision of torchmetrics, by name.
 
-    If a score is outside [0, 1], all scores pass through a sigmoid in single precision.
+    If any score is outside [0, 1], all are first passed through a sigmoid in single precision.
     """
     probabilities = scores
     if not _is_in_unit_range(scores):
@@ -437,7 +445,7 @@ def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str,
 def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the average precisions of the PASCAL VOC and COCO development kits, by name.
 
-    A score of -inf is the smallest score. The point without predictions is left out.
+    A score of -inf ranks last. The curve starts with the first prediction.
     """
     curve = pr_from_ranking(rank(positive, negative, scores, "sample", include_inf=True))
     precision, recall = ratio(curve.tp, curve.tp + curve.fp)[1:], curve.recall[1:]
@@ -451,8 +459,11 @@ def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[s
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision (0/0 = 0) and recall if scores at or above each threshold are predicted."""
-    # The last point of the ranking whose threshold is not below the wanted threshold
+    """Return precision and recall if scores at or above each threshold are predicted.
+
+    Precision is 0 where nothing is predicted.
+    """
+    # The last point of the ranking whose own threshold is at or above the given one
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[last_point], ranking.fp[last_point]
     return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

@@ -1,9 +1,9 @@
 """ROC and PR space: conversion, convex hull, interpolation, dominance and crossings of curves.
 
-With P positives and N negatives a point is a pair of counts (TP, FP), which ROC and PR space show
-in two ways. A straight line in ROC space is a straight line of counts, and a hyperbola in PR space.
-So a curve is above another in one space exactly if it is in the other. lines="straight" joins PR
-points by straight lines instead, as printed figures do.
+With P positives and N negatives, a point is a pair of counts (TP, FP), which ROC and PR space show
+in two ways. A straight line in ROC space is a straight line in counts, and a hyperbola in PR space.
+A curve is therefore above another in one space exactly if it is in the other. lines="straight"
+joins PR points by straight lines instead, as printed figures do.
 Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
@@ -24,7 +24,7 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
 Relation = Literal["first", "second", "equal", "neither"]  # which of two curves dominates
-_TOLERANCE = 1e-12  # relative differences of interpolated heights below this are rounding
+_TOLERANCE = 1e-12  # relative differences of interpolated heights up to this are rounding
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
 Curve: TypeAlias = Sequence[ArrayLike]
 
@@ -73,8 +73,8 @@ def pr_to_roc(
 ) -> ROCPoints:
     """Convert PR points to ROC points by FP = TP (1/precision - 1).
 
-    A point of recall 0 may have any FP, so its FPR is NaN. Only the conventional point (recall 0,
-    precision 1) becomes (0, 0).
+    At recall 0, FP is unknown, so FPR is NaN. The only exception is the conventional point (recall
+    0, precision 1), which becomes (0, 0).
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def pr_to_roc(
         fpr = n_positive * r * (1 / p - 1) / n_negative
     is_empty = r == 0
     fpr[is_empty] = np.where(p[is_empty] == 1, 0.0, np.nan)
-    # 1 + 1e-9: a rounded precision must not make full recall impossible
+    # The slack of 1e-9 allows for a rounded precision, which may give an FPR slightly above 1
     is_impossible = ~is_empty & ~(fpr <= 1 + 1e-9)
     if is_impossible.any():
         k = int(is_impossible.argmax())
@@ -140,19 +140,20 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """Return the achievable PR curve of ROC points, which is their convex hull in PR space.
 
-    Random mixtures of the classifiers at these points reach it, and no PR curve above it (Davis and
-    Goadrich 2006, section 3). Without points it is the chance line. Raises as `roc_to_pr` does.
+    Random mixtures of the classifiers at these points reach this curve, but none above it (Davis
+    and Goadrich 2006, section 3). Without points it is the chance line. Errors are raised as by
+    `roc_to_pr`.
 
     Parameters
     ----------
     fpr, tpr, positives, negatives : as in `roc_to_pr`
-        The points and the totals.
+        The points, and the number of samples of each class.
 
     Returns
     -------
     PRPoints
-        The corners of the hull, and the points at each whole TP between them. The first point has
-        recall 0 and the precision of the next point. The last point is recall 1, precision P/(P+N).
+        The corners of the hull, and a point at each whole TP between them. The first point has
+        recall 0 and the precision of the next point, the last recall 1 and precision P/(P + N).
 
     Examples
     --------
@@ -167,12 +168,12 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
-    """Return the PR curve through points (TP, FP) along which counts change linearly.
+    """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
     A point is added at each whole TP between two points A and B, with FP(TP) = FP_A +
     (FP_B - FP_A)/(TP_B - TP_A) (TP - TP_A) (Davis and Goadrich 2006, section 4). Leading points
-    with TP = FP = 0 get the precision of the next point, which is the limit along the line, or 1 if
-    there is no next point.
+    with TP = FP = 0 get the precision of the next point, the limit of precision along the line. If
+    there is no next point, they get 1.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     Returns
     -------
     PRPoints
-        The given and the added points in ascending order of recall. Empty without points.
+        The given and the added points in ascending order of recall; empty if there are no points.
 
     Raises
     ------
@@ -214,7 +215,7 @@ class _Counts(NamedTuple):
 
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
-    """Insert a point at each whole TP of a curve (K,), linear in counts."""
+    """Insert a point at each whole TP between the points (K,) of a curve, with FP interpolated."""
     tps, fps = columns("count", tp=tp, fp=fp)
     if tps.size == 0:
         return _Counts(tps, fps)
@@ -236,7 +237,7 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull of points (K,) and of (0, 0) and (right, top)."""
+    """Return the upper convex hull, from left to right, of points (K,), (0, 0) and (right, top)."""
     from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
@@ -266,22 +267,22 @@ def dominates(
     ----------
     a, b : pair of array_like
         (fpr, tpr) in ROC space, (precision, recall) in PR space, each (K,) along the curve in
-        either direction. A point that the conversion from the other space left undefined (0/0) is
-        left out with an InputWarning.
+        either direction. An end point that conversion from the other space left undefined (0/0) is
+        dropped with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) in which the curves are compared.
     lines : str
-        The lines between PR points: "counts" if counts change linearly, which is correct, or
-        "straight". It has no effect in ROC space.
+        How PR points are joined: "counts" (counts change linearly, which is correct) or "straight"
+        (straight lines in PR space). It has no effect in ROC space.
 
     Raises
     ------
     ShapeError, DataError
         If the two arrays of a curve differ in length; if a PR curve has no points, if FPR or recall
-        both rises and falls along a curve, if precision is 0 at a recall above 0, or if the range
-        has no length inside both curves.
+        both rises and falls along a curve, if precision is 0 at a recall above 0, or if the curves
+        have no interval in common within the range.
 
     Examples
     --------
@@ -300,10 +301,10 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """Return the points at which curves `a` and `b` cross. Raises as `dominates` does.
+    """Return the points at which curves `a` and `b` cross. Errors are raised as by `dominates`.
 
-    Curves that touch without changing sides do not cross. If curves share a stretch before they
-    change sides, the first point of the stretch is returned.
+    Curves that touch without exchanging their order do not cross. If they coincide for a stretch
+    before they exchange it, the first point of the stretch is returned.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def crossings(
     x, height_a, height_b, difference = _heights(a, b, space, within, lines)
     sign = np.sign(difference)
     crossed = []  # (x, height) of each crossing
-    # i and j are neighbours among the entries at which the curves differ
+    # i and j are consecutive entries at which the curves differ
     for i, j in pairwise(np.flatnonzero(sign).tolist()):
         if sign[i] == sign[j]:
             continue
@@ -348,10 +349,10 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other. Raises as `dominates` does.
+    """Return which of two curves dominates the other. Errors are raised as by `dominates`.
 
-    A curve is "first" or "second" if it is above the other somewhere and below it nowhere. If both
-    are above somewhere the relation is "neither", and "equal" if they do not differ.
+    "first" ("second") means that `a` (`b`) is above the other curve somewhere and below it nowhere;
+    "neither" that each is above the other somewhere; "equal" that they do not differ.
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     is_above, is_below = bool((difference > 0).any()), bool((difference < 0).any())
@@ -363,11 +364,12 @@ def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
 
 
 class _Heights(NamedTuple):
-    """The heights of two curves on both sides of each corner of either, float64 (2 corners - 2,).
+    """The heights of two curves left and right of each x at which either has a corner.
 
-    Entry 2i is the limit from the right at corner i, and entry 2i + 1 the limit from the left at
-    corner i + 1. Both limits at a corner differ if a curve is vertical. Heights are the y of
-    `_polyline`.
+    For the n positions x[0] < x[1] < .. in the compared range, all arrays are float64 (2n - 2,).
+    Entry 2i is the limit from the right at position i, entry 2i + 1 the limit from the left at
+    position i + 1. The two limits at a position differ where a curve is vertical. Heights are the y
+    of `_polyline`.
     """
 
     x: F8
@@ -379,7 +381,10 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves in a range, in PR space up to the smaller last recall."""
+    """Compute the heights of two curves in the range `within` (low, high) of x.
+
+    In PR space the range ends at the smaller of the last recalls of the curves.
+    """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
     line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)
@@ -403,7 +408,8 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
     They are ordered as in `_Heights`. `grid` is ascending and lies within the polyline.
     """
     interpolated = np.interp(grid, line.x, line.y)
-    first = np.searchsorted(line.x, grid, side="left")  # of corners with equal x, the first
+    # First and last of the corners at a position; they differ where the line is vertical
+    first = np.searchsorted(line.x, grid, side="left")
     last = np.searchsorted(line.x, grid, side="right") - 1
     from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
     from_right = np.where(line.x[last] == grid, line.y[last], interpolated)
@@ -411,13 +417,16 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 
 
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
-    """Map a curve to a plane in which it is straight between its points and better means higher.
+    """Map a curve to a plane where it is straight between its points, and higher means better.
 
-    In ROC space x is FPR, y is TPR, from (0, 0) to (1, 1). In PR space x is recall, from 0 on; y is
-    precision if `lines` is "straight" and -FP/P if it is "counts", with y = 0 at the start.
+    - ROC space: x is FPR, y is TPR; (0, 0) and (1, 1) are added
+    - PR space, `lines` is "straight": x is recall, y is precision. Points with recall 0 are
+      replaced by one with the precision of the first other point
+    - PR space, `lines` is "counts": x is recall, y is -FP/P. Points with recall 0 are replaced by
+      (0, 0)
 
-    Raises DataError if x turns back or exceeds 1, or if a PR curve has no point with recall above 0
-    or a precision of 0 at one.
+    Raises DataError if x both rises and falls or exceeds 1. Raises it for a PR curve without a
+    point of recall above 0, and for one with precision 0 at such a point.
     """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
         x_name, y_name = "fpr", "tpr"
@@ -438,6 +447,6 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
             x, y = np.r_[0, x], np.r_[y[0], y]
         else:
             x, y = np.r_[0, x], np.r_[0, -x * (1 / y - 1)]
-    if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
+    if (np.diff(x) < 0).any() or x[-1] > 1:  # x starts at 0, so it is never negative
         raise DataError(f"{x_name}: expected 0..1, not turning back")
     return _Polyline(x, y)

@@ -51,7 +51,7 @@ class CurvePoints(TabularCurve):
     Parameters
     ----------
     precision, tpr, fpr, thresholds : array
-        float64 (T,), in ascending order of the number of predictions.
+        float64 (T,), ordered by the number of predictions, fewest first.
     positives, negatives : float
         Total of each class. NaN if unknown.
 
@@ -73,9 +73,10 @@ class CurvePoints(TabularCurve):
     def of_rates(
         cls, fpr: ArrayLike, tpr: ArrayLike, positives: float = np.nan, negatives: float = np.nan
     ) -> CurvePoints:
-        """Build points from rates (T,), and sort them by FPR, then TPR. Thresholds are NaN.
+        """Build points from rates (T,), and sort them by FPR, then by TPR.
 
-        Without totals precision is NaN too. Raises DataError if a rate or a total is out of range.
+        Thresholds are NaN, and so is precision if a total is unknown (NaN). Raises ShapeError if
+        the lengths differ, and DataError if a rate or a total is out of range.
         """
         x, y = columns("share", fpr=fpr, tpr=tpr)
         for name, total in (("positives", positives), ("negatives", negatives)):
@@ -97,7 +98,7 @@ class CurvePoints(TabularCurve):
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Build points from counts (T,), which are at most the totals of their classes."""
+        """Build points from counts (T,). Raises DataError if one exceeds the total of its class."""
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
         tps, fps = columns("number", tp=tp, fp=fp)
         return cls.of_rates(fps / n, tps / p, p, n)
@@ -129,14 +130,14 @@ class CurvePoints(TabularCurve):
 
     @property
     def auc(self) -> float:
-        """Area of the trapezoids under the ROC points with (0, 0) and (1, 1); NaN if no curve."""
+        """Area of the trapezoids under the ROC points, (0, 0) and (1, 1); NaN unless `is_curve`."""
         if not self.is_curve:
             return float("nan")
         return trapezoids(np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1])
 
     @property
     def area(self) -> float:
-        """Exact area under the PR curve up to its last point, counts being linear; or NaN."""
+        """The `davis_goadrich_area`; NaN without points or totals, or unless `is_curve`."""
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
         return davis_goadrich_area(self.tp, self.fp, self.positives)
@@ -154,7 +155,10 @@ class CurvePoints(TabularCurve):
         return CurvePoints.of_rates(*corners, self.positives, self.negatives)
 
     def with_between(self) -> CurvePoints:
-        """Return the points and one at each whole TP between. Raises DataError without totals."""
+        """Return the points, with a point added at each whole TP between two of them.
+
+        Raises DataError if the totals are unknown.
+        """
         to_pr_form(self)
         tp, fp = insert_whole_tp(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
@@ -166,8 +170,8 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to a type with precision and recall ("pr") or TPR and FPR ("roc", "det").
 
-    Curves of samples keep their points and areas. Raises DataError if `curve` is no single curve of
-    the package, or if the conversion needs totals that it lacks.
+    A PRResult or ROCResult is computed again from its counts. Raises DataError if `curve` is not a
+    single curve of this package, or lacks the class totals that the conversion needs.
     """
     return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
@@ -178,8 +182,9 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     - PRResult: sorted along the curve
     - ROCResult: the PRResult of the same counts
     - PRPoints: CurvePoints with unknown FPR and totals
-    - PRCurve: unchanged. Raises DataError for a stack of curves
-    - ROCPoints, CurvePoints: CurvePoints. Raises DataError if its totals are unknown
+    - PRCurve: unchanged. Raises DataError if it holds several curves
+    - ROCPoints, CurvePoints: CurvePoints. Raises DataError if their totals are unknown, which
+      ROCPoints never have
     """
     if isinstance(curve, PRResult):
         return along_curve(curve)
@@ -202,7 +207,7 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 
     - ROCResult: sorted along the curve
     - PRResult: the ROCResult of the same counts
-    - PRCurve, PRPoints: DataError, since FPR needs the number of negatives
+    - PRCurve, PRPoints: raises DataError, since FPR needs the number of negatives
     - ROCPoints, CurvePoints: CurvePoints, with or without totals
     """
     if isinstance(curve, ROCResult):
@@ -221,8 +226,9 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 class Meeting(NamedTuple):
     """Which of two curves lies above the other, and the points at which they cross.
 
-    - relation: "first" or "second" (somewhere above and nowhere below), "neither" or "equal"
-    - places: the crossings from left to right; if computed in PR space, their FPR is NaN
+    - relation: "first" or "second" (the curve that is above somewhere and below nowhere), "neither"
+      or "equal"
+    - places: the crossings from left to right. If they were computed in PR space, their FPR is NaN
     """
 
     relation: Relation
@@ -230,11 +236,11 @@ class Meeting(NamedTuple):
 
 
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
-    """Find out which of two curves lies above the other, and where they cross.
+    """Determine which of two curves lies above the other, and where they cross.
 
-    The curves are compared in PR space if axes="pr" and their totals differ, and otherwise in ROC
-    space, extended to (0, 0) and (1, 1). With equal totals both spaces give the same relation
-    (Davis and Goadrich 2006, theorem 3.2).
+    The curves are compared in PR space if axes="pr" and their totals differ. Otherwise they are
+    extended to (0, 0) and (1, 1) and compared in ROC space: with equal totals both spaces give the
+    same relation (Davis and Goadrich 2006, theorem 3.2).
 
     Raises DataError if FPR or recall both rises and falls along a curve, or if a class is missing.
 
@@ -258,13 +264,13 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
 
 
 def _defined_pr_points(curve: CurvePoints) -> PRPoints:
-    """Return the points at which precision is not NaN."""
+    """Return precision and recall at the points whose precision is not NaN."""
     is_defined = ~np.isnan(curve.precision)
     return PRPoints(curve.precision[is_defined], curve.recall[is_defined])
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:
-    """Convert a curve to CurvePoints. Raises DataError if it has precision and recall only."""
+    """Convert a curve to CurvePoints. Raises DataError if it only has precision and recall."""
     roc = _to_roc_form(curve)
     if isinstance(roc, CurvePoints):
         return roc
@@ -287,12 +293,12 @@ def _from_pr_points(points: PRPoints) -> CurvePoints:
 
 
 def _ranking(curve: PRResult | ROCResult) -> Ranking:
-    """Return the counts of a curve as a ranking with merged ties."""
+    """Return the counts of a curve as a ranking whose ties are merged."""
     return Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
 
 
 def _missing_totals() -> DataError:
-    """Return the error that a conversion needs the totals of the classes, which are unknown."""
+    """Return the error of a conversion that needs the unknown class totals."""
     fixes = [Setting("num_positives", ...), Setting("num_negatives", ...)]
     message = "points of one space, expected the totals of the classes for the other"
     return DataError(message, fix=fixes)
@@ -300,7 +306,7 @@ def _missing_totals() -> DataError:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdCurve(CurvePoints):
-    """Precision, TPR and FPR at each of T falling thresholds, as `threshold_curve` returns.
+    """Precision, TPR and FPR at each of T falling thresholds; see `threshold_curve`.
 
     Examples
     --------
@@ -327,19 +333,19 @@ def threshold_curve(
     Parameters
     ----------
     targets : array_like
-        (n,), the positive fraction of each row, clipped to [0, 1]. With instance_count it is the
-        number of positives in the row, clipped to at most its count.
+        (n,), the positive fraction of each row, clipped to [0, 1]. With instance_count, the number
+        of positives in each row, reduced to the row's count if it is larger.
     scores : array_like
         (n,), finite.
     num_thresholds : int or None
-        T: thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
-        duplicates. The default is the number of distinct scores, but at most 100. 0 and 1 give the
-        smallest score only.
+        T: the thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
+        duplicates. The default is the number of distinct scores, but at most 100. With 0 or 1 the
+        smallest score is the only threshold.
     instance_count : array_like or None
         Number of instances in each row, one number or (n,). The default is 1.
     strict : bool
-        Predict if score > threshold, and omit the smallest score, as in the copy of section 6.3 of
-        the 2013 note. False: predict if score >= threshold.
+        True predicts rows with score > threshold and omits the smallest score as a threshold, as in
+        the copy of section 6.3 of the 2013 note. False predicts rows with score >= threshold.
 
     Returns
     -------
@@ -373,7 +379,7 @@ def threshold_curve(
         levels = np.r_[distinct[:1], levels]
     thresholds = np.unique(levels)[::-1]
     order = np.argsort(-s, kind="stable")
-    # The number of rows that are predicted at each threshold, the first in order of falling scores
+    # Number of rows predicted at each threshold: the first n_rows in order of falling scores
     n_rows = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
     tp = np.r_[0.0, np.cumsum(positive_instances[order])][n_rows]
     predicted = np.r_[0.0, np.cumsum(instances[order])][n_rows]
@@ -391,7 +397,10 @@ def threshold_curve(
 
 
 def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
-    """Return the number of instances in each row, (n_rows,), from one number or (n_rows,)."""
+    """Return the number of instances in each row, (n_rows,), given one number or one per row.
+
+    Raises ShapeError for another size, and DataError for a negative number.
+    """
     (counts,) = columns("number", instance_count=instance_count)
     if counts.size not in (1, n_rows):
         raise ShapeError(
@@ -405,8 +414,8 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
 def _hazen_quantiles(values: F8, parts: int) -> F8:
     """Return the quantiles i/parts, i = 1 .. parts - 1, of values (m,) by Hazen's rule, ascending.
 
-    Positions are computed in integers, so that a quantile at the position of a value is exactly
-    that value, which numpy does not guarantee.
+    Positions are computed in integers, so that a quantile that falls on a value equals that value
+    exactly, which numpy does not guarantee. Without values there are no quantiles.
     """
     m = values.size
     if m == 0:

@@ -42,7 +42,7 @@ RATE_NAMES = {
     "tn": ("true negative rate", "tnr", "specificity"),
     "fn": ("false negative rate", "fnr", "miss rate"),
 }
-_FLOOR = 1e-10
+_FLOOR = 1e-10  # VLFeat's smallest denominator; see the top of this module
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,21 +56,21 @@ class PRResult(TabularCurve):
     tp, fp : array
         int64 (K,), true and false positives at each threshold.
     auc : float
-        Area of the trapezoids under the points, not extended to recall 1.
+        Area of the trapezoids under the points. The curve is not extended to recall 1.
     ap : float
         Average precision: the sum over points of precision times the rise of recall.
     ap_11 : float
         Mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond the level,
         including the point without predictions (VLFeat ap_interp_11).
     chance : float
-        Precision of a random ranking.
+        Expected precision of a random ranking.
     positives, negatives : int
-        The totals that recall and `chance` use: num_positives and num_negatives if given.
+        The class totals used for recall and `chance`: num_positives and num_negatives if given.
 
     Examples
     --------
-    >>> found = pr([1, 0, 1], [0.9, 0.5, 0.4])
-    >>> round(found.ap, 3), found.recall.tolist()
+    >>> curve = pr([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> round(curve.ap, 3), curve.recall.tolist()
     (0.833, [0.0, 0.5, 0.5, 1.0])
     """
 
@@ -100,7 +100,7 @@ class ROCResult(TabularCurve):
     auc : float
         Area under the curve on the axes of `plot`.
     eer, eer_threshold : float
-        Equal error rate, and the first threshold at which TPR reaches TNR. NaN if it never does.
+        Equal error rate, and the first threshold at which TPR >= TNR. NaN if there is none.
     plot : str
         X axis, then y axis: "fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn" or "fnfp".
     positives, negatives : int
@@ -108,8 +108,8 @@ class ROCResult(TabularCurve):
 
     Examples
     --------
-    >>> found = roc([1, 0, 1], [0.9, 0.5, 0.4])
-    >>> found.auc, found.negatives
+    >>> curve = roc([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> curve.auc, curve.negatives
     (0.5, 1)
     """
 
@@ -159,7 +159,7 @@ def pr(
     Parameters
     ----------
     labels, scores : array_like
-        A label and a score for each of n samples. The arrays may have any shape of size n.
+        The label and the score of each of n samples. Arrays of any shape are flattened.
     ties : str
         "merge": one point per distinct score, as in scikit-learn. "sample": one point per sample,
         with equal scores in the given order, as in VLFeat.
@@ -173,18 +173,18 @@ def pr(
           left out
         - "larger": the larger of two distinct labels, such as 1 and 2, is positive
 
-        Of bool labels, True is positive with any reading.
+        If the labels are bool, True is positive whatever the reading.
     interpolate : bool
         Replace each precision by the largest precision at this or a higher recall.
     normalize_prior : float or None
         A fraction in [0, 1]. Precision is computed as if this fraction of the samples were
         positive.
     num_positives, num_negatives : int or None
-        Totals of the classes to use instead of the numbers of samples. A total that is too small
+        Class totals to use instead of the numbers of samples. A total below the number of samples
         gives an InputWarning. Whole floats such as 1e4 are accepted.
     include_inf : bool or None
-        True ranks scores of -inf last, as any smallest score. False never retrieves them, as in
-        VLFeat. The default is False with ties="sample", and True otherwise.
+        True ranks samples of score -inf last. False never retrieves them, as in VLFeat. The default
+        is False with ties="sample", and True otherwise.
     stable : bool
         Drop the first point and return the arrays in input order, with NaN (-1 in counts) for
         samples that are never retrieved. The summary numbers do not change.
@@ -231,7 +231,7 @@ def roc(
     labels, scores, ties, reading : as in `pr`
         The samples, the treatment of equal scores, and the meaning of labels.
     plot : str
-        The axes of a display, x before y, which also choose the area:
+        Axes of the plot, x before y. They also decide which area is computed:
 
         - "fptp", "tntp": sum of TPR times the rise of FPR
         - "tptn", "fntn": sum of TNR times the rise of TPR
@@ -266,7 +266,7 @@ def det(
     """Compute the DET curve: miss rate (fnr) over false alarm rate (fpr), as VLFeat's vl_det does.
 
     All points from (fpr 0, fnr 1) on are kept. scikit-learn's det_curve drops points at both ends
-    and runs the other way. Missing classes and errors are treated as by `roc`.
+    and runs in the opposite direction. Missing classes and errors are treated as in `roc`.
 
     Parameters
     ----------
@@ -286,14 +286,14 @@ def det(
 
 
 def trapezoids(x: F8, y: F8) -> float:
-    """Return the area under points (K,) that are joined by straight lines."""
+    """Return the area under the polyline through points (K,); negative where x falls."""
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
 def pr_from_ranking(
     ranking: Ranking, interpolate: bool = False, prior: float | None = None
 ) -> PRResult:
-    """Compute the result of `pr` from counts; `prior` is the option normalize_prior."""
+    """Compute the result of `pr` from a ranking; `prior` is its option normalize_prior."""
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
@@ -314,10 +314,13 @@ def pr_from_ranking(
 
 
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
-    """Compute the precision (K,) at each point of a ranking. `tp` is `ranking.tp` as float64.
+    """Return the precision (K,) at each point of a ranking; 1 where nothing is predicted.
 
-    With `prior`, positives weigh prior/P and negatives (1 - prior)/N. Precision is 1 without
-    predictions. With ties="sample", numerator and denominator have VLFeat's floor.
+    tp (K,): `ranking.tp` as float64.
+    prior: if given, a positive weighs prior/P and a negative (1 - prior)/N. Default: both weigh 1.
+
+    With ties="sample", numerator and denominator are at least _FLOOR, as in VLFeat. Raises
+    DataError if `prior` is outside [0, 1].
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
@@ -336,8 +339,11 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 
 
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
-    """Return the mean, over recall 0, 0.1 .. 1, of the largest precision from there on."""
-    # The first point with recall >= i/10, in whole numbers, so that rounding misses no level
+    """Return the mean, over recall levels 0, 0.1 .. 1, of the largest precision from there on.
+
+    A level that the curve does not reach counts as 0. tp, precision: (K,), by rising recall.
+    """
+    # First point with tp >= ceil(i P / 10); whole numbers, so that rounding cannot miss a level
     level_start = np.searchsorted(tp, -(-np.arange(11) * positives // 10))
     reached = level_start[level_start < tp.size]
     largest_until_next = np.maximum.reduceat(precision, reached)
@@ -345,10 +351,10 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 
 
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
-    """Compute the result of `roc` from the counts of a ranking.
+    """Compute the result of `roc` from a ranking. Raises DataError for an unknown `plot`.
 
-    If a class is missing, the area and the equal error rate are NaN, and so is the rate of this
-    class with ties="merge". With "sample" the rate is 0, as in VLFeat.
+    If a class is missing, the area and the equal error rate are NaN. TPR (without positives) or FPR
+    (without negatives) is then NaN with ties="merge", and 0 with "sample" as in VLFeat.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
@@ -365,46 +371,47 @@ def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
 
 
 class _EqualError(NamedTuple):
-    """The equal error rate, and the threshold at which TPR reaches TNR. Both NaN if undefined."""
+    """The equal error rate, and the first threshold at which TPR >= TNR; NaN if there is none."""
 
     rate: float
     threshold: float
 
 
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
-    """Find where a ROC curve (K,) by falling threshold crosses the line TPR = TNR.
+    """Return the error rate where a ROC curve (K,), by falling threshold, crosses TPR = TNR.
 
-    Both rates are interpolated linearly if both change there, because equal scores were merged. If
-    one changes, the error is 1 minus the other. It is NaN if TPR is below TNR at all points.
+    The crossing lies between the last point with TPR < TNR and the next point. If one rate changes
+    between them, the error is 1 minus the other rate. Both may change if equal scores were merged;
+    both are then interpolated linearly. The error is NaN if TPR < TNR at all points.
     """
-    # Both rates rise along the curve, so bisection finds the last point with TNR > TPR
-    s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
-    if s + 1 == tpr.size:
+    # TPR rises and TNR falls along the curve, so bisection finds the first point with TPR >= TNR
+    after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
+    if after == tpr.size:
         return _EqualError(np.nan, np.nan)
-    tnr = 1 - fpr[s]
-    tpr_rise, tnr_fall = tpr[s + 1] - tpr[s], tnr - (1 - fpr[s + 1])
+    last_tpr, last_tnr = tpr[after - 1], 1 - fpr[after - 1]  # at the last point with TPR < TNR
+    tpr_rise, tnr_fall = tpr[after] - last_tpr, last_tnr - (1 - fpr[after])
     if tpr_rise and tnr_fall:
-        rate = 1 - (tpr[s] + tpr_rise * (tnr - tpr[s]) / (tpr_rise + tnr_fall))
+        rate = 1 - (last_tpr + tpr_rise * (last_tnr - last_tpr) / (tpr_rise + tnr_fall))
     elif tpr_rise:
-        rate = 1 - tnr
+        rate = 1 - last_tnr
     else:
-        rate = 1 - tpr[s]
-    return _EqualError(float(rate), float(thresholds[s + 1]))
+        rate = 1 - last_tpr
+    return _EqualError(float(rate), float(thresholds[after]))
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
-    """Return the area under a ROC curve of both classes on the axes `plot`, as `roc` defines it.
+    """Return the area under a ROC curve on the axes `plot`, as `roc` defines it.
 
-    Numbers are whole up to the last division, so that the area is exact. int64 may not hold twice
-    the area under (FP, TP), but Python's integers do.
+    Neither class may be missing. Counts stay integers up to the final divisions, so that nothing is
+    rounded before. Where int64 would overflow, Python's integers are used.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
     integer = object if last_tp * last_fp >= 2**63 else np.int64
     fp_rise = np.diff(ranking.fp).astype(integer, copy=False)
     tp = ranking.tp.astype(integer, copy=False)
-    # Twice the trapezoids under (FP, TP). If points are samples, either TP or FP rises at each, so
-    # that the trapezoids are VLFeat's rectangles.
+    # Twice the trapezoids under (FP, TP). With ties="sample", TP and FP never rise at the same
+    # point, so that the trapezoids equal VLFeat's rectangles.
     twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
     fpr_over_tpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
     areas = {  # by the rate of the y axis
@@ -417,9 +424,10 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 
 
 def parse_variant(name: str) -> Variant:
-    """Parse the name of a `plot` variant of `roc`, in any case. Raises DataError for others.
+    """Parse the name of a `plot` variant of `roc`, in upper or lower case.
 
-    A name is short, x before y ("fptp"), or of two rates, y before x.
+    It is a short name, x before y ("fptp"), or names two rates, y before x ("TPR over FPR").
+    Raises DataError for other names.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
@@ -438,9 +446,10 @@ def parse_variant(name: str) -> Variant:
 
 
 def along_curve(curve: _C) -> _C:
-    """Return a curve with its points by falling threshold, starting without predictions.
+    """Return a curve with its points by falling threshold, from the point without predictions on.
 
-    A curve of `stable` is sorted, without samples that are never retrieved (counts -1).
+    Only a curve made with stable=True is changed: its points are sorted, samples that are never
+    retrieved (counts of -1) are dropped, and the first point is added.
     """
     if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
@@ -457,7 +466,10 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve of counts at ascending thresholds, (T,) each, from (0, 0) to (1, 1)."""
+    """Compute the ROC curve through counts at ascending thresholds, (T,) each.
+
+    (0, 0) and (1, 1) are added at its ends, with thresholds inf and -inf.
+    """
     ranking = Ranking(
         thresholds=np.r_[np.inf, np.flip(thresholds), -np.inf],
         tp=np.r_[0, np.flip(tp), positives],
@@ -469,10 +481,10 @@ def roc_of_counts(
 
 
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
-    """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
+    """Return the fields that PRResult and ROCResult share, plus `rates`; arrays are read-only.
 
-    If the ranking has `rows`, they are in input order, (n,), with NaN or -1 for samples that are
-    never predicted.
+    If the ranking has `rows`, the arrays are put into input order, (n,). Samples that are never
+    retrieved get -1 in counts and NaN elsewhere.
     """
     shared = {"tp": ranking.tp, "fp": ranking.fp, "thresholds": ranking.thresholds}
     arrays: dict[str, Any] = {**rates, **shared}

@@ -1,4 +1,4 @@
-"""Test of the difference between two areas under ROC curves of the same samples."""
+"""Test of the difference between the areas under two ROC curves of the same samples."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def delong(
     reading: LabelReading = "auto",
     clusters: ArrayLike | None = None,
 ) -> DeLongResult:
-    """Test if two scores of the same samples have different areas under their ROC curves.
+    """Test whether two scores of the same samples have different areas under their ROC curves.
 
     Parameters
     ----------
     labels : array_like
-        (n,), with the meaning that `reading` gives them.
+        (n,), interpreted as `reading` says.
     scores, other : array_like
         (n,) each, the two scores of each sample. A positive and a negative with equal scores count
         as half a correctly ordered pair.
@@ -61,7 +61,8 @@ def delong(
     reading : str
         The meaning of labels, as in `roc`.
     clusters : array_like or None
-        (n,), the group of each sample, such as a patient. By default samples are independent.
+        (n,), the group of dependent samples (such as a patient) that each sample belongs to. None
+        takes all samples as independent.
 
     Returns
     -------
@@ -118,16 +119,19 @@ def delong(
 
 
 class _Placements(NamedTuple):
-    """The position of each sample of a class among the scores of the other; ties count half."""
+    """The rank of each sample among the scores of the other class; a tie counts as one half."""
 
-    positive: Bool  # (n,), masks of the samples
-    negative: Bool
-    above: F8  # (positives,): fraction of the negatives that a positive exceeds
-    below: F8  # (negatives,): fraction of the positives that exceed a negative
+    positive: Bool  # (n,), True for the positives
+    negative: Bool  # (n,), True for the negatives
+    above: F8  # (positives,): fraction of the negatives that score lower than the positive
+    below: F8  # (negatives,): fraction of the positives that score higher than the negative
 
 
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
-    """Compare all positives with all negatives by ranks. Raises DataError without two of each."""
+    """Compare the scores of all positives and all negatives. Raises DataError without two of each.
+
+    The mean of `above`, and of `below`, is the area under the ROC curve.
+    """
     from scipy.stats import rankdata
 
     positive, negative, s = samples(labels, scores, reading)
@@ -136,7 +140,7 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
         raise DataError(
             f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
-    # A rank among all samples less the rank within the class is the number of the other class below
+    # Rank among all samples minus rank within the class: how many of the other class score lower
     ranks = rankdata(np.r_[s[positive], s[negative]])
     above = (ranks[:n_positive] - rankdata(s[positive])) / n_negative
     below = 1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive
@@ -144,14 +148,16 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
 
 
 def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_clusters: I8) -> F8:
-    """Return the covariance matrix (2, 2) of two areas under ROC curves of clustered samples.
+    """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
-    above (2, positives), below (2, negatives): the placements of `_Placements` by both scores.
-    positive_clusters (positives,), negative_clusters (negatives,): number of each sample's cluster.
+    above (2, positives), below (2, negatives): the fields of `_Placements` for both scores.
+    positive_clusters (positives,), negative_clusters (negatives,): index of each sample's cluster.
+
+    Raises DataError if all positives, or all negatives, belong to one cluster.
     """
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
     sums = []  # for each class (2, clusters): the deviations from the mean, summed in each cluster
-    factors = []  # for each class: n / (n - 1), the correction of a variance over n clusters
+    factors = []  # for each class: n / (n - 1), which makes a variance over n clusters unbiased
     for fractions, members in ((above, positive_clusters), (below, negative_clusters)):
         n_with_class = np.unique(members).size
         if n_with_class < 2:

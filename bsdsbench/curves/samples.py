@@ -19,7 +19,7 @@ EXACT = 2**53  # larger integers are not all distinct as float64, so that a rank
 class Samples(NamedTuple):
     """Samples of two classes, (n,) each. A sample may be neither positive nor negative."""
 
-    positive: Bool
+    positive: Bool  # masks of the classes
     negative: Bool
     scores: F8
 
@@ -27,13 +27,15 @@ class Samples(NamedTuple):
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
     """Check labels and scores, and return masks of both classes and the scores, flattened to (n,).
 
-    `reading` selects the positive labels: all but 0 ("binary", used for any bool labels), those
-    above 0, where only those below are negative ("sign"), the larger of two labels ("larger"), or
-    "auto": "sign" if a label is -1, otherwise "binary"; then only the labels -1, 0 and 1 are
-    allowed.
+    `reading` says which labels are positive. Bool labels are always read as "binary".
+
+    - "binary": all but 0, which is negative
+    - "sign": those above 0. Those below 0 are negative, and 0 belongs to no class
+    - "larger": the larger of exactly two distinct labels
+    - "auto": "sign" if there is a label -1, and "binary" otherwise; only -1, 0 and 1 are allowed
 
     Warns if a class is missing. Raises ShapeError if the sizes differ, and DataError if a value is
-    NaN or not a number, if labels do not fit `reading`, or if an integer score exceeds 2**53.
+    NaN or not a number, if labels do not fit `reading`, or if an integer score is beyond 2**53.
     """
     y = _real_array(labels, "labels")
     s = _real_array(scores, "scores")
@@ -61,7 +63,10 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
 
 
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
-    """Return "sign" if a label is -1, else "binary". Raises DataError for other labels."""
+    """Return "sign" if there is a label -1, and "binary" otherwise.
+
+    Raises DataError if there are labels besides -1, 0 and 1, and names the readings that fit.
+    """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
         return "sign" if (labels < 0).any() else "binary"
@@ -81,11 +86,11 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
 
 
 def defined(ratios: ArrayLike, others: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Drop undefined points (0/0) from both ends of a curve (K,), and warn if there are any.
+    """Drop undefined points (0/0) from both ends of a curve (K,), with a warning if there are any.
 
-    A point is undefined if its ratio, precision or FPR, is NaN and its other coordinate, recall or
-    TPR, is 0. `name` is that of the ratio. Returns both arrays, flattened. NaN elsewhere, and
-    different sizes, are left to later checks.
+    A point is undefined if its ratio (precision or FPR) is NaN while its other coordinate (recall
+    or TPR) is 0. Returns both arrays, flattened. NaN elsewhere and different sizes are left to
+    later checks. `name` names the ratio in the warning.
     """
     x, y = given_array(ratios, name).ravel(), given_array(others, name).ravel()
     if x.size == y.size and np.isnan(x).any():
@@ -106,7 +111,7 @@ def whole_number(value: float, name: str) -> int:
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Multiply rates by their total, and make counts whole that are within rounding; NaN stays."""
+    """Return rates * total; counts that are whole but for rounding become whole, and NaN stays."""
     counts = rates * total
     rounded = np.rint(counts)
     return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
@@ -125,8 +130,8 @@ def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
 def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
     """Convert the keyword arguments to float64 arrays (K,), in the order of the keywords.
 
-    `kind` allows finite numbers, a "share" from 0 to 1, or a "count" from 0 on that does not fall
-    along the array. Raises DataError for other values, ShapeError if the lengths differ.
+    All values must be finite. A "share" must also lie in [0, 1]; a "count" must be 0 or more and
+    not fall along the array. Raises DataError otherwise, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -152,7 +157,7 @@ def _check_same_size(**arrays: NDArray[Any]) -> None:
 
 
 def above_zero(value: float, name: str) -> float:
-    """Return a total as a float. Raises DataError if it is not finite and above 0."""
+    """Return `value` as a float. Raises DataError unless it is finite and above 0."""
     if not 0 < value < np.inf:
         raise DataError(f"{name} {value!r}: expected a number above 0")
     return float(value)
@@ -165,15 +170,15 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Ranking(NamedTuple):
-    """True and false positives along falling scores."""
+    """True and false positives at each point of a curve, by falling threshold."""
 
-    thresholds: F8  # (K,): +inf, without predictions, then the scores that are predicted from on
-    tp: I8  # (K,), predicted positives; with ties="sample", of the best k samples at point k
+    thresholds: F8  # (K,): inf (nothing is predicted), then the lowest predicted score
+    tp: I8  # (K,), predicted positives
     fp: I8  # (K,), predicted negatives
-    positives: int  # totals of the classes, with samples that are never predicted
+    positives: int  # class totals, including samples that are never predicted
     negatives: int
-    ties: Ties = "merge"  # the rule of `rank` by which points were made
-    rows: I8 | None = None  # (n,): the point at which each sample is first predicted, -1 if never
+    ties: Ties = "merge"  # see `rank`
+    rows: I8 | None = None  # (n,): index of the point from which on a sample is predicted, or -1
 
 
 def rank(
@@ -186,13 +191,16 @@ def rank(
     num_positives: int | None = None,
     num_negatives: int | None = None,
 ) -> Ranking:
-    """Count the predicted positives and negatives along falling scores.
+    """Count the predicted positives and negatives while the threshold falls from inf.
 
     positive, negative bool (n,), scores float64 (n,): the fields of `Samples`.
-    ties: "merge" makes a point per distinct score, "sample" a point per sample.
-    include_inf: if False, points with threshold -inf are cut off; by default with "sample" only.
-    stable: whether the ranking gets `rows`.
-    num_positives, num_negatives: totals instead of the numbers of samples; warns if smaller.
+    ties: "merge" makes a point per distinct score, "sample" a point per sample (equal scores in
+        input order).
+    include_inf: if False, points with threshold -inf are cut off. None means True for "merge" and
+        False for "sample".
+    stable: whether to fill in `rows`.
+    num_positives, num_negatives: class totals to use instead of the numbers of samples. A warning
+        is given if one is smaller than the number of samples.
     """
     n_positives = _total(positive, num_positives, "num_positives")
     n_negatives = _total(negative, num_negatives, "num_negatives")
@@ -230,7 +238,7 @@ def rank(
 
 
 def _total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return `total` or, if it is None, the size of a class; warns if it is too small."""
+    """Return `total` or, if it is None, the size of a class. Warn if `total` is below that size."""
     n_members = int(np.count_nonzero(is_member))
     if total is None:
         return n_members
@@ -241,17 +249,18 @@ def _total(is_member: Bool, total: int | None, name: str) -> int:
 
 
 def _count_levels(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Return +inf and the distinct scores of samples (n,), falling, and TP and FP from each on.
+    """Return thresholds, TP and FP, (K,) each, for samples (n,) with equal scores merged.
 
-    The scores of each class are sorted apart and then merged. Up to 10,000 samples the kernels run
-    uncompiled, which takes less time than importing numba.
+    The thresholds are inf and the distinct scores in descending order. TP and FP count the samples
+    at or above each. The scores of each class are sorted separately and then merged. For up to
+    10,000 samples the kernels run uncompiled, which takes less time than importing numba.
     """
     is_small = scores.size <= 10_000
     if is_small:
         partition, merge_levels = ranks.partition_scores, ranks.merge_levels
     else:
         partition, merge_levels = ranks.compiled()
-    # Scores of the positives from the front on, scores of the negatives from the back on
+    # Scores of the positives fill the array from the front, scores of the negatives from the back
     parted = np.empty(scores.size + 1)
     end, begin = partition(positive, negative, scores, parted)
     positive_scores, negative_scores = parted[:end], parted[begin:]
@@ -260,12 +269,15 @@ def _count_levels(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[An
     size = positive_scores.size + negative_scores.size + 1
     levels = [np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)]
     n = merge_levels(positive_scores, negative_scores, *levels)
-    is_sparse = 2 * n < size  # copies free the memory of the unused rest
+    is_sparse = 2 * n < size  # then copy, which frees the memory of the unused rest
     return [level[:n].copy() if is_sparse else level[:n] for level in levels]
 
 
 def _falling_order(scores: F8) -> I8:
-    """Return the stable descending order (n,) of scores, in half the time of a stable sort."""
+    """Return the indices (n,) that sort scores in descending order, ties in input order.
+
+    It takes half the time of a stable sort.
+    """
     order = np.argsort(-scores)
     falling = scores[order]
     level = np.cumsum(falling[1:] != falling[:-1])  # number of larger distinct scores

@@ -287,7 +287,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 total = (is_defined * weights).sum(axis=-1)
                 values[name] = defined_ratio((filled * weights).sum(axis=-1), total)
             for k, limit in enumerate(_RATIOS):
-                # A dot would separate levels of the score tree, so 1.05 is written 1_05
+                # Keys have "_" for the decimal point: si_f1@1_05 is the value at the ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
         if "dbe_n" in counts:

@@ -52,7 +52,7 @@ from bsdsbench.transforms.maps import invert
 
 _LEVELS = 256  # number of thresholds of a curve
 _ADAPTIVE, _HALF = 256, 257  # columns after the levels: the adaptive threshold, and one half
-_EPS = float(np.spacing(1.0))  # added to denominators, as in the authors' programs
+_EPS = float(np.spacing(1.0))  # added to the denominators of S, as in PySODMetrics
 
 
 @frozen

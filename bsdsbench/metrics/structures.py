@@ -211,7 +211,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
 
 @frozen
 class CcqOptions:
-    """Options that say what the lines are, and how far a matched pixel may be from the other one."""
+    """Options that say what the lines are, and how far apart two matching lines may be."""
 
     buffer: float = option(
         3.0,
