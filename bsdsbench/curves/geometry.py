@@ -364,15 +364,15 @@ def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
 
 
 class _Heights(NamedTuple):
-    """The heights of two curves left and right of each x at which either has a corner.
+    """The heights (the y of `_polyline`) of two curves just left and right of each position.
 
-    For the n positions x[0] < x[1] < .. in the compared range, all arrays are float64 (2n - 2,).
-    Entry 2i is the limit from the right at position i, entry 2i + 1 the limit from the left at
-    position i + 1. The two limits at a position differ where a curve is vertical. Heights are the y
-    of `_polyline`.
+    Positions are the ends of the compared range and each x between at which a curve has a corner.
+    For n ascending positions, arrays are float64 (2n - 2,): entry 2i is the limit from the right at
+    position i, entry 2i + 1 the limit from the left at position i + 1. The two limits at a position
+    differ if a curve is vertical there.
     """
 
-    x: F8
+    x: F8  # the position of each entry
     a: F8
     b: F8
     difference: F8  # a - b, set to 0 within rounding

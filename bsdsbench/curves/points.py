@@ -170,8 +170,8 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to a type with precision and recall ("pr") or TPR and FPR ("roc", "det").
 
-    A PRResult or ROCResult is computed again from its counts. Raises DataError if `curve` is not a
-    single curve of this package, or lacks the class totals that the conversion needs.
+    PRResult and ROCResult are converted to each other by their counts. Raises DataError if `curve`
+    is not a single curve of this package, or lacks the class totals that the conversion needs.
     """
     return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
