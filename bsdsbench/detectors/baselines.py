@@ -27,13 +27,13 @@ _N_SEGMENTS = (25, 50, 100, 200, 400, 800)
 def canny(image: Image) -> F8:
     """Return for each pixel the share of 24 thresholds at which Canny's detector marks it.
 
-    The ridges do not depend on the thresholds, so they are found once. At each high threshold the
-    low one is 0.4 times as large: a connected piece of ridges above the low threshold is marked if
-    any of its pixels reaches the high one.
+    The low threshold is always 0.4 times the high one: a connected piece of ridges that reaches the
+    low threshold is marked if any of its pixels reaches the high one. The ridges do not depend on
+    the thresholds, so they are found once.
     """
     gray = color.rgb2gray(image)
     sigma = 2.0
-    mode = "constant"  # of filters at the border; the default changes in the next version
+    mode = "constant"  # how filters extend the image; scikit-image will change its default
     # Divide by the filter's weight inside the image, since pixels outside count as 0
     inside = ndi.gaussian_filter(np.ones(gray.shape), sigma, mode=mode) + np.finfo(float).eps
     smooth = ndi.gaussian_filter(gray, sigma, mode=mode) / inside
@@ -41,7 +41,7 @@ def canny(image: Image) -> F8:
     on_ridge = feature.canny(gray, sigma, low_threshold=0, high_threshold=0, mode=mode)
     ridges = np.where(on_ridge, strength, 0)
     high_thresholds = np.geomspace(0.03, 0.6, 24)
-    counts = np.zeros(gray.shape)  # thresholds that mark each pixel
+    counts = np.zeros(gray.shape)  # number of thresholds that mark each pixel
     for high in high_thresholds:
         pieces, n_pieces = ndi.label(ridges >= 0.4 * high, np.ones((3, 3)))  # piece 0: no ridge
         is_strong = np.zeros(n_pieces + 1, bool)
@@ -65,11 +65,13 @@ def scharr(image: Image) -> F8:
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
     """Return the edge map of an image from its colour structure tensor at three scales.
 
-    The tensor of a pixel is the 2 x 2 matrix of the gradients' products, added over the Lab
-    channels and smoothed. The strength of an edge, summed over the scales, is the root of the
-    larger eigenvalue minus 0.9 times the root of the smaller one, which suppresses texture. The map
-    is 1 - exp(-strength / 0.35). With `thin` it is thinned along the normals of edges, the
-    eigenvectors of the larger eigenvalue of the summed tensor.
+    The tensor of a pixel is the 2 x 2 matrix of products of the gradient's components, summed over
+    the Lab channels and smoothed. At each scale the strength of an edge is the square root of the
+    larger eigenvalue minus 0.9 times that of the smaller one, which suppresses texture. The
+    strengths are summed over the scales, and the map is 1 - exp(-strength / 0.35).
+
+    With `thin` the map is thinned along the normals of edges: the eigenvectors for the larger
+    eigenvalue of the tensor summed over the scales.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     strength = np.zeros(lab.shape[1:])
@@ -113,10 +115,10 @@ def watershed(image: Image) -> list[NDArray[Any]]:
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
     """Return a copy of an edge map (H, W) in which only ridges are above 0.
 
-    ny, nx (H, W): rows and columns of a vector along the normal of each edge, of any length.
+    ny, nx (H, W): row and column component of each pixel's edge normal, of any length.
 
-    A pixel is set to 0 if the strength is larger one pixel away along the normal, in either
-    direction, interpolated linearly. The four pixels next to the border are faded out.
+    A pixel is set to 0 if the strength one pixel away along the normal, interpolated linearly, is
+    larger in either direction. The four rows and columns next to the border are faded out.
     """
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
@@ -130,7 +132,10 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
 
 
 def _thinned_gradient(gy: F8, gx: F8) -> F8:
-    """Return the thinned magnitude of a gradient, in [0, 1]. Below 0.06 / 3.5 it counts as 0."""
+    """Return the magnitude of a gradient, thinned, as a map in [0, 1].
+
+    The magnitude is scaled by 3.5 and lowered by 0.06, so that faint gradients become 0.
+    """
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 

@@ -60,15 +60,15 @@ class DetectorRun(TabularResult):
     kind : str
         "soft", or "labels" for label maps.
     milliseconds : dict of str to float
-        Time of each call by image id, without the warm-up call.
+        Image id -> time of the detector's call. The warm-up call is not included.
     machine : str
         Processor, cores and Python version on which the times were measured.
     failed : dict of str to str
-        Reason of the failure for each image id on which the detector failed.
+        Image id -> reason why the detector failed on this image.
     evaluation : Evaluation or None
         The scores, or None without ground truth.
     kept : int
-        Number of maps from an earlier call.
+        Number of maps that were kept from an earlier run.
 
     Examples
     --------
@@ -104,9 +104,9 @@ class DetectorRun(TabularResult):
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields, the median time and the number of images as values for JSON.
+        """Return the fields, the median time and the number of timed images, for JSON.
 
-        The scores and the median time are None if they are undefined.
+        The median time is None if no call succeeded, and the scores are None without ground truth.
         """
         return {
             "name": self.name,
@@ -192,15 +192,16 @@ def run(
 def _run(
     detector: Detector, function: Detector | str, images: StrPath, gt: StrPath | None, plan: Plan
 ) -> DetectorRun:
-    """Run the detector on the images of a folder, and evaluate its maps if there is ground truth.
+    """Run the detector on the images of a folder, and evaluate its maps if `gt` is given.
 
-    function: the user's argument of `run`, from which the names in run.json are made.
-    plan: the checked options of `run`. With a shard K/N only every N-th image is processed, from
-        the K-th on, in the order of ids. Images whose maps are kept from an earlier call are not
-        repeated.
+    detector: the function to call. function: what the user passed to `run`, possibly its name; the
+        names in run.json come from it.
+    plan: the checked options of `run`. With a shard K/N only every N-th image is processed,
+        starting with the K-th, in the order of ids. The detector is not called on images whose maps
+        are kept from an earlier run.
 
-    Raises DataError if there are no images or one of the split is missing, if ground truth is
-    missing, or if the detector failed: on all images of the shard, or with on_error="fail" on any.
+    Raises DataError if there are no images; if an image of the split or an annotation is missing;
+    or if the detector failed on all images of the shard (with on_error="fail": on any of them).
     """
     photos = _photos_of_split(images, plan.split_file)
     ids = sorted(photos)
@@ -238,10 +239,10 @@ def _run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Return the absolute path of each photo in a folder by image id.
+    """Return the photos in a folder: image id -> absolute path.
 
-    If `split_file` lists ids, only their photos are returned. Raises DataError if a photo of the
-    split is missing, or if there are no photos.
+    If there is a `split_file`, only the photos whose ids it lists are returned. Raises DataError if
+    one of them is missing, or if there are no photos.
     """
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
@@ -263,10 +264,10 @@ def _evaluate(
 ) -> Evaluation:
     """Score the detector's maps of a shard against the ground truth in the folder `gt`.
 
-    detected: the run; its failed images are left out of the scores.
-    ids, shard_ids: ids of all images, which the header of the evaluation describes, and of those
-        that are scored.
-    record: the detector, which is stored with the scores.
+    detected: the run so far. Images on which the detector failed are not scored.
+    ids: ids of all images; the header of the evaluation (its description of the data) covers them.
+    shard_ids: ids of the images of this shard, which are scored.
+    record: describes the detector, and is stored with the scores.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -287,8 +288,9 @@ def _evaluate(
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
     """Return the record of a detector that has no maps yet.
 
-    `function` is the user's argument of `run`: MODULE:FUNCTION, the name of a baseline, or the
-    detector itself, which is then recorded as MODULE:FUNCTION too, but without a hash of its file.
+    function: what the user passed to `run`: MODULE:FUNCTION, the name of a baseline, or the
+        detector itself. The detector is recorded as MODULE:FUNCTION too, but the hash of its file
+        is recorded only if the user named it in this form.
     """
     callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
@@ -308,15 +310,16 @@ def _detect(
 ) -> dict[str, str]:
     """Call the detector on each photo, write its maps, and return {image id: reason of failure}.
 
-    photos: image id -> path of the photo. maps: folder for the maps and run.json.
-    record: gets the kind of the maps and the time of each call, in place. It is written to run.json
-        before the first map, then about once a second, and at the end even after an error.
-    plan: its `progress` is called with the numbers of photos done and of all photos, and the id.
+    photos: image id -> path of the photo.
+    maps: folder for the maps and run.json.
+    record: receives the kind of the maps and the time of each call, in place. It is written to
+        run.json before the first map, then about once a second, and at the end even after an error.
+    plan: its `progress` is called as progress(photos done, number of photos, image id).
 
-    The first call that succeeds only warms up: it is not timed, and the image is detected again. An
-    exception of the detector is a failure of that image. Raises DataError if some maps are soft
-    maps and others are labels, and KeyboardInterrupt, with advice on how to continue, if the user
-    interrupts.
+    The first call that succeeds is a warm-up: it is not timed, and the detector is called again on
+    the same image. An exception from the detector, or an unreadable photo or map, is recorded as a
+    failure of that image. Raises DataError if the detector returns soft maps for some images and
+    labels for others. KeyboardInterrupt is raised again with advice on how to continue.
     """
     failed = {}
     is_warm = False
@@ -374,7 +377,7 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Redirect standard output to standard error in the block, and restore the folder after it."""
+    """Send prints in the `with` block to standard error, then restore the working folder."""
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -387,11 +390,12 @@ def _undisturbed() -> Iterator[None]:
 def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
-    The module, and all modules of its package if that lies in the current folder, are imported
-    anew, unless they are installed or of bsdsbench. The current folder is searched first, and no
-    bytecode is written. At the end, modules imported from the current folder are removed, and the
-    earlier ones and `sys.path` restored, so that a module of the same name can be imported from
-    another folder later.
+    The module is imported anew, and so are all modules of its package if the package lies in the
+    current folder. Installed modules and those of bsdsbench are never reloaded. The current folder
+    is searched first, and no bytecode is written.
+
+    Afterwards modules that were imported from the current folder are removed, and the earlier
+    modules and `sys.path` are restored, so that another folder may hold a module of the same name.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]
@@ -425,10 +429,12 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies in a folder; False without a file."""
+    """Return True if a module, or its top-level package, lies directly in a folder.
+
+    Returns False for a module that has neither a file nor, as a namespace package, folders.
+    """
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
-    # A namespace package has no file, only folders
     files = [file] if file else list(getattr(module, "__path__", ()))
     return any(
         Path(file) == parent / f"{package}.py" or Path(file).is_relative_to(parent / package)
@@ -438,7 +444,10 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return "name" (without folder) and hexadecimal "blake2b" of a function's file, or None."""
+    """Return the "name" (without folder) and "blake2b" hash of the file that defines a function.
+
+    Returns None if the function's module has no file.
+    """
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None
@@ -447,10 +456,10 @@ def _file_of(detector: Detector) -> dict[str, str] | None:
 
 
 def load_function(spec: str) -> Detector:
-    """Import the function MODULE:FUNCTION, or return the baseline of a name without ":".
+    """Import the function MODULE:FUNCTION, or return the baseline if the name has no ":".
 
-    FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, or if
-    the module has no function, or bsdsbench no baseline, of this name.
+    FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, if the
+    module has no such function, or if bsdsbench has no such baseline.
     """
     if ":" not in spec:
         from bsdsbench.detectors.baselines import baseline  # imports scikit-image
@@ -462,15 +471,18 @@ def load_function(spec: str) -> Detector:
             function: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise DataError(f"{spec!r}: cannot be imported ({_reason_of(error)})") from None
-    for part in attribute.split("."):
-        function = getattr(function, part, None)
+    for name in attribute.split("."):
+        function = getattr(function, name, None)
     if not callable(function):
         raise DataError(f"{spec!r}: {module_name} has no function {attribute!r}")
     return function
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the reason of a failure in a line of at most 300 characters, or a DataError's text."""
+    """Return the reason for a failure as one line, at most 300 characters long.
+
+    The text of a DataError is returned whole.
+    """
     if isinstance(error, DataError):
         return str(error)
     return visible(f"{type(error).__name__}: {error}")[:300]

@@ -41,7 +41,7 @@ class MapsRecord:
         return {name: getattr(self, name) for name in names}
 
     def save(self, maps: Path) -> None:
-        """Write the record to run.json in the folder `maps`, without a kind or scales of None."""
+        """Write the record to run.json in the folder `maps`; `kind` and `scales` only if set."""
         optional = ("kind", "scales")
         fields = {k: v for k, v in asdict(self).items() if v or k not in optional}
         write_atomic(maps / RUN_FILE, as_json(fields))
@@ -55,13 +55,13 @@ def maps_in(maps: Path) -> list[Path]:
 def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> set[str]:
     """Create or reopen the folder of a detector's maps, and return the ids of maps that are kept.
 
-    record: describes the detector of this run. If maps are kept, it gets their kind and date, and
-        the times of their calls, in place.
+    record: describes the detector of this run. If maps are kept, it receives their kind, their date
+        and the times of their calls, in place.
+    resume: keep the maps in the folder. fresh: delete them.
 
-    Nothing is kept if the folder holds no maps, or with `fresh`, which deletes them. DataError is
-    raised if bsdsbench did not write the maps, if `resume` is not set (which names both options),
-    or if the maps are of another function, tag or scales. A warning is given if the detector's file
-    has changed since they were made.
+    Raises DataError if the folder holds maps that bsdsbench did not write; if it holds maps and
+    neither option is set (the message names both); or, with `resume`, if they come from another
+    function, tag or scales. Warns if the detector's file has changed since the maps were made.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -98,7 +98,8 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 class MapFile(NamedTuple):
     """The content of a map's file.
 
-    Several label maps in one .mat file are "soft", because a reader sees that they hold labels.
+    A .mat file of several label maps has the kind "soft": readers recognise its labels by
+    themselves, so only PNG files of labels need the kind "labels".
     """
 
     kind: str  # "soft" or "labels"
@@ -110,10 +111,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     """Encode what a detector returned for an image of `shape` (H, W) as the content of a file.
 
     - a list or tuple of integer label maps (H, W): a .mat file with the cell array `segs`
-    - an integer map other than uint8 and uint16: labels, as a PNG of 16 bits
-    - a map of uint8 or uint16: a soft map, as a PNG with these values
-    - a map of bool: a soft map, as a PNG of 0 and 255
-    - a map of floats in [0, 1]: a soft map, as a PNG of 16 bits, rounded to 1 / 65535
+    - a map of integers other than uint8 and uint16: labels, written as a 16-bit PNG of 1 .. n
+    - a map of uint8 or uint16: a soft map, written unchanged as a PNG
+    - a map of bool: a soft map, written as a PNG of 0 and 255
+    - a map of floats in [0, 1]: a soft map, written as a 16-bit PNG, rounded to 1 / 65535
 
     Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
     range.
@@ -144,9 +145,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return a label map of `shape` with its n labels replaced by 1 .. n, in ascending order.
+    """Return a label map of `shape` with its n labels replaced with 1 .. n, in ascending order.
 
-    Raises DataError for another shape, other values than integers, or more than 65535 labels.
+    Raises DataError for another shape, for values that are not integers, and for more than 65535
+    labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

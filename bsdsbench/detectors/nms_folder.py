@@ -26,17 +26,18 @@ def nms_files(
     protocol: Protocol,
     progress: Progress | None = None,
 ) -> int:
-    """Apply NMS to the soft maps of a folder, write a PNG per image, and return the images' number.
+    """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
-    source: a folder, or several with maps of the same images. Maps of an image are averaged first.
-    target: created if it is missing. Files of the same names are replaced.
-    protocol: its invert, normalise and nms_params are applied. The maps have nms_params.bits bits,
+    source: a folder, or several folders with maps of the same images. The maps of an image are
+        averaged before NMS.
+    target: folder for the PNGs. It is created if necessary; files of the same names are replaced.
+    protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
-    progress: called after each image with the number of images done, of all images, and the id.
+    progress: called after each image as progress(images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` is one of the
-    sources, or if the folders hold different images. Problems of single files do not stop the
-    others; they are raised together at the end.
+    sources, or if the folders hold different images. A file that cannot be processed does not stop
+    the others; such errors are raised together at the end.
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = list(map(Path, folders)), Path(target)
@@ -65,7 +66,10 @@ def nms_files(
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for results holds maps, and so was perhaps meant as an input."""
+    """Raise DataError if a folder for results already holds maps.
+
+    The user may have meant it as a further input; the message names the option `out`.
+    """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -74,9 +78,10 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the path of each map directly in a folder, by image id. Raises DataError without maps.
+    """Return the maps that lie directly in a folder: image id -> path.
 
-    If two maps have the same id, the first is returned and an error is appended to `errors`.
+    If two maps have the same id, the first is returned and an error is appended to `errors`. Raises
+    DataError if there are no maps.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -90,9 +95,10 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Read the maps (H, W) of an image and return their mean, or a single map in its own dtype.
+    """Read the maps (H, W) of one image and return their mean, in [0, 1].
 
-    Raises DataError if the sizes differ or a file cannot be read.
+    A single map is returned unchanged, in its own dtype. Raises DataError if the sizes differ or a
+    file cannot be read.
     """
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):

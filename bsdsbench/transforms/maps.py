@@ -38,8 +38,8 @@ def nms(
     prob : array
         (H, W) uint8 (value/255), uint16 (value/65535) or float in [0, 1].
     radius : int
-        A pixel is compared with its neighbours up to this many pixels away, on both sides of the
-        edge.
+        A pixel is compared with its neighbours across the edge, up to this many pixels away on both
+        sides.
     border : int
         Number of rows and columns at the border of the map that are faded out.
     multiplier : float
@@ -81,7 +81,7 @@ def as_float32(soft: Map) -> NDArray[np.float32]:
 
 
 def _quantise(prob: Map, bits: int) -> Map:
-    """Convert a map in [0, 1] to uint8 or uint16, for 8 or 16 bits. Halves are rounded up."""
+    """Convert a map in [0, 1] to integers of 8 or 16 bits (`bits`). Halves are rounded up."""
     dtype = np.dtype(f"u{bits // 8}")
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
@@ -98,12 +98,13 @@ def invert(soft: Map) -> Map:
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     """Apply the protocol's steps to a soft map (H, W), before thresholds are applied.
 
-    The first, second and fourth are optional:
-    1. normalise: divide by the largest value of the valid pixels; float32 or float64
+    Steps 1, 2 and 4 are done only if the protocol asks for them:
+
+    1. normalise: divide by the largest value of the valid pixels (float32 or float64)
     2. invert: 1 - value
-    3. set void pixels, False in `valid`, to 0
-    4. nms: thin the map to its ridges; float32, or uint8 or uint16 if nms_params.bits is 8 or 16,
-       so that the scores equal those of a PNG that `bsdsbench nms` has written
+    3. set void pixels (those that are False in `valid`) to 0
+    4. nms: thin the map to its ridges. The map becomes float32; or uint8 or uint16 if
+       nms_params.bits is 8 or 16, which gives the scores of a PNG written by `bsdsbench nms`
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)
@@ -155,7 +156,10 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Return copies of bool maps (T, H, W) without pixels whose eight neighbours are all off."""
+    """Return copies of bool maps (T, H, W) without isolated pixels.
+
+    A pixel is isolated if its eight neighbours in its own map are all off.
+    """
     from scipy.ndimage import binary_dilation
 
     neighbours = np.ones((1, 3, 3), bool)

@@ -1,8 +1,8 @@
 """Multi-scale testing: the mean of a detector's maps of an image at several scales.
 
-This follows the test programs of RCF and later methods. The image is resized by each scale, the
-detector is called, its map is resized back to the size of the image, and the maps are averaged,
-before any NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch.
+As in the test programs of RCF and later methods, the image is resized by each scale, the detector
+is called, its map is resized back to the size of the image, and the maps are averaged before any
+NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCALES = {
 
 @frozen
 class MultiScale:
-    """The settings of calls of a detector at several scales."""
+    """How a detector is called at several scales."""
 
     scales: tuple[float, ...] = (1.0,)  # factors for the sides of an image
     flip: bool = False  # call the detector on the mirrored image too
@@ -45,11 +45,14 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from a user's options, or None for one call on the image as it is.
+        """Build the settings from a user's options.
 
-        `scales` is a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for
-        1. Raises DataError unless there are 1 to MAX_SCALES different scales above 0, none above
-        MAX_SCALE, and `resize` is one of its choices.
+        Returns None if the options ask for a single call on the image as it is.
+
+        scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
+
+        Raises DataError unless there are 1 to MAX_SCALES different scales, each above 0 and at most
+        MAX_SCALE, and `resize` is one of the values of `Resize`.
         """
         values: Any = [1.0] if scales is None else scales
         if isinstance(values, str):
@@ -85,8 +88,8 @@ class MultiScale:
         """Return a detector that averages the maps of `detector` over all scales.
 
         The new detector takes an image uint8 (H, W, 3) and returns float64 (H, W) in [0, 1]. With
-        `flip` the mean includes the maps of the mirrored image, mirrored back. Raises DataError if
-        `detector` does not return soft maps of the size of the image.
+        `flip` the mean includes the maps of the mirrored image, mirrored back. The new detector
+        raises DataError if `detector` does not return soft maps of the size of the image.
         """
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
@@ -105,7 +108,7 @@ class MultiScale:
         return mean_map
 
     def _scale_image(self, image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:
-        """Resize an image (H, W, 3) by a factor, to at least one pixel. Scale 1 changes nothing."""
+        """Resize an image (H, W, 3) by a factor; no side becomes shorter than one pixel."""
         if scale == 1:
             return image
         rows, cols = (max(1, int(np.rint(side * scale))) for side in image.shape[:2])

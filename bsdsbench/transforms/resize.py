@@ -25,8 +25,8 @@ _Kernel: TypeAlias = Callable[[F8], F8]  # weight of samples at distances >= 0 f
 def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
     """Resize a soft map (H, W) to `shape` with the bicubic kernel, the default of imresize.
 
-    Returns a map in [0, 1]. The kernel overshoots; clipping changes no comparison with a threshold
-    in (0, 1].
+    The kernel overshoots, so the map is clipped to [0, 1]. This changes no comparison with a
+    threshold in (0, 1].
     """
     resized = _resize(np.asarray(unit(check_soft_map(soft)), np.float64), shape, _cubic, 4)
     return np.clip(resized, 0.0, 1.0)
@@ -40,11 +40,12 @@ def bilinear(values: Map, shape: tuple[int, int]) -> F8:
 def resample(
     image: Map, shape: tuple[int, ...], kernel: Resize = "bilinear", scale: float | None = None
 ) -> F8:
-    """Resize an image (H, W) or (H, W, C) without antialiasing, to `shape` rows and columns.
+    """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
-    kernel: "bilinear", or "cubic" with a = -0.75. Neither is widened when shrinking.
-    scale: the exact scale factor, if `shape` was rounded from it. By default it is the ratio of the
-        sizes, of rows and of columns.
+    kernel: "bilinear"; or "cubic", with a = -0.75 (see `_cubic`). Neither is widened when the image
+        shrinks.
+    scale: the exact scale factor, if `shape` was rounded from it. By default rows and columns are
+        scaled by the ratio of the new and the old size.
     """
     array = np.asarray(image, np.float64)
     planes = [array] if array.ndim == 2 else np.moveaxis(array, -1, 0)
@@ -62,7 +63,7 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W) to `shape`; the parameters are those of `_resize_matrix`."""
+    """Resize a map (H, W) to `shape`. The other parameters are explained in `_resize_matrix`."""
     rows, cols = (
         _resize_matrix(old, new, kernel, support, scale, antialias)
         for old, new in zip(image.shape, shape, strict=True)
@@ -88,7 +89,8 @@ def _resize_matrix(
 ) -> csr_array:
     """Return the sparse matrix (new_size, size) that resizes a line of samples.
 
-    kernel: weight of a sample by its distance; 0 at distances beyond support / 2.
+    kernel: gives the weight of an old sample by its distance from the new one.
+    support: width of the kernel in old samples; its weight is 0 at distances beyond support / 2.
     scale: the exact scale factor; if None, new_size / size.
     antialias: widen the kernel when shrinking, and mirror the samples beyond both ends. Otherwise
         the kernel keeps its width, and the first and last samples are repeated.
