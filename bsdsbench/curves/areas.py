@@ -459,10 +459,7 @@ def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[s
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall if scores at or above each threshold are predicted.
-
-    Precision is 0 where nothing is predicted.
-    """
+    """Return precision (0 without predictions) and recall if scores >= threshold are predicted."""
     # The last point of the ranking whose own threshold is at or above the given one
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[last_point], ranking.fp[last_point]

@@ -183,8 +183,7 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     - ROCResult: the PRResult of the same counts
     - PRPoints: CurvePoints with unknown FPR and totals
     - PRCurve: unchanged. Raises DataError if it holds several curves
-    - ROCPoints, CurvePoints: CurvePoints. Raises DataError if their totals are unknown, which
-      ROCPoints never have
+    - ROCPoints, CurvePoints: CurvePoints. Raises DataError if the class totals are unknown
     """
     if isinstance(curve, PRResult):
         return along_curve(curve)

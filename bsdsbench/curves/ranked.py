@@ -466,10 +466,7 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve through counts at ascending thresholds, (T,) each.
-
-    (0, 0) and (1, 1) are added at its ends, with thresholds inf and -inf.
-    """
+    """Compute the ROC curve of counts at T ascending thresholds, with (0, 0) and (1, 1) added."""
     ranking = Ranking(
         thresholds=np.r_[np.inf, np.flip(thresholds), -np.inf],
         tp=np.r_[0, np.flip(tp), positives],

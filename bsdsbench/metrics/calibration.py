@@ -129,10 +129,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels at the edges between bins, as thresholds.
-
-        A single bin has no such edge; the threshold is then 0.5.
-        """
+        """Return the right, false and missed pixels at the edges between bins (0.5 for one bin)."""
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)

@@ -238,9 +238,9 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Symptoms:
-        """Yield ("inverted", problem, fix) if the map's mean on the object is lower by over 0.05.
+        """Yield ("inverted", problem, fix) if the map's mean is lower on the object than off it.
 
-        The difference is taken from its mean outside the object. The map is not stretched first.
+        The difference must exceed 0.05, without any stretch.
         """
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
@@ -378,10 +378,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """Return 2 m / (m^2 + 1 + s) for values of mean m and standard deviation s.
-
-    The standard deviation of a single value is 0.
-    """
+    """Return 2 m / (m^2 + 1 + s) for mean m and standard deviation s (0 for a single value)."""
     mean = values.mean()
     deviation = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
