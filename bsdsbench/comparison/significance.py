@@ -92,11 +92,13 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
 
 
 def _tails(level: float, n_images: float) -> F8:
-    """Return the ends (low, high) of a bootstrap interval of this level, as normal deviates.
+    """Return the z-scores (low, high) whose normal probabilities are an interval's percentiles.
 
-    They are the quantiles of Student's t with n - 1 degrees of freedom times sqrt(n / (n-1)), where
-    n is `n_images`. Normal quantiles would give too narrow intervals for few images. They are
-    returned for fewer than two images, which have no t distribution.
+    Plain bootstrap percentiles for a level of 95 % are at z = -1.96 and 1.96. With few images such
+    an interval is too narrow. The z-scores here are therefore the quantiles of Student's t with
+    n - 1 degrees of freedom, times sqrt(n / (n - 1)), where n is `n_images`: a number of images or
+    clusters, or an effective number, which need not be whole. With n below 2 there is no t
+    distribution, and the plain normal quantiles are returned.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """

@@ -91,23 +91,24 @@ def compare_slices(
 def means_by_slice(
     methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
 ) -> Table:
-    """Return a table of methods' mean scores over their runs, with a row per slice and method.
+    """Return a table of the methods' mean scores over their runs, one row per slice and method.
 
-    by : the column of groups, which are the slices
-    spread : the spread that is shown beside a mean
-    columns : the scores to show, or "all"; None for the usual ones
+    by : a column of groups of the images; each group is a slice
+    spread : what is shown beside a mean, such as the standard deviation
+    columns : the scores to show; all of them if it contains "all", the usual ones if None
 
-    Raises DataError if the runs lack the column, if a score is unknown, or if the runs of a method
-    are not comparable.
+    Raises DataError if the runs do not have the column, if a score is unknown, or if the runs of a
+    method cannot be compared.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     rows: list[list[Cell]] = []
     for name, slice_runs in slices.items():
-        table = means_table(with_runs(methods, slice_runs), spread, columns)  # the same columns
+        # The tables of all slices have the same columns, so those of the last one serve below
+        table = means_table(with_runs(methods, slice_runs), spread, columns)
         n_images = len(slice_runs[0].records)
         rows += [[method, name, n_images, *means] for method, *means in table.rows]
-    slice_fields = [Field("slice", group_column), Field("images", "images", "n", "d")]
-    fields = [*table.columns[:1], *slice_fields, *table.columns[1:]]
+    image_count = Field("images", "images", short="n", format="d")
+    fields = [table.columns[0], Field("slice", group_column), image_count, *table.columns[1:]]
     return Table(
         f"methods-by-{group_column}",
         f"Scores of methods by {group_column}",

@@ -281,7 +281,7 @@ def _slice_table(
     columns, scores_by_part = group_by_part(shown)
     group_column = slices[0].parts.column
     labels = [METHOD, Field("slice", group_column), *([PART] if of_parts else [])]
-    fields = [*labels, Field("images", "images", "n", "d")]
+    fields = [*labels, Field("images", "images", short="n", format="d")]
     for key, column in columns.items():
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [table_column(column, 3), difference]
@@ -301,20 +301,29 @@ def _slice_table(
     return Table(key, title, fields, rows, n_labels=len(labels), **footer)
 
 
+class _ImageSet(NamedTuple):
+    """A slice, all images, or the mean over slices, as a row of a table shows it."""
+
+    name: str
+    size: int  # number of images
+    scores: Mapping[str, SliceScore]  # METRIC.SCORE -> its score
+
+
 def _slice_rows(
     slices: Slices,
     keys: Iterable[str],
     scores_by_part: Mapping[str, Mapping[str, str]],
     of_parts: bool,
 ) -> list[list[Cell]]:
-    """Return the rows of a run: all images, then each slice, then the mean over the slices.
+    """Return a run's rows of the table: first all images, then each slice, then the slice mean.
 
-    keys : keys of the table's columns of scores, in order
-    scores_by_part : part -> key -> METRIC.PART.SCORE, or METRIC.SCORE for the part "". For each set
-        of images there is a row for each part.
-    of_parts : True if a cell of the row names the part
+    keys : the score columns of the table, in order
+    scores_by_part : for each part of the metric, such as a class, the score's full name by column
+        key: METRIC.PART.SCORE, or METRIC.SCORE for the part "". Every set of images has one row per
+        part. If a part does not have a score, its cell is undefined
+    of_parts : True to name the part in each row, after the slice
 
-    Scores on all images have neither intervals nor differences; the cells are then undefined.
+    The scores on all images have neither intervals nor differences; those cells are undefined.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
@@ -322,18 +331,19 @@ def _slice_rows(
         for score, value in slices.whole.items()
     }
     n_images = len(slices.parts.members)
-    image_sets: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
+    image_sets = [_ImageSet(ALL, n_images, on_all)]
     for k, name in enumerate(slices.parts.names):
         on_slice = {score: values[k] for score, values in slices.scores.items()}
-        image_sets.append((name, slices.sizes[k], on_slice))
-    image_sets.append((MACRO, n_images, slices.macro))
+        image_sets.append(_ImageSet(name, slices.sizes[k], on_slice))
+    image_sets.append(_ImageSet(MACRO, n_images, slices.macro))
     rows: list[list[Cell]] = []
-    for name, n, scores in image_sets:
+    for images in image_sets:
         for part, score_by_key in scores_by_part.items():
-            row: list[Cell] = [slices.name, name, part, n] if of_parts else [slices.name, name, n]
+            part_cells = [part] if of_parts else []
+            row: list[Cell] = [slices.name, images.name, *part_cells, images.size]
             for key in keys:
-                score = score_by_key.get(key, "")
-                slice_score = scores.get(score, SliceScore(undefined, undefined))
+                score = score_by_key.get(key, "")  # "": the part does not have it
+                slice_score = images.scores.get(score, SliceScore(undefined, undefined))
                 row += [slice_score.score.cell(), slice_score.difference.cell()]
             rows.append(row)
     return rows
@@ -362,7 +372,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     labels = [Field("group", groups.column)]
     if len(pooled) > 1:
         labels.append(Field("part", "Part"))
-    fields = [*labels, Field("images", "images", "n", "d")]
+    fields = [*labels, Field("images", "images", short="n", format="d")]
     for c in columns.values():
         field = table_column(c, c.digits)
         fields.append(field)

@@ -201,10 +201,11 @@ class Examination(ExaminedInputs):
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about these files, or about the whole set if `files` is empty.
 
-        code : a key of CHECKS, which gives the level, the template of the message and the remedy
-        details : values for the placeholders of the template. Always available are n (number of
-            `files`), of (number of all images) and measured (number of images measured further).
-            The special key `fix`, a tuple, replaces the remedy.
+        code : a key of CHECKS, which gives the level, the template of the message, and the fix that
+            is suggested
+        details : values for the placeholders of the template. Always available are {n} (number of
+            `files`), {of} (number of all images) and {measured} (number of images whose maps were
+            measured). The special key `fix`, a tuple, replaces the suggested fix.
         """
         level, text, fix = CHECKS[code]
         numbers = {"of": len(self.images), "n": len(files), "measured": len(self.measured)}

@@ -154,14 +154,14 @@ class BenchmarkMetric(Metric):
         return f"BenchmarkMetric({self.protocol.name}, {', '.join(self.metrics)})"
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return the scores as float64 tensors of no axes, by name; NaN if undefined.
+        """Return the scores by name, as 0-D float64 tensors; an undefined score is NaN.
 
-        With one metric the names are SCORE and CLASS/SCORE, with several METRIC/SCORE and
-        METRIC/CLASS/SCORE. Other characters are replaced as in `Evaluation.flat`. Raises DataError
-        as `evaluation` does.
+        The names are SCORE and CLASS/SCORE for a single metric, and METRIC/SCORE and
+        METRIC/CLASS/SCORE for several. Characters that MLflow does not accept in names become "_".
+        Raises DataError if there are no images, or for any other reason that `evaluation` has.
         """
-        numbers = logged_scores(self.evaluation(), "", per_class=True, undefined=True)
-        if len(self.metrics) == 1:
+        numbers = logged_scores(self.evaluation(), prefix="", per_class=True, undefined=True)
+        if len(self.metrics) == 1:  # drop "METRIC/"
             numbers = {name.partition("/")[2]: value for name, value in numbers.items()}
         return {k: torch.tensor(v, dtype=torch.float64) for k, v in numbers.items()}
 

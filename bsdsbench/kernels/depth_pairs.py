@@ -94,20 +94,22 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
-    """Add the mask edges along the rows, and those that a depth edge hits, to `count`.
+    """Count the mask edges along the rows, and how many of them a depth edge hits; add to `count`.
 
-    pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
-    row_ratio float64 (W,): work space. The inverse depth inside over that outside, pair by pair.
-    count int64 (R, 4, 2): the axes are the ratio, the side of the pixel inside, and hit mask edges,
-        all mask edges.
+    A mask edge is a pair of horizontal neighbours, one inside the mask and one outside. A pair has
+    a depth edge if its quotient, the inverse depth inside divided by the inverse depth outside,
+    exceeds a ratio; the inside is then nearer. In each run of adjacent pairs with a depth edge,
+    only the pair with the largest quotient is kept. A mask edge is hit if its pair is kept.
+
+    pred float64 (H, W): inverse depths. mask bool (H, W): True inside. ratios float64 (R,).
+    row_ratio float64 (W,): work space, the quotients of one row.
+    count int64 (R, 4, 2): per ratio and side, the hit mask edges and all mask edges. The side tells
+        where the pixel inside lies in the pair: left (0), top (1), right (2) or bottom (3).
     vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
-
-    A mask edge lies between a pixel inside the mask and a horizontal neighbour outside. With
-    inside_right = 0 the left pixel of a pair counts as inside, with 1 the right one.
     """
     h, w = pred.shape
     for y in range(h):
-        for inside_right in range(2):
+        for inside_right in range(2):  # 1 if the right pixel of each pair is taken as inside
             side = vertical + 2 * inside_right
             for x in range(w - 1):
                 inside, outside = pred[y, x + inside_right], pred[y, x + 1 - inside_right]
@@ -121,8 +123,8 @@ def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
                     for k in range(ratios.size):
                         count[k, side, 1] += 1
             for k in range(ratios.size):
-                best = -1  # the strongest depth edge of the present run
-                for x in range(w):
+                best = -1  # the pair with the largest quotient in the current run; -1 outside runs
+                for x in range(w):  # the last x has no pair, and ends a run
                     if x < w - 1 and row_ratio[x] > ratios[k]:
                         if best < 0 or row_ratio[x] > row_ratio[best]:
                             best = x

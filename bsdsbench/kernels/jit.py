@@ -165,11 +165,14 @@ def _compiling_alone(path: Path) -> Iterator[None]:
 
 
 def _compile_once(dispatcher: Any, folder: Path) -> None:
-    """Change a kernel so that one process at a time compiles it, and the others load it.
+    """Patch a kernel so that only one process compiles it, while the others wait and then load it.
 
-    numba's `dispatcher` of the kernel is changed in place. The lock files lie in `folder`, that of
-    compiled kernels. A lock is held while the kernels that a kernel calls are compiled, under locks
-    of their own. No kernel calls itself by way of another, so no two processes wait for each other.
+    dispatcher: numba's dispatcher of the kernel; its `_compiler.compile` is replaced.
+    folder: the cache folder of compiled kernels, which also holds the lock files.
+
+    Compiling a kernel also compiles the kernels that it calls, each under its own lock, while the
+    lock of the caller is still held. This cannot deadlock, because kernels never call each other in
+    a cycle.
     """
     function = dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"

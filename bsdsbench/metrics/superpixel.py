@@ -148,12 +148,12 @@ def compactness(labels: ArrayLike) -> float:
     Returns
     -------
     float
-        In (0, 1).
+        In (0, pi/4].
 
     Raises
     ------
     DataError, ShapeError
-        If `labels` is no label map.
+        If `labels` is not a label map.
     """
     maps = as_label_map(labels)
     flat, area, _ = number_regions(maps)
@@ -181,12 +181,12 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     Returns
     -------
     float
-        In [0, 1]; 0 if the image has one colour.
+        In [0, 1]; 0 if the image is a single colour.
 
     Raises
     ------
     DataError
-        If the image has another number of axes, or `labels` is no label map; if the sizes differ.
+        If `image` does not have two or three axes, `labels` is not a label map, or sizes differ.
     """
     maps = as_label_map(labels)
     pixels = np.asarray(image, np.float64)

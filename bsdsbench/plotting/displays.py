@@ -337,15 +337,16 @@ class DETCurveDisplay(CurveDisplay):
     scale: Literal["normal", "log"] = "normal"
 
     def __post_init__(self) -> None:
-        """Check the scale and the arrays, and set the labels and the lower limit of the axes.
+        """Check the fields, and set `kind`, the labels `axes`, and `lowest`.
 
-        The lower limit, `lowest`, is the largest power of ten that does not exceed any rate r or
-        1 - r of the curve. Rates of 0 and 1 are ignored, and the limit is at least 1e-9.
+        `lowest` is the lower limit of both axes: the largest power of ten that is at most every r
+        and 1 - r, where r runs over the rates of the curve strictly between 0 and 1. It is never
+        below 1e-9, and 0.1 if there are no such rates.
         """
-        self.kind = given_word(self.scale, "scale", ("normal", "log"))
+        self.kind = given_word(self.scale, "scale", ("normal", "log"))  # DataError for others
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
-        super().__post_init__()
+        super().__post_init__()  # checks the arrays
         rates = np.r_[self.fpr, self.fnr]
         inner = rates[(rates > 0) & (rates < 1)]
         smallest = min(inner.min(), 1 - inner.max()) if inner.size else 0.1

@@ -229,10 +229,11 @@ class Page:
         """Return the page as HTML.
 
         compared     : returns the comparison of the runs, or raises DataError if they cannot be
-            compared; the page then has a note in place of verdict and intervals
-        n_boot, seed : number and seed of the bootstrap samples for intervals of error classes
-        served       : True if the page fetches the pictures of an image from a server when it is
-            viewed, False if the page contains them
+            compared; the page then has a note instead of the verdict and the intervals. The note
+            is appended to `self.notes`, so call this once
+        n_boot, seed : number of bootstrap samples and seed, for the intervals of error classes
+        served       : True if a server delivers the pictures of an image when it is opened; False
+            if the page contains the pictures
         """
         import jinja2
 
@@ -251,7 +252,10 @@ class Page:
             tables = merge_intervals(tables, comparison.tables())
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
-        n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
+        if served and self.sources:
+            n_pictures = len(self.images)  # the server can draw every image
+        else:
+            n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         files = resources.files("bsdsbench.report").joinpath("page")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
         template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
@@ -278,7 +282,7 @@ class Page:
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),
             data=_script_json(self._script_data(tables, served)),
             served=served,
-            n_pictures=len(self.images) if served and self.sources else n_pictures,
+            n_pictures=n_pictures,
             pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
 

@@ -53,10 +53,15 @@ class ViewServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
-        """Make the page and bind the port. Call `serve_forever` to answer requests."""
+        """Build the page and bind the port; nothing is answered before `serve_forever`.
+
+        Other users of the machine, and web pages open in a browser, can reach the port too.
+        Therefore only requests with the secret token in the path and one of `hosts` as Host header
+        are answered.
+        """
         evaluations = as_runs(runs)
         page = Page(evaluations)
-        page.find_files([None] * len(evaluations))
+        page.find_files([None] * len(evaluations))  # None: the folder stored in the run
         self.ids = page.ids
         self.maker = ImagePictures(evaluations, page.sources, full=True, errors=True)
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)

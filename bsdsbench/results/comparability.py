@@ -99,11 +99,14 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 
 
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
-    """Return the differences between a run and a published task. Each of them forbids a comparison.
+    """Return what makes a run incomparable with a published task; empty if they are comparable.
 
-    A run that completes the task has no differences. The ground truth is compared by its
-    fingerprint, or by the number of images if the run's fingerprint is unknown or the same. The
-    protocol is compared only if the run states one and is not a reference run.
+    A run that completes the task (it is one of `run.tasks`) has no differences. Otherwise up to two
+    are returned, both with the severity FORBIDS:
+
+    - the protocol, unless the run's protocol is not known or the run is a reference run
+    - the ground truth, if the fingerprints differ; if they agree, or the run has none, the number
+      of images, unless the run has no records of images
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -114,7 +117,7 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     n_images = len(run.records)
     if run.identity and run.identity.fingerprint != task.fingerprint:
         differences.append(Difference("truth", run.set_line, task.set, Severity.FORBIDS))
-    elif n_images not in (0, task.images):
+    elif n_images not in (0, task.images):  # 0: a run without records
         expected = f"the {task.images} images" if task.images else "the images"
         numbers = f"{n_images} images", f"{expected} of {task.set}"
         differences.append(Difference("images", *numbers, Severity.FORBIDS))
@@ -122,12 +125,15 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 
 
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if one run predicts two-valued masks and the other gray, thresholded ones.
+    """Yield a difference if the masks of one run have two values and those of the other are gray.
 
-    Nothing is yielded if the values in some file are unknown. Thresholds of masks are not compared
-    here, as they are fields of the protocol; nor is the ground truth, which has a fingerprint.
+    Gray masks are thresholded before they are scored, so the threshold moves their outlines; masks
+    with two values do not depend on it. Nothing is yielded unless both runs predict masks and the
+    values of every file are known. The threshold itself, a field of the protocol, and the ground
+    truth, which has a fingerprint, are compared elsewhere.
     """
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
+    # `maps` is the number of maps whose values were looked at; 0 means that nothing is known
     are_known = all(record.pred.maps for run in (a, b) for record in run.records)
     if kinds != {Kind.MASK} or not are_known:
         return

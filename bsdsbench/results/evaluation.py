@@ -418,8 +418,8 @@ class Evaluation(TabularResult):
     def stack(self, metric: str) -> Counts:
         """Return the counts of a metric as read-only arrays: {name: (N, ...)} for N images.
 
-        Arrays that all images share, such as thresholds, lack the axis N. Raises DataError if the
-        run does not have the metric.
+        Arrays common to all images, such as thresholds, have no N axis. Raises DataError if the run
+        has no counts of the metric.
         """
         if not self.records or metric not in self.metrics:
             known = ", ".join(self.metrics if self.records else ()) or "none"

@@ -193,13 +193,17 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 def undefined_notes(
     columns: Mapping[str, Column], rows: Sequence[Mapping[str, Any]]
 ) -> list[list[Note]]:
-    """Return, for each row, notes on the reasons why its undefined scores may be undefined.
+    """Return, for each row, a note on every undefined score that says why it can be undefined.
 
-    columns : {key in the table: column of the metric}
-    rows : for each row, {key in the table: score}, with None for an undefined score
+    columns : the columns of the metric by their key in the table; the text comes from the column
+    rows : for each row, the scores by the same keys; None is an undefined score
     """
-    note_of = {key: Note(f"{c.undefined}.", (key,), True) for key, c in columns.items() if c.score}
-    return [[note for key, note in note_of.items() if row[key] is None] for row in rows]
+    notes = {
+        key: Note(f"{column.undefined}.", columns=(key,), names_columns=True)
+        for key, column in columns.items()
+        if column.score  # other columns, such as a threshold, have no note
+    }
+    return [[note for key, note in notes.items() if row[key] is None] for row in rows]
 
 
 def with_left_out(

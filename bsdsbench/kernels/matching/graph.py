@@ -211,11 +211,17 @@ def check_exact(lost: int, n_gt: int) -> None:
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Return the constants by which edges are found and weighted in an image of `shape`.
+    """Return the constants for finding and weighting the candidate edges in an image of `shape`.
 
-    The more ground-truth pixels, `n_gt`, the fewer bits a tie has. Ties depend on `annotator`.
+    An edge joins a predicted and a ground-truth pixel within reach. Its weight is its gain,
+    `reach.lost` minus the cost of the pair, times 2^shift, minus a tie: a pseudo-random number of
+    `tie_bits` bits that decides between matchings of equal gain. A matching has at most `n_gt`
+    edges, so its ties add up to less than 2^shift, a single unit of gain.
+
+    A weight has at most _SUM_BITS bits, so with many ground-truth pixels a tie has fewer than
+    _TIE_BITS; `check_exact` ensures at least one. Different annotators get different ties.
     """
-    count_bits = n_gt.bit_length()
+    count_bits = n_gt.bit_length()  # bits by which a sum of n_gt ties is longer than one
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     shift = tie_bits + count_bits
     return Geometry(

@@ -39,7 +39,7 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Write the first threshold at which each pixel merges with its right and lower neighbour.
+    """Find the first threshold at which each pixel merges with its right and its lower neighbour.
 
     ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
         contour element, with a corner at each end.

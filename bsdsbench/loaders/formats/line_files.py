@@ -174,16 +174,18 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the annotated oriented edges of a file as keyword arguments of GroundTruth.
 
-    They are "boundaries", a bool map (H, W) per annotator, and "angles", a map (H, W) in radians
-    per annotator. The variables of the file decide where they come from:
+    They are "boundaries", bool maps (H, W) of the edges, and "angles", maps (H, W) in radians; each
+    has one map per annotator. An edge is any pixel that is not 0. The names of the variables decide
+    between three layouts:
 
     - bndinfo_pascal (PIOD): a struct with the edge fragments and the angles (OrientMap) of one
       annotator
-    - gtStruct (BSDS ownership): in its field gt_theta, an array (H, W, 2) of edge and angle for
-      each annotator
-    - edge and ori: (H, W) from one annotator, or (A, H, W)
+    - gtStruct (BSDS ownership): its field gt_theta holds, for each annotator, an array (H, W, 2)
+      with the edge and the angle
+    - otherwise edge and ori: arrays (H, W) of one annotator, or (A, H, W)
 
-    `path` is not used; all parsers of ground truth take it.
+    `path` is not used; all parsers of ground truth take it. Raises FaultError if there is no
+    annotator, or if a variable does not hold what its layout needs.
     """
     edges: Any
     angles: Any

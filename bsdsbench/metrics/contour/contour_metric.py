@@ -376,13 +376,16 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> ScoreTree:
         """Return the scores for S weightings of the images; arrays are (S,).
 
-        Each key of `opt.measures()` has the mean of each class over its pairs of masks, averaged
-            over the classes. For means over sequences, `_sequence_scores` replaces these entries.
+        There is one entry for each measure in `opt.measures()`: the mean over a class's pairs of
+            masks, averaged over the classes. If means are over sequences, `_sequence_scores`
+            replaces these entries.
         over : measure -> unit ("pairs" or "classes") -> (S, 2), the number of values in the mean,
             and the number that there could have been
         pooled : the measures of `_pooled_scores`, averaged over the classes
-        pairs : number of masks in both maps, in the prediction only, in the ground truth only
-        per_class : class -> all of these for the class, and `n_images`; only with several classes
+        pairs : number of masks in both maps ("both"), only in the prediction ("pred_only"), and
+            only in the ground truth ("gt_only")
+        per_class : class -> the measures, "over" and "pooled" of this class alone, and "n_images",
+            the largest number of values of a measure; only with two or more classes
         """
         stack = _by_sequence(stack)
         per_image = {name: values for name, values in stack.items() if name not in _TRACKS}
