@@ -61,8 +61,8 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
     """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
 
     An array of this dtype is returned without a copy. Texts such as "2" are converted like numbers.
-    Raises DataError for a masked array, for a value that cannot be converted, and for floats that
-    are not whole if `dtype` is an integer type.
+    Raises DataError, which calls the value `what`, for a masked array, for a value that cannot be
+    converted, and for floats that are not whole if `dtype` is an integer type.
     """
     if type(value) is np.ndarray and value.dtype == dtype:  # the usual case
         return value

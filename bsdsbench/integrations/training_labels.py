@@ -121,7 +121,7 @@ def assign(
 
 
 def _offset_costs(metric: str, radius: float) -> F8:
-    """Return the distance of two pixels by their offset, float64 (2 reach + 1, 2 reach + 1).
+    """Return the distance between two pixels by their offset, float64 (2 reach + 1, 2 reach + 1).
 
     Entry [reach + dy, reach + dx] is the distance for an offset of dy rows and dx columns, or
     infinite beyond the radius; reach is the radius, rounded down.

@@ -62,19 +62,22 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels at every threshold of `pixel_counts`.
+        """Return the true positive, false positive and missed pixels at each threshold.
 
-        For a prediction made of segmentations, threshold k shows the boundaries of the k-th one.
+        The thresholds are those at which `pixel_counts` counts: the protocol's for a boundary map,
+        or 1 to T for a prediction made of T segmentations, where threshold t selects the boundaries
+        of segmentation t alone.
         """
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         boundaries = boundaries_of_segs(pred, masks.shape[1:], valid)
-        if boundaries is not None:
+        if boundaries is not None:  # the prediction is made of segmentations
             thresholds = np.arange(1.0, len(boundaries) + 1)
             return steps_of_soft(thresholds, boundaries, masks, valid)
-        reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
-        return steps_of_soft(protocol.threshold_array(), reached, masks, valid)
+        # (H, W): the number of thresholds that each pixel reaches
+        n_reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
+        return steps_of_soft(protocol.threshold_array(), n_reached, masks, valid)
 
 
 class PixelMetric(_PixelCounts[PixelOptions]):

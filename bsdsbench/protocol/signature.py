@@ -45,7 +45,7 @@ class Severity(Enum):
 
     # no score that both runs have depends on it, or the run is a reference with a rule of its own
     IGNORED = "ignored"
-    SAID = "said"  # the scores may be compared, with a note
+    SAID = "said"  # the scores may be compared, and a note mentions the difference
     FORBIDS = "forbids"  # the scores are not comparable
 
 
