@@ -15,7 +15,7 @@ _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """Return the SHA-256 of the sources of all kernels, "" without sources, as in a zip archive."""
+    """Return the SHA-256 of the sources of all kernels, or "" if there are none (a zip archive)."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
@@ -25,10 +25,14 @@ def source_hash() -> str:
 def compiled_folder() -> Path | None:
     """Create and return the folder for compiled kernels, or None if no folder can be written.
 
-    Its name has a hash of the sources, so that changed sources never load earlier code. It lies in
-    NUMBA_CACHE_DIR, if that environment variable is set. Otherwise __pycache__ beside the sources
-    is tried, where the folders of earlier sources are then removed, and then bsdsbench in the
-    user's cache folder: XDG_CACHE_HOME, or ~/.cache. None is also returned without source files.
+    Its name contains a hash of the sources, so that code compiled from other sources is never
+    loaded. The folder is created in the first of these places that can be written:
+
+    - only NUMBA_CACHE_DIR, if that environment variable is set
+    - __pycache__ beside the sources, where the folders of earlier sources are then removed
+    - bsdsbench in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)
+
+    None is also returned if there are no source files.
     """
     sources = Path(__file__).parent
     digest = source_hash()

@@ -35,10 +35,10 @@ def sum_interpolated_precision(image, score, hits, weights):
     divided by the number of objects is the area under the interpolated precision-recall curve.
 
     image int (L,): index of the image of each of L predictions.
-    score float64 (L,): in descending order; predictions of equal score are sorted by image.
-    hits bool (L, K): whether a prediction is a hit, under each of K matching rules.
-    weights int64 (S, N): number of copies of each of N images in each sample. Of predictions with
-        equal scores, those of a copy of an image stay together.
+    score float64 (L,): in descending order; predictions with equal scores are sorted by image.
+    hits bool (L, K): True if a prediction is a hit by each of K matching rules.
+    weights int64 (S, N): number of copies of each of N images in each sample. Among predictions
+        with equal scores, those that belong to the same copy of an image stay together.
     """
     n_samples, n_rules, n = len(weights), hits.shape[1], len(image)
     sums = np.zeros((n_samples, n_rules))

@@ -14,9 +14,10 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Count the ratios (R,), ascending from 1 on, that a / b or b / a exceeds, for a, b >= 0.
+    """Count the `ratios` that max(a, b) / min(a, b) exceeds, for a, b >= 0.
 
-    The number is 0 if one is NaN or both are equal, and R if only one is 0.
+    The ratios (R,) are 1 or larger, in ascending order. The number is 0 if a or b is NaN or both
+    are equal, and R if only one of them is 0.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -76,13 +77,15 @@ def _count_pairs(pred, gt, valid, ratios, count):
 def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     """Count the edges of a mask that the depth edges of a prediction hit.
 
+    pred (H, W): inverse depths. mask (H, W). ratios (R,): 1 or larger, in ascending order.
+
     A mask edge is a pair of neighbours, one inside the mask and one outside. A depth edge is a pair
-    whose inverse depths differ by more than a ratio; of a run of adjacent depth edges in a row or
-    column only the strongest is kept. It hits a mask edge at the same pair if the nearer pixel is
-    inside. pred (H, W) has inverse depths.
+    whose inverse depths differ by more than a ratio; in a run of adjacent depth edges along a row
+    or column, only the strongest counts. A depth edge hits a mask edge if both are the same pair of
+    pixels, and the nearer pixel is inside the mask.
 
     Returns (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right, bottom), and
-    hit mask edges, all mask edges.
+    number of hit mask edges, of all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled

@@ -39,10 +39,10 @@ if _folder is None and not os.environ.get(_WARNED):
 
 
 class _KernelCache(FunctionCache):
-    """numba's cache of a function, loaded without the modules that only compiling needs.
+    """numba's cache of a function, which loads without the modules that only compiling needs.
 
-    numba would first register everything that it can compile, which imports scipy.linalg and cffi:
-    a third of the time to count one image. Its compiler registers that by itself.
+    numba would first register everything that it can compile. This imports scipy.linalg and cffi,
+    which takes a third of the time to count one image; the compiler registers it anyway if it runs.
     """
 
     allocates = True  # such kernels need numba's runtime
@@ -60,11 +60,11 @@ class _KernelCache(FunctionCache):
 
 
 class _OptimisedOnce(JITCodeLibrary):
-    """Code that LLVM optimises once, when it is complete.
+    """Code that LLVM optimises only once, when it is complete.
 
-    numba would optimise each function before as well, and all of them at a low level to remove
-    reference counts. At level 3, or with unrolled loops, kernels would compile longer and count no
-    faster.
+    numba would also optimise each function on its own before that, and all of them at a low level
+    to remove reference counts. At level 3, or with unrolled loops, kernels would take longer to
+    compile and count no faster.
     """
 
     def _optimize_functions(self, ll_module: binding.ModuleRef) -> None:
@@ -89,7 +89,7 @@ class _OptimisedOnce(JITCodeLibrary):
 
 
 class _Part(_OptimisedOnce):
-    """A function that is only linked into kernels and optimised in them."""
+    """The code of a part: a function that is linked into kernels, and optimised only there."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -109,7 +109,10 @@ class _Part(_OptimisedOnce):
 def _compile_as(
     library: type[JITCodeLibrary], dispatcher: Any, args: tuple[Any, ...], return_type: object
 ) -> Any:
-    """Compile a numba function for the types `args`, as code of the class `library`."""
+    """Compile a numba function for arguments of the types `args`, as code of the class `library`.
+
+    `return_type` is the type it must return, or None if numba infers it.
+    """
     codegen, compiler = dispatcher.targetctx.codegen(), dispatcher._compiler
     usual, codegen._library_class = codegen._library_class, library
     try:
@@ -122,8 +125,8 @@ def _compile_as(
 def import_compiler() -> None:
     """Import numba's support for arrays without scipy.linalg, which takes a tenth of a second.
 
-    numba imports it to check that scipy is installed. Functions that need it import it when they
-    are compiled.
+    numba imports it only to check that scipy is installed. Functions that need it import it when
+    they are compiled.
     """
     from numba.np import linalg
 
@@ -140,11 +143,12 @@ def import_compiler() -> None:
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Hold the lock file `path` of a kernel in the `with` block, with garbage collection disabled.
 
-    Another process that compiles the same kernel waits for it, for at most _PATIENCE seconds. If
-    the file cannot be locked, the block runs without a lock, and the kernel may be compiled twice.
+    Another process that wants to compile the same kernel waits for the lock, for at most _PATIENCE
+    seconds. If the file cannot be locked, the block runs without a lock, and the kernel may be
+    compiled twice.
 
-    A compiler allocates many objects that stay, which collections would visit again and again. At
-    the end they are moved to the oldest generation.
+    Garbage collection is disabled because a compiler allocates many objects that stay alive, which
+    every collection would visit. At the end they are moved to the oldest generation.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
@@ -197,12 +201,13 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
-    The options are those of `numba.njit`. "no_cpython_wrapper" marks a part of kernels, see
-    `inner`; _nrt=False promises that the function allocates nothing.
+    The options are those of `numba.njit`. `_nrt=False` promises that the function allocates no
+    memory, so it needs no numba runtime. `no_cpython_wrapper` marks a part: a function that only
+    kernels call, see `inner`.
 
-    A kernel is compiled at its first call, without holding the GIL, and is cached on disk if there
-    is a folder for it. Parts are not cached. If numba's compiler is switched off, the function runs
-    as plain Python.
+    A kernel is compiled at its first call. It runs without holding the GIL, and is cached on disk
+    if there is a folder for it; parts are not cached. If numba's compiler is switched off, the
+    function runs as plain Python.
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
@@ -225,9 +230,9 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 
 
 def inner(function: Kernel, **options: object) -> Kernel:
-    """Compile a function that only kernels call and that allocates nothing, as a part of them.
+    """Compile a function as a part: only kernels call it, and it allocates no memory.
 
-    A function that is small, or is called in one place and is not large, compiles faster still
-    inside its caller: `@kernel(inline="always")`.
+    Small functions, and medium ones that are called in one place, compile even faster inside their
+    caller: use `@kernel(inline="always")` for them.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

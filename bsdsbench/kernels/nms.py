@@ -34,10 +34,11 @@ def _smooth(image: _Image, radius: int) -> _Image:
 def _triangle_filter(image, weight, line, sums, rows, filtered):
     """Filter a map along the rows, then along the columns, mirrored at the border.
 
-    image float32 (H, W). weight float64 (2 R + 1,): the filter.
-    line float64 (W + 2 R,), sums float64 (W,), rows float32 (H, W): work space for a row, and the
-        map filtered along the rows.
-    filtered float32 (H, W): receives the result.
+    image float32 (H, W): the map. weight float64 (2 R + 1,): the filter.
+    line float64 (W + 2 R,), sums float64 (W,): work space for a row and its mirrored ends, and for
+        a filtered row.
+    rows float32 (H, W): work space for the map filtered along the rows.
+    filtered float32 (H, W): receives the filtered map.
     """
     (h, w), size, radius = image.shape, weight.size, weight.size >> 1
     for y in range(h):
@@ -61,9 +62,9 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Write the derivative of `image` (H, W) along rows or columns, one-sided at the border.
+    """Write the derivative of `image` (H, W) to `difference`: central, but one-sided at the border.
 
-    (dy, dx) is (1, 0) for central differences down the columns, (0, 1) for those along the rows.
+    (dy, dx) is (1, 0) for the derivative down the columns, and (0, 1) for that along the rows.
     """
     h, w = image.shape
     for y in range(h):
@@ -78,7 +79,7 @@ def _ridge_normal(image: _Image) -> list[_Image]:
     """Return the cosine and the sine of the angle of the normal to ridges, float32 (H, W) each.
 
     The angle from the horizontal is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are
-    second differences of the map. Its direction, of two opposite ones, is arbitrary.
+    second differences of the map. A normal has two opposite directions; either may be returned.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
     _write_gradient(image, 0, 1, gx)
@@ -149,9 +150,9 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
     """Return an edge map, float32 (H, W) in [0, 1], thinned to its ridges.
 
-    A pixel, times `multiplier`, is compared with its neighbours up to `radius` pixels away along
-    the normal. With `smooth` the map is smoothed before. `border` rows and columns at each side are
-    faded out, at most half of the shorter side.
+    A pixel becomes 0 if a neighbour up to `radius` pixels away along the normal is larger than the
+    pixel times `multiplier`. With `smooth` the map is smoothed first. `border` rows and columns at
+    each side (at most half of the map) are faded out.
     """
     if image.size == 0:
         return image.copy()

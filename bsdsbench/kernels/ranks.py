@@ -10,11 +10,12 @@ import numpy as np
 
 
 def partition_scores(positive, negative, scores, parted):
-    """Copy the scores of positives to the front of `parted`, those of negatives to its back.
+    """Copy the scores of positives to the front of `parted`, and those of negatives to its back.
 
-    positive, negative bool, scores float64 (n,): scores of neither class are left out.
+    scores float64 (n,), positive, negative bool (n,): the scores, and which belong to each class.
+        Scores that belong to neither are left out.
     parted float64 (n + 1,): receives the positives in their order, and the negatives in reverse
-        order. The spare element takes writes that are not kept.
+        order. One element more than scores, because both ends are written before one is kept.
 
     Returns i and j: the positives are parted[:i], the negatives parted[j:].
     """
@@ -28,12 +29,14 @@ def partition_scores(positive, negative, scores, parted):
 
 
 def merge_levels(pos, neg, thresholds, tp, fp):
-    """Count the positives and negatives at or above every distinct score, and return the points.
+    """Count the positives and negatives at or above every distinct score.
 
     pos, neg float64: the scores of each class, in ascending order.
-    thresholds float64, tp and fp int64 (n + 1,): receive a point per distinct score, the highest
-        first: the score, and the numbers of positives and negatives at or above it. Point 0 is
-        (+inf, 0, 0), even if a score is +inf.
+    thresholds float64, tp and fp int64 (n + 1,): receive one point per distinct score, the highest
+        first: the score, and the numbers of positives and negatives at or above it. Before them
+        comes the point (+inf, 0, 0), even if a score is +inf.
+
+    Returns the number of points.
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
     i, j = pos.size - 1, neg.size - 1  # the next score of each class, from the highest down

@@ -66,7 +66,7 @@ class SizedEvents(NamedTuple):
 
 
 def thin_map(bmap: Bool) -> Bool:
-    """Return a bool map (H, W) thinned until it is stable, as MATLAB does for bwmorph thin Inf."""
+    """Return a bool map (H, W), thinned until it is stable, as bwmorph(bmap, 'thin', Inf) does."""
     thinned = np.zeros(bmap.shape, bool)
     thinned.ravel()[thinning_events(bmap.astype(np.int16), 1).events.pixel] = True
     return thinned
@@ -80,14 +80,16 @@ def thin_each(bmaps: Bool) -> Bool:
 def thinning_events(
     levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
 ) -> SizedEvents:
-    """Return the changes of a map from each of n thresholds to the next lower one, and its sizes.
+    """Return the changes of a thinned map from each of n thresholds to the next lower one.
 
-    Step k stands for threshold n - 1 - k, so the highest comes first.
+    The size of the map after each step is returned too. Step k stands for threshold n - 1 - k, so
+    the highest threshold comes first.
 
     levels (H, W): number of thresholds that each pixel reaches, from `thresholding.levels`. A pixel
         is on at threshold i if its level exceeds i.
-    do_thin: if False, the maps are not thinned, and pixels are only added.
-    near (H, words) of `bits.pack`: the pixels whose changes are needed; others may be missing.
+    do_thin: if False, the maps are not thinned, so pixels are only added.
+    near (H, words): the pixels whose changes are needed, from `bits.pack`; changes of other pixels
+        may be missing. By default all changes are returned.
 
     Memory: 8 bytes per pixel that is ever on, 1 byte per pixel of their bounding box, 5 bytes per
     change.
@@ -110,10 +112,10 @@ def thinning_events(
 
 
 def stack_events(bmaps: Bool) -> Events:
-    """Return the changes from map to map of a stack of bool maps (T, H, W), from the last on.
+    """Return the changes between T bool maps (T, H, W), from the last map to the first.
 
     Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. The
-    maps are not thinned, and none need be a subset of the next.
+    maps are not thinned, and pixels may leave as well as enter.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
@@ -121,7 +123,7 @@ def stack_events(bmaps: Bool) -> Events:
     maps = np.asarray(bmaps, bool).reshape(n_maps, -1)[::-1]
     n_pixels = maps.shape[1]
     step, pixel = np.nonzero(maps != np.concatenate([np.zeros_like(maps[:1]), maps[:-1]]))
-    # One number to sort by step, then pixels that leave before those that enter, then flat index
+    # Sort by step, then by direction (leaving before entering), then by flat index, as one number
     key = np.sort((2 * step + maps[step, pixel]) * n_pixels + pixel)
     step_and_direction, pixel = np.divmod(key, n_pixels)
     start = np.searchsorted(step_and_direction, 2 * np.arange(n_maps + 1))
@@ -155,9 +157,11 @@ def _sort_by_level(level, bits, cols, flat, first, order):
 
 
 def _new_workspace(on: Bool, near: U8) -> _Workspace:
-    """Allocate the work space for thinning the pixels of a map (H, W), of which one or more are on.
+    """Allocate the work space for thinning.
 
-    `near` (H, words) of `bits.pack` has the pixels whose changes are needed; if empty, all are.
+    on (H, W): the pixels that are ever on; at least one is.
+    near (H, words): the pixels whose changes are needed, from `bits.pack`. If it is empty, the
+        changes of all pixels are needed.
     """
     top, bottom = np.flatnonzero(on.any(axis=1))[[0, -1]].tolist()
     left, right = np.flatnonzero(on.any(axis=0))[[0, -1]].tolist()
@@ -192,10 +196,10 @@ def _new_workspace(on: Bool, near: U8) -> _Workspace:
 
 @kernel(_nrt=False)
 def _find_changes(order, first, work, batch, size, entering, pixel):
-    """Switch pixels on step by step, thin the map, and write the changes of the thinned map.
+    """Switch pixels on step by step, thin the map, and write how the thinned map changes.
 
-    order int32 (pixels,), first int64 (n + 1,): step k switches order[first[k] : first[k + 1]] on,
-        flat indices in the image.
+    order int32 (pixels,), first int64 (n + 1,): step k switches on the pixels
+        order[first[k] : first[k + 1]], flat indices in the image.
     work: a new _Workspace. entering int32 (pixels,): work space.
     batch int64 (2 n + 1,), pixel int32: receive the changes. At step k the pixels
         pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map, and those from there to
@@ -223,11 +227,11 @@ def _find_changes(order, first, work, batch, size, entering, pixel):
 
 @inner
 def _switch_on(order, begin, end, work, n_occupied):
-    """Switch the pixels order[begin:end] of the map `work.full` on.
+    """Switch on the pixels order[begin:end] of the map `work.full`.
 
-    They are flat indices in the image, ascending from begin to end. A tile that receives its first
-    pixel is due in subiteration 0, and is appended to the `n_occupied` tiles in `work.occupied`.
-    Returns the new number of these tiles.
+    They are flat indices in the image, in ascending order. A tile that receives its first pixel is
+    due in subiteration 0, and is appended to the `n_occupied` tiles in `work.occupied`. Returns the
+    new number of occupied tiles.
     """
     full, due, tiles_per_column = work.full, work.due, work.row_changed.size + 2
     row, row_begin = TILE_ROWS, work.box_start  # row_begin: the flat index of column 0 of the box
@@ -303,10 +307,12 @@ def mark_deletable(now, deleted, first, stride, second):
 
 @inner
 def _thin_tiles(work, n_occupied, now):
-    """Thin the map `work.full`, which has `n_occupied` tiles with a pixel, until it is stable.
+    """Thin the map `work.full`, in which `n_occupied` tiles have pixels, until it is stable.
 
-    `now` uint64 (words,) receives the thinned map. A tile is tested up to the subiteration, 0, 1,
-    .., in `work.due`; tiles without a pixel are never due.
+    now uint64 (words,): receives the thinned map.
+
+    Subiterations are numbered from 0. A tile is tested up to the one in `work.due`, the second
+    after the last change in the tile or at its border. Tiles without pixels are never tested.
     """
     full, marked, due, occupied = work.full, work.marked, work.due, work.occupied
     active, changed, tiles_per_column = work.active, work.changed, work.row_changed.size + 2
@@ -354,12 +360,11 @@ def _thin_tiles(work, n_occupied, now):
 
 @inner
 def _delete(tile, deleted):
-    """Clear the pixels `deleted` in a tile, and tell at which borders of the tile they lie.
+    """Clear the pixels `deleted` of a tile, and tell which borders of the tile they touch.
 
     tile, deleted uint64 (TILE_ROWS,): a word per row; `tile` is changed in place.
 
-    Returns four numbers, 1 if a deleted pixel lies at the west, east, north or south border, else
-    0.
+    Returns four numbers, for the west, east, north and south border: 1 if touched, else 0.
     """
     columns = np.uint64(0)
     for r in range(TILE_ROWS):
@@ -371,10 +376,13 @@ def _delete(tile, deleted):
 
 @inner
 def _mark_changes(work, n_occupied, before, now):
-    """Mark the pixels of `work.near` that differ between two maps, and return the pixels in `now`.
+    """Mark the pixels of `work.near` that differ between two maps, and count the pixels of `now`.
 
-    The marks are written to `work.marked` in the `n_occupied` tiles with a pixel; others are not
-    looked at. `work.row_changed` becomes True for rows of tiles with a mark, and False for others.
+    before, now uint64 (words,): the two maps.
+
+    The marks are written to `work.marked`, in the `n_occupied` tiles that have pixels; the other
+    tiles are skipped. `work.row_changed` becomes True for rows of tiles with a mark, False for the
+    others. Returns the number of pixels that are on in `now`.
     """
     marked, row_changed = work.marked, work.row_changed
     for t in range(row_changed.size):
@@ -393,9 +401,9 @@ def _mark_changes(work, n_occupied, before, now):
 
 @inner
 def _write_changes(work, now, pixel, end, entering):
-    """Write the flat indices of the pixels that left, and then of those that entered, to `pixel`.
+    """Write the flat indices of pixels that left the map, then of those that entered, to `pixel`.
 
-    The changes are the pixels in `work.marked`; those that are on in the map `now` entered. They
+    The changed pixels are marked in `work.marked`; those that are on in the map `now` entered. They
     are written from pixel[end] on, each kind in ascending order. entering int32: work space.
 
     Returns the end of the pixels that left, and the end of those that entered.

@@ -44,12 +44,13 @@ class _Buckets(NamedTuple):
 
 
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
-    """Return the number of thresholds t that each value reaches: value >= t. NaN reaches none.
+    """Return, for each value, how many thresholds it reaches (value >= threshold).
 
-    values: of any shape; uint8 (v / 255), uint16 (v / 65535), float32, float64 or bool (0 and 1).
-    thresholds (T,): in ascending order, T < 32768.
+    values: any shape; uint8 (taken as v / 255), uint16 (v / 65535), float32, float64 or bool
+        (0 and 1). NaN reaches no threshold.
+    thresholds (T,): in ascending order, T < 32768, because the answer is int16.
 
-    Raises ValueError for other dtypes.
+    Raises ValueError for any other dtype.
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     if flat.dtype.kind == "u":
@@ -66,13 +67,14 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
     values, thresholds: as in `levels`. A pixel is positive at threshold t if its value >= t.
-    gt: of the shape of `values`.
+    gt: True where a pixel is positive in the ground truth; of the same shape as `values`.
 
-    The counts are sums of one histogram of the pixels by ground truth and by a number that rises
-    with the value:
-    - integers: the level, the number of thresholds reached, which a table gives for each value
-    - floats, if no two thresholds share a bucket: the bucket, and above or below its threshold
-    - floats, otherwise: the level
+    The counts are read from one histogram of the pixels, by ground truth and by a bin number that
+    rises with the value:
+    - integers: the level (number of thresholds reached), which a table gives for each value
+    - floats, if no two thresholds share a bucket: the bucket, and whether the value reaches the
+      threshold in it
+    - other floats: the level
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
@@ -98,7 +100,10 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
 
 def _flatten(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as a contiguous array (N,), bool as 0 and 255. Raises ValueError by dtype."""
+    """Return values as a contiguous array (N,), with bool as uint8 of 0 and 255.
+
+    Raises ValueError for dtypes that `levels` does not accept.
+    """
     flat = np.ascontiguousarray(values).ravel()
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8) * np.uint8(255)
@@ -109,10 +114,10 @@ def _flatten(values: NDArray[Any]) -> NDArray[Any]:
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Return the number of thresholds that every value of uint8 or uint16 reaches.
+    """Return how many thresholds each possible value of uint8 or uint16 reaches.
 
-    A value is a fraction of the largest. `thresholds` are the bytes of a float64 array (T,), since
-    an array cannot be a key of a cache.
+    A value v stands for v divided by the largest value of the dtype. `thresholds` holds the bytes
+    of a float64 array (T,), because the cache needs a hashable argument.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches t, or the one before

@@ -28,10 +28,10 @@ class Outlines(NamedTuple):
 
 
 def rims(padded: I4, n: int) -> Outlines:
-    """List the pixels of each of n labels that have one of their four neighbours outside the label.
+    """List, for each of n labels, the pixels with a neighbour (of four) outside the label.
 
-    `padded` (H + 2, W + 2) is the label map in a frame of -1. Rows and columns are those of the map
-    without the frame.
+    `padded` (H + 2, W + 2) is the label map in a frame of -1. The rows and columns in the answer
+    refer to the map without the frame.
     """
     sites = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, *sites)
@@ -41,10 +41,11 @@ def rims(padded: I4, n: int) -> Outlines:
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """Write label, row and column of each pixel at the rim of its label, and return their number.
+    """List the pixels with a neighbour (of four) outside their label, and return how many.
 
     padded int32 (H + 2, W + 2): the label map in a frame of -1.
-    label, rows, cols int32: receive the pixels in raster order, without the frame.
+    label, rows, cols int32: receive label, row and column of each pixel, in raster order. Rows and
+        columns refer to the map without the frame.
     """
     count = 0
     for r in range(1, padded.shape[0] - 1):
@@ -64,11 +65,11 @@ def _find_rims(padded, label, rows, cols):
 
 
 def corners(padded: I4, n: int) -> Outlines:
-    """List, for each of n labels, the windows of 2 x 2 pixels in which some but not all have it.
+    """List, for each of n labels, the 2 x 2 windows in which some but not all pixels have it.
 
-    `padded` (H + 1, W + 1) is a label map. Row and column are those of the upper left pixel of a
-    window. Its code is the sum of 8, 4, 2 and 1 for the upper left, upper right, lower left and
-    lower right pixel if it has the label.
+    `padded` (H + 1, W + 1) is a label map. A window is given by the row and column of its upper
+    left pixel, and by a code: the sum of 8, 4, 2 and 1 for the upper left, upper right, lower left
+    and lower right pixel, of those that have the label.
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
@@ -100,8 +101,8 @@ def _find_corners(padded, window, label, rows, cols, code):
                 for i in range(4):
                     if window[i] == window[j]:
                         window_code |= 8 >> i
-                # A label that an earlier pixel of the window has is in the list already. Its code
-                # has the bit of that pixel, 16 >> j or more.
+                # If an earlier pixel of the window has the same label, it is listed already. The
+                # code then contains the bit of this pixel, which is at least 16 >> j.
                 if window[j] >= 0 and window_code < 16 >> j:
                     label[count] = window[j]
                     rows[count] = r
@@ -114,8 +115,8 @@ def _find_corners(padded, window, label, rows, cols, code):
 def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
     """Sort sites by label, keeping the order of sites with the same label.
 
-    Row 0 of `sites` has the labels, 0 to n - 1, other rows what belongs to them. Returns the start
-    of each label after sorting, (n + 1,), and the other rows in the new order.
+    `sites` has a column per site: its label, 0 .. n - 1, in row 0, and its other data below.
+    Returns the start of each label's sites after sorting, (n + 1,), and the sorted rows from 1 on.
     """
     label = sites[0]
     if n == 1:
@@ -142,11 +143,11 @@ def _sort(label, fill, order):
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    It is infinite if b has no such site. `row_step`, `col_step`: the spacing of rows and columns.
+    It is infinite if b has no such site. row_step, col_step: spacing of rows and columns.
 
-    The rows around a site are searched outwards, which is fast if outlines are near each other.
-    Once the searches of a label have visited too many rows, its other sites read their distances
-    from an exact distance transform of the bounding box of the label's sites in a and b.
+    The rows around a site are searched outwards, which is fast if outlines are near each other. If
+    the searches for a label visit too many rows, its remaining sites take their distances from an
+    exact distance transform of the bounding box of the label's sites in a and b.
     """
     distance = np.full(a.rows.size, np.inf)
     searched = a.start[1:].copy()
@@ -172,9 +173,9 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
 
     a, b: Outlines of n labels. row_step, col_step: spacing of rows and columns.
     row_start int64 (largest row of b + 2,): work space. The first site of each row of a label in b.
-    distance float64 (sites of a,): infinite on entry.
-    searched int64 (n,): the end of each label on entry; receives the first site of each label
-        without a distance. Not changed for labels that a or b lacks.
+    distance float64 (sites of a,): infinite on entry; receives the squared distances.
+    searched int64 (n,): on entry, the end of each label's sites in a; receives the first site of
+        each label that was not searched. It is left unchanged for labels that a or b lacks.
     """
     a_start, a_rows, a_cols, _ = a
     b_start, b_rows, b_cols, _ = b
@@ -250,9 +251,10 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 
 
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
-    """Return the squared distance of each pixel of a map (H, W) to the nearest with another label.
+    """Return the squared distance from each pixel of a map (H, W) to the nearest of another label.
 
-    The distance is infinite if there is only one label; the outside of the map is no label.
+    The distance is infinite if there is only one label; the outside of the map does not count.
+    row_step, col_step: spacing of rows and columns.
 
     The distances along columns are computed first. Then, in each run of pixels of a row with the
     same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,
@@ -304,10 +306,10 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
         vertex at (vertex_x[i], vertex_y[i]) and is the lowest from until[i] to until[i + 1].
 
-    The squared distance to a site of column c is a parabola over the row, with its vertex at c. The
-    columns next to the run have another label, so their vertices have the height 0.
+    Along the row, the squared distance to a site in column c is a parabola with its vertex at c.
+    The pixels next to the run have another label, so their parabolas have a vertex of height 0.
     """
-    # Add the parabolas from left to right, and remove those that the new one lies below
+    # Add the parabolas from left to right, and remove those that the new one makes useless
     n = 0
     for column in range(first - 1, last + 1):
         if column < 0 or column == distance.shape[1]:
@@ -350,11 +352,11 @@ def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
 
     events: the changes of the predicted map.
     annotators int64 (H, W): number of annotators who marked each pixel.
-    close bool (H, W): True if a marked pixel lies within the radius of the pixel.
-    dy, dx int64 (offsets,): rows and columns to all pixels within the radius, including (0, 0).
-    n_near int32 (H, W): work space, 0 on entry. The predicted pixels within the radius.
-    counts int64 (3, n): receives the marked pixels near a predicted one, summed over annotators;
-        the predicted pixels near a marked one; and all predicted pixels.
+    close bool (H, W): True if an annotator marked a pixel within the radius.
+    dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).
+    n_near int32 (H, W): work space, 0 on entry. The number of predicted pixels within the radius.
+    counts int64 (3, n): receives the numbers of marked pixels near a predicted one, summed over
+        annotators; of predicted pixels near a marked one; and of all predicted pixels.
     """
     (rows, cols), n = n_near.shape, counts.shape[1]
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)

@@ -19,7 +19,7 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     """Count the pixels of the inner boundaries of two masks (H, W).
 
     The inner boundary is what `width` erosions with a 3 x 3 square remove. Pixels outside the image
-    are off. Returns (1, 3): pixels in both boundaries, in that of pred, and in that of gt.
+    are off. Returns (1, 3): pixels in both boundaries, in the boundary of pred, in that of gt.
     """
     width = min(width, max(gt.shape))
     bits = pack(np.concatenate((pred, gt)))
@@ -32,10 +32,12 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
     The boundary of a label is what `width` erosions with a 3 x 3 square remove. Labels below 0 are
-    ignored. Returns (n, 3): pixels of the label in both boundaries, in that of pred, in that of gt.
+    ignored. Returns (n, 3): pixels of the label in both boundaries, in the boundary of pred, in
+    that of gt.
 
-    The pixels of one label in a square of side 2 width + 1 are found by erosion as well: pixels
-    that begin a 2 x 2 window of one label are eroded with a square of side 2 width.
+    All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
+    around it has one label. To find these, the upper left pixels of 2 x 2 windows with one label
+    are marked, and the marks are eroded with a square of side 2 width.
     """
     width = min(width, max(gt.shape))
     uniform = np.zeros((2, *gt.shape), np.bool_)
@@ -48,10 +50,10 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 
 
 def _erode_maps(bits: U8, side: int, back: int) -> U8:
-    """Erode two maps, (2 H, words), one below the other, by a square.
+    """Erode two maps, (2 H, words), one below the other, by a square with sides of `side` pixels.
 
-    Returns the pixels around which the whole square is on, whose side is `side`, and which begins
-    `back` rows and columns before the pixel.
+    Returns the pixels for which the whole square is on. The square begins `back` rows above and
+    `back` columns to the left of the pixel.
     """
     eroded = np.empty_like(bits)
     # A row between empty words, so that shifts by the width of the square read no other row
@@ -64,8 +66,9 @@ def _erode_maps(bits: U8, side: int, back: int) -> U8:
 def _find_uniform(labels, uniform):
     """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
-    labels int32, uniform bool (H, W): the last row and column of `uniform` are not written. A
-    square has one label if all its pixels but those of its last row and column are marked.
+    labels int32 (H, W). uniform bool (H, W): receives the marks, except in its last row and column.
+
+    A square has one label if all its pixels outside its last row and column are marked.
     """
     for r in range(labels.shape[0] - 1):
         for c in range(labels.shape[1] - 1):
@@ -116,10 +119,11 @@ def _write_eroded(bits, side, back, row, eroded):
 
 @kernel(_nrt=False)
 def _count_masks(bits, inside, counts):
-    """Add the pixels that erosion removed from both maps, from the first and from the second.
+    """Count the pixels that erosion removed from two maps.
 
-    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion. The
-    numbers are added to counts[0], int64 (1, 3).
+    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion.
+    counts int64 (1, 3): the numbers of pixels removed from both maps, from the first and from the
+        second are added to it.
     """
     rows = bits.shape[0] // 2
     for r in range(rows):

@@ -13,9 +13,9 @@ the sums would exceed 2^60.
 
 Words of this module, search.py, matching.py and unmatched.py:
 
-side      One of the two vertex sets: the prediction, or the ground truth of an annotator. Both
-          directions of a search work the same way, so a function takes `side`, whose vertices it
-          treats, and `opposite`, the other vertex set.
+side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
+          start from either, so functions take `side`, the set whose vertices they treat, and
+          `opposite`, the other set.
 vertex    A pixel of a side that is on, or that is on at any step. Its partners are the vertices of
           the other side within the radius; its mate is the partner that it is matched with. A free
           vertex has no mate.
@@ -132,9 +132,10 @@ class Disk(NamedTuple):
 
 
 def outlier_cost(max_dist_px: float) -> int:
-    """Return C, the cost of a missing pair in 1/100 px: a hundred times that of the farthest pair.
+    """Return C, the cost of leaving a pixel unmatched, in 1/100 px.
 
-    It is at least 1, so that pixels at the same place are paired at zero tolerance.
+    C is a hundred times the cost of the farthest pair that is allowed, rounded up. It is at least
+    1, so that pixels at the same place are paired even if the tolerance is zero.
     """
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
@@ -143,8 +144,8 @@ def outlier_cost(max_dist_px: float) -> int:
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     """Build the disk of the pixels within `max_dist_px` pixels, and the costs of pairs.
 
-    It is no larger than the diagonal of an image of `shape`. Raises DataError if the table of costs
-    would take more than about 100 MB.
+    The radius is at most the diagonal of an image of `shape`. Raises DataError if the table of
+    costs would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
     return Disk(
@@ -159,17 +160,18 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
     """Return half the width h of each row of a disk, (2 R + 1,): a row has 2 h + 1 pixels.
 
-    The disk is that of `disk`, with the same errors, but no costs are computed.
+    The disk is the one that `disk` returns, and the same error is raised, but no costs are
+    computed.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return the distance of each pixel of a square to its middle, (2 R + 1, 2 R + 1).
+    """Return the distance of each pixel of a square from its middle, (2 R + 1, 2 R + 1).
 
-    R is `max_dist_px` or, if shorter, the diagonal of an image of `shape`, rounded down. Raises
-    DataError if R is above _MAX_REACH.
+    R is `max_dist_px`, or the diagonal of an image of `shape` if that is shorter, rounded down.
+    Raises DataError if R is above _MAX_REACH.
     """
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
@@ -179,12 +181,12 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """Build the tiles of a set of offsets, such as a disk, around each pixel of a tile.
+    """Draw a set of offsets, such as a disk, around each of the 64 pixels of a tile, as bits.
 
     `allowed` (2 R + 1, 2 R + 1) is True for the offsets in the set; offset 0 is in the middle.
 
-    Returns (8, 8, T, T). Element [r, c] is the set around the pixel (r, c) of the middle one of
-    T x T tiles: bit 8 i + j of each tile stands for its pixel (i, j).
+    Returns (8, 8, T, T). Element [r, c] is T x T tiles, with the set drawn around pixel (r, c) of
+    the tile in the middle. Bit 8 i + j of a tile stands for its pixel (i, j).
     """
     reach = len(allowed) // 2
     tiles_aside = -(-reach // 8)
@@ -239,10 +241,12 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 
 
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
-    """Allocate the arena of `n_vertices` vertices, EDGE_DTYPE, of at most _ARENA_EDGES elements.
+    """Allocate an arena, EDGE_DTYPE, for the edges of the `n_vertices` vertices of a side.
 
-    A vertex has no more edges than the other side has vertices or the disk has pixels, `n_offsets`.
-    There is room for the edges of one vertex.
+    n_opposite, n_offsets: numbers of vertices of the other side and of pixels in the disk. A vertex
+        has at most as many edges as the smaller of them.
+
+    The arena has at most _ARENA_EDGES elements, but always room for all edges of one vertex.
     """
     list_size = min(n_offsets, n_opposite) + 1  # with its header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
@@ -256,9 +260,10 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a side of a matching, with `words` words for the steps of each vertex.
+    """Allocate a side of a matching; see the fields of `Side`.
 
-    The fields of vertices are not initialised; `clear_matching` does that.
+    `words` is the number of uint64 words that hold the steps of a vertex. The array `node` is not
+    initialised; `clear_matching` does that.
     """
     n = pixel.size
     return Side(
@@ -283,9 +288,9 @@ def new_work(n_vertices: int) -> Work:
 
 @inner
 def clear_matching(side, dual):
-    """Make all vertices of a side free, set their duals, and empty the arena.
+    """Make all vertices of a side free, set their duals to `dual`, and empty the arena.
 
-    `dual` is UNREACHED for vertices that are not in the map yet, so that no path leads to them.
+    `dual` is UNREACHED, which keeps paths away, if the vertices are not in the map yet.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -295,9 +300,9 @@ def clear_matching(side, dual):
 
 @inner
 def forget_edges(nodes, edges, used):
-    """Empty the arena of a side, `edges`, of which the first used[0] elements are filled.
+    """Empty the arena `edges` of a side, whose first used[0] elements are filled.
 
-    `first_edge` of the side's `nodes` is set; edges are found again when a search needs them.
+    The side's `nodes` are marked as EDGES_UNKNOWN, so that searches find their edges again.
     """
     header = np.int64(0)
     while header < used[0]:
@@ -307,7 +312,10 @@ def forget_edges(nodes, edges, used):
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Return the tiles of maps of `shape` without pixels, and one more for each map, TILE_DTYPE."""
+    """Allocate TILE_DTYPE (n_maps, tiles + 1) for maps of `shape` (H, W) in which no pixel is on.
+
+    Each map has a further tile at the end, see `Side.tile`.
+    """
     rows, cols = shape
     return np.zeros((n_maps, ((rows + 7) // 8) * ((cols + 7) // 8) + 1), TILE_DTYPE)
 
@@ -316,10 +324,10 @@ def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
 def write_vertices(bits, cols, tiles, ends, pixel):
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    bits uint64 (A, H, words): the maps, from `bits.pack`. cols: number of columns.
-    tiles TILE_DTYPE (A, tiles + 1): 0 on entry; receive the maps and the numbers.
-    ends int64 (A + 1,): the vertices of map k are ends[k] : ends[k + 1].
-    pixel int32 (ends[-1],): receives the flat index of each vertex.
+    bits uint64 (A, H, words): the maps, from `bits.pack`. cols: number of columns of a map.
+    tiles TILE_DTYPE (A, tiles + 1): 0 on entry; receive the maps and, as `before`, the numbers.
+    ends int64 (A + 1,): map k has the vertices ends[k] : ends[k + 1].
+    pixel int32 (ends[-1],): receives the flat index of each vertex in its map.
     """
     tile_cols = (cols + 7) >> 3
     for a in range(len(tiles)):
@@ -337,9 +345,10 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the pixels that are on in a map as vertices, tile by tile, and return their number.
+    """Number the pixels that are on in a map as vertices, tile by tile, and return how many.
 
-    tile TILE_DTYPE (tiles + 1,): its `bits` are the map. `before` and `live` are set.
+    tile TILE_DTYPE (tiles + 1,): `bits` hold the map. `before` is set to the number of vertices in
+        earlier tiles, and `live` to a copy of `bits`.
     cols: number of columns of the image. pixel int32: receives the flat index of each vertex.
     """
     tile_cols, n = (cols + 7) >> 3, 0
@@ -358,7 +367,7 @@ def number_pixels(tile, cols, pixel):
 
 @inner
 def row_col(pixel, cols):
-    """Return row and column of a flat index, uint64, so that numba need not test their signs."""
+    """Return row and column of a flat index, as uint64, whose sign numba need not test."""
     width = np.uint32(cols)
     row = np.uint32(pixel) // width
     return np.uint64(row), np.uint64(np.uint32(pixel) - row * width)
@@ -389,9 +398,11 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
     `bits` (H, words) is the map, from `bits.pack`, and `half` (2 R + 1,) half the width of each row
     of the disk.
 
-    The map is widened step by step to the widths of the disk's rows, from the narrow ones R rows
-    away to the middle row. Bit 0 of a word is its westernmost pixel. A kernel would be faster, but
-    this takes a hundredth of a matching's time, and compiling a kernel that of twenty matchings.
+    The map is widened sideways one pixel at a time. Each time its width is that of a row of the
+    disk, from the narrow rows R pixels away to the wide one in the middle, it is added to the
+    answer, shifted up and down by the distance of this row. Bit 0 of a word is its westernmost
+    pixel. This is numpy because it takes a hundredth of the time of a matching, whereas compiling a
+    kernel would take as long as twenty matchings.
     """
     rows, words = bits.shape
     wide: U8 = np.zeros((rows, words + 1), np.uint64)  # with an empty word after each row
@@ -422,9 +433,10 @@ def _mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add `value` and that of the partner to the weights of edges, and return the largest.
+    """Add the values of both ends to the weights of a vertex's edges; return the largest weight.
 
-    The edges of a vertex are begin .. end - 1 of the arena. Returns -1 without an edge.
+    The edges are edges[begin:end]. `value` is the vertex's own; its partners have theirs in
+    `opposite_values`. Returns -1 if there are no edges.
     """
     best = np.int64(-1)
     for e in range(begin, end):
@@ -437,9 +449,9 @@ def _add_values(edges, begin, end, value, opposite_values):
 def find_edges(start, stop, side, opposite, geometry):
     """Write the edges of the vertices start .. stop - 1 of `side` into its arena.
 
-    Edges lead to the `live` vertices of `opposite` in the disk around a vertex. `first_edge` and
-    `nearest`, the cost of the cheapest edge or -1, are set. If the arena has no room for the edges
-    of a vertex, all edges in it are forgotten before.
+    The edges of a vertex lead to the `live` vertices of `opposite` in the disk around it. Its
+    `first_edge` is set, and so is `nearest`, the cost of its cheapest edge (-1 if it has none). If
+    the arena may have no room for the edges of a vertex, it is emptied first.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     # Unsigned, because every access by a signed index would test whether it counts from the end

@@ -8,8 +8,8 @@ and does not depend on the order of the thresholds.
 Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
 prove it optimal, is updated to the next. Maps need not nest (segmentations do not).
 
-1. Pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
-   a free vertex's must be: from here it counts as matched to a private dummy.
+1. Pixels that leave the map free their mates. Such a mate keeps its dual, although the dual of a
+   free vertex must be 0: until step 3 it counts as matched with a dummy of its own.
 2. Pixels that enter are inserted one after another (search.py).
 3. Each mate freed in 1 and still free is inserted again from its side, by the mirrored search.
 
@@ -55,7 +55,7 @@ BAND_BITS = 18  # images are processed in bands of 2^18 pixels, whose vertices f
 
 
 class Order(NamedTuple):
-    """The order in which vertices enter and leave, by `order_batches`, and its work space."""
+    """The order in which vertices enter and leave (see `order_batches`), and work space for it."""
 
     bands: int  # number of bands in the image
     cost_start: I8  # (costs + 1,): place of the next event with each cost
@@ -78,7 +78,7 @@ class Truth(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The changes of the predicted map that can change a pair. Pixels are numbered as vertices."""
+    """The changes of the predicted map that can affect a pair. Pixels are numbered as vertices."""
 
     start: I8  # (n + 1,): the changes of step k are start[k] : start[k + 1]
     vertex: I4
@@ -96,10 +96,10 @@ class MatchedPixels(NamedTuple):
 
 
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
-    """Convert annotators' maps (A, H, W) to the form in which predictions are matched with them.
+    """Prepare annotators' maps (A, H, W) for matching predictions with them.
 
-    `max_dist_px` is the largest distance of a pair, in pixels. Raises DataError if it is too large
-    for exact weights or for memory.
+    `max_dist_px` is the largest distance between the pixels of a pair, in pixels. Raises DataError
+    if it is too large for exact weights or for memory.
     """
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
     disk = graph.disk(max_dist_px, shape)
@@ -128,8 +128,10 @@ def match_steps(events: Events, truth: Truth) -> MatchedPixels:
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
-    It is, if the predicted map at the lowest threshold is thin, since few pixels ever left it, and
-    has 1.5 times as many pixels as an annotator's map on average. With a wide tolerance it is not.
+    This is a rule of thumb: the predicted map is thin (few pixels ever leave it), its last map has
+    more than 1.5 times as many pixels as an average annotator's, and the radius is below 8 px.
+
+    added (events,): True for the events in which a pixel enters the map, see `Events`.
     """
     entering = int(np.count_nonzero(added))
     leaving = added.size - entering
@@ -140,9 +142,9 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
     """Match a predicted map (H, W) with one annotator's map, and return the K pairs, (2, K).
 
-    The distance of a pair is at most `max_dist_px` pixels. `annotator` is the annotator's number,
-    by which ties are broken as in `match_steps`. Row 0 has the flat indices of the matched
-    predicted pixels, in ascending order, and row 1 those of their mates.
+    Row 0 has the flat indices of the matched predicted pixels, in ascending order, and row 1 has
+    the flat indices of their mates. The pixels of a pair are at most `max_dist_px` pixels apart.
+    `annotator` is the annotator's number: with it, ties are broken as in `match_steps`.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     events = Events(np.array([0, pixel.size]), pixel, np.ones(pixel.size, np.bool_))
@@ -155,8 +157,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
     """Return the flat indices of the K matched pixels of a side and of their mates, (2, K).
 
-    `opposite_pixel` has the flat index of each vertex of the other side. Row 0, the pixels of
-    `side`, is in ascending order.
+    Row 0 has the pixels of `side`, in ascending order, and row 1 their mates. `opposite_pixel` has
+    the flat index of each vertex of the other side.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -165,10 +167,10 @@ def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
 
 
 def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Steps:
-    """Return the changes of pixels within the radius of a ground-truth pixel, as vertices.
+    """Return the changes of the pixels that lie within the radius of a ground-truth pixel.
 
-    With `gt_enters` the steps are reversed: at the first step all pixels of the last map enter, and
-    then the changes are undone one step after another.
+    These pixels are numbered as vertices. With `gt_enters` the steps are reversed: all pixels of
+    the last map enter at the first step, and then the changes are undone one step after another.
     """
     n_events = int(events.start[-1])
     if gt_enters:  # the first step's events are not undone; all pixels of the last map enter
@@ -188,12 +190,12 @@ def match_all(
 
     annotators (A,): the number of each annotator, by which ties are broken.
     matched_gt (n,): the number of matched ground-truth pixels at each step, summed over annotators,
-        is added in place.
+        is added to it in place.
     gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
-        matched. None if not needed.
+        matched. None if they are not needed.
 
-    The `bits` of the side are the steps at which a vertex is matched with any annotator; its mates
-    are those of the last annotator after the last step.
+    The returned side's `bits` are the steps at which a vertex is matched with at least one
+    annotator. Its mates are the pairs with the last annotator after the last step.
     """
     n_steps = matched_gt.size
     words = (n_steps + 63) // 64
@@ -230,10 +232,10 @@ def match_all(
 
 
 def count_partners(truth: Truth) -> I8:
-    """Count for each ground-truth vertex the other annotators in whose maps it has a mate.
+    """Count, for each ground-truth vertex, the other annotators in whose maps it has a mate.
 
-    Every two annotators are matched once, the earlier one as the prediction. The hash of ties does
-    not depend on the annotators. Returns (vertices,).
+    Each pair of annotators is matched once, with the earlier one as the prediction. The hash for
+    ties is the same for all of them, as for annotator 0. Returns (vertices,).
     """
     n_partners = np.zeros(truth.pixel.size, np.int64)
     annotators = [slice(*ends) for ends in pairwise(truth.ends)]
@@ -280,15 +282,16 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
     """Match the prediction with one annotator's map at each of n steps.
 
     steps: the changes of the predicted map. If `gt_enters` is True, the predicted map of the first
-        step is there from the start, and the ground truth enters at that step.
+        step is complete before that step, and the ground truth is inserted into it.
     pred, gt: both sides. The steps at which each vertex is matched are added to the bits of `pred`,
-        and to those of `gt` if `keeps_gt` is True.
+        and to the bits of `gt` if `keeps_gt` is True.
     geometry: how edges are found and weighted. work: work space of the search.
-    ordering: an Order; receives the order of the events if `sorts` is True, or has it already.
-    matched_gt int64 (n,): the number of pairs at each step is added.
+    ordering: an Order. If `sorts` is True, it receives the order of the events; otherwise it must
+        have it already.
+    matched_gt int64 (n,): the number of pairs at each step is added to it.
 
-    A step has three parts: predicted vertices leave the map and free their mates, others enter, and
-    the mates that are still free enter again from their side.
+    A step has three stages: some predicted vertices leave the map and free their mates; others
+    enter; and the mates that are still free are inserted again, from the side of the ground truth.
     """
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
     bands, group_start, order = ordering.bands, ordering.group_start, ordering.order
@@ -350,13 +353,13 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
 
 @kernel(_nrt=False)
 def _keep_near_events(events, near, cols, steps):
-    """Copy the changes of the pixels in `near`, number these pixels, and return how many they are.
+    """Copy the changes of the pixels in `near`, number these pixels, and return their number.
 
     events: all changes of the predicted map at n steps.
     near uint64 (H, words): the pixels whose changes are copied. cols: columns of the image.
-    steps: a Steps, whose arrays are long enough for all changes and are written; `tile` is 0 on
-        entry. If `gt_enters` is True, the changes lead from the last map to the first, and all
-        pixels of the last map enter at the first step.
+    steps: a Steps, whose arrays receive the copy; they have room for all changes, and `tile` is 0
+        on entry. If `gt_enters` is True, the steps are reversed: all pixels of the last map enter
+        at the first step, and the later steps lead back to the first map.
     """
     start, pixel, added = events
     near_start, vertex, enters, backwards, pixel_of_vertex, tile = steps
@@ -401,22 +404,24 @@ def order_batches(steps, pred, ordering):
     """Sort the predicted vertices of each step into the order in which they leave or enter the map.
 
     A step has two batches: the vertices that leave, then those that enter. A batch is sorted by
-    band, a run of 2^BAND_BITS pixels, so that neighbours in memory are searched together. A band is
-    sorted by the cost of a vertex's cheapest edge, because most vertices with a near partner are
-    matched at once. Vertices without an edge are left out.
+    band (2^BAND_BITS consecutive pixels), so that searches stay near each other in memory. Within a
+    band, vertices are sorted by the cost of their cheapest edge, because most vertices with a near
+    partner can be matched without a search. Vertices without an edge are left out.
 
     ordering: an Order. Its `order` and `group_start` are written; the other arrays are work space.
-        With g = (2 k + enters) bands + band at step k, group g is order[group_start[g]] to
-        order[group_start[g + 1] - 1]. This is a counting sort by cost, then by group.
+        The vertices of a band that leave (enters = 0) or enter (enters = 1) at step k are group
+        g = (2 k + enters) bands + band; they are order[group_start[g]:group_start[g + 1]].
+
+    The method is a counting sort by cost, then a stable one by group.
     """
     bands, cost_start, group_start, group_of_event, by_cost, order = ordering
     start, vertex, nearest = steps.start, steps.vertex, pred.nearest
     for counts in (cost_start, group_start):
         for k in range(counts.size):
             counts[k] = 0
-    # Counts are stored one place (cost) or two places (group) to the right. After the cumulative
-    # sums an element is the next free place of a cost, or of the group before, and in the end the
-    # start of the group.
+    # Counts are stored one element (cost) or two elements (group) to the right. So after the
+    # cumulative sums cost_start[c] and group_start[g + 1] are the next free places of cost c and
+    # group g; when all places are filled, group_start[g + 1] is the start of group g + 1.
     for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
             i = vertex[event]
@@ -442,12 +447,13 @@ def order_batches(steps, pred, ordering):
 
 @inner
 def _nearest_first(nearest, cost_start, order):
-    """Write the vertices that have an edge to `order`, the cheapest first, and return their number.
+    """Write the vertices that have an edge to `order`, block by block, and return their number.
 
-    nearest (vertices,): cost of the cheapest edge of each vertex, or -1 without an edge.
+    nearest (vertices,): cost of the cheapest edge of each vertex, or -1 if it has no edge.
     cost_start (costs + 1,): work space.
 
-    This is a counting sort of _SORTED neighbouring vertices at a time.
+    A block is _SORTED consecutive vertices. Within it the vertices with the cheapest edges come
+    first (a counting sort).
     """
     n_sorted = 0
     for begin in range(0, nearest.size, _SORTED):

@@ -34,15 +34,16 @@ _CONTESTED = -1  # the best partner has a mate already
 
 @inner
 def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
-    """Insert vertices into an optimal matching one after another, and return the additional pairs.
+    """Insert vertices into an optimal matching one after another; return how many pairs it gains.
 
-    entering: the vertices entering[begin:end] of `side`; those that have a mate are skipped.
+    entering: the vertices entering[begin:end] of `side` are inserted, except those with a mate.
     side, opposite: both vertex sets. Mates, duals and the arena of edges are changed in place.
     geometry: how edges are found and weighted. work: work space.
-    step: the step at which the vertices enter, from which new pairs are recorded.
+    step: the step at which the vertices enter; new pairs are recorded as existing from it on.
 
-    The matching stays optimal: a vertex stays free if no path is worth it. Vertices whose best
-    partner has a mate are searched for after all others.
+    The matching stays optimal, so a vertex stays free if no path increases the total weight. A
+    vertex whose best partner is taken needs a search for a path, which waits until all other
+    vertices are matched.
     """
     nodes, opposite_nodes, waiting, reached = side.node, opposite.node, work.waiting, work.reached
     new_pairs, n_waiting = 0, 0
@@ -76,15 +77,16 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 
 @inner
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
-    """Match a free vertex of `nodes` at a step with its best partner, if that is free too.
+    """Match a free vertex with its best partner, if that is free too.
 
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. edges EDGE_DTYPE: the arena.
+    step: the step from which the new pair exists.
 
-    The best partner has the largest weight minus dual. Three outcomes:
-    - no partner has a weight above its dual: the vertex stays free, returns 0
-    - the best partner has a mate: only the vertex's dual is set, returns _CONTESTED
-    - otherwise the two are matched, returns 1. The partner's dual rises as far as the second best
-      partner allows, which shortens later searches.
+    The best partner is the one whose edge has the largest weight minus the partner's dual. Returns
+    - 0 if no edge weighs more than its partner's dual: the vertex stays free
+    - _CONTESTED if the best partner has a mate: only the vertex's dual is set
+    - 1 otherwise: the two are matched. The partner's dual rises as far as the second best partner
+      allows, which shortens later searches.
     """
     node = nodes[vertex]
     best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
@@ -109,18 +111,19 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    Distances and parents of `opposite` vertices are written, and edges are found if the arena lacks
-    them. `work.reached` receives the opposite vertices that got a distance.
+    The vertices of `opposite` receive distances and parents; `work.reached` lists those with a
+    distance. Edges that the arena lacks are found.
 
-    Returns the cost of the path, its last opposite vertex, from which `parent` and `mate` lead back
-    to the root, and the number of reached vertices. The path ends in one of three ways:
-    - the root stays free: the last vertex is NO_VERTEX, the cost is the dual of the root
+    Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
+    to the root), and the number of reached vertices. The path ends in one of three ways:
+    - the root stays free: the last vertex is NO_VERTEX, and the cost is the root's dual
     - the last vertex is free
-    - the last vertex loses its mate, which becomes free; its dual is part of the cost
+    - the last vertex has a mate, which loses it and becomes free; the mate's dual is part of the
+      cost
 
-    This is Dijkstra's algorithm on the slacks of edges. The queue has two parts: the vertices at
-    the present distance (`tight`), and all others (`front`). Indices are np.uint64, because every
-    access by a signed index would test whether it counts from the end.
+    This is Dijkstra's algorithm on the slacks of edges. Its queue has two parts: the vertices at
+    the current distance (`tight`), and all others (`front`). Indices are np.uint64, because numba
+    would test at each access whether a signed index counts from the end.
     """
     nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
     tight, front = work.tight, work.front
@@ -178,9 +181,10 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
 @inner
 def _remove_from_front(place, n_front, front, front_dist, front_place):
-    """Remove entry `place` of a queue by moving its last entry there, and return its length.
+    """Remove entry `place` of a queue by moving the last entry there; return the new length.
 
-    front, front_dist: n_front vertices and their distances. front_place: index of each in `front`.
+    front, front_dist: the `n_front` vertices in the queue and their distances.
+    front_place: index in `front` of each vertex.
     """
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
@@ -190,11 +194,11 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 
 @inner
 def _flip(last, nodes, opposite_nodes, bits, step):
-    """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
+    """Exchange matched and unmatched edges along the path that ends at the opposite vertex `last`.
 
-    From `last`, `parent` and `mate` lead back to the vertex that enters at this step. Returns the
-    number of additional pairs: 1 if `last` was free, or 0 if its mate loses it, whose steps with a
-    mate are then recorded in `bits`.
+    From `last`, `parent` and `mate` lead back to the vertex that enters at this step. Returns how
+    many pairs are gained: 1 if `last` was free. If it had a mate, the mate becomes free, its steps
+    with a mate are recorded in `bits`, and 0 is returned.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
@@ -212,9 +216,9 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 
 @inner
 def record_matched_steps(vertex, nodes, bits, step):
-    """Record the steps at which a vertex was matched, from its `since` in `nodes` to step - 1.
+    """Record in `bits` that a vertex was matched from its step `since` (in `nodes`) to step - 1.
 
-    bits uint64 (n, words): step s is bit s & 63 of word s >> 6 of the vertex's row.
+    bits uint64 (n, words): step s is bit s & 63 of word s >> 6 in the vertex's row.
     """
     first = nodes[vertex].since
     if first < step:

@@ -43,10 +43,13 @@ class _WholeCosts(NamedTuple):
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
-    """Round the parts of the costs to whole units, for a matching of at most n pairs.
+    """Round costs to whole units, for a matching of at most n pairs.
 
-    A cost is a sum of one element of each part; an empty part costs nothing. The minimum of each
-    part is subtracted. A unit is a power of two, as small as all weights fit 60 bits, but >= 2^-40.
+    parts: a cost is the sum of one element of each of these arrays; an empty array costs nothing.
+        The minimum of each array is subtracted.
+
+    The unit is the smallest power of two with which all weights fit into 60 bits, but at least
+    2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest = sum(float(part.max(initial=0)) for part in shifted)
@@ -58,13 +61,13 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
-    """Pair the pixels of two maps (H, W) one to one: as many pairs as possible, then the cheapest.
+    """Pair the pixels of two maps (H, W) one to one: as many pairs as possible, at the least cost.
 
     cost (2 R + 1, 2 R + 1): cost of a pair by the offset (rows, columns) from its pixel of `first`
-        to its pixel of `second`. Offset 0 is in the middle. Infinite if a pair is not allowed.
-    values: the further costs (H, W) of pixels of `first`, and of `second`; () without such costs.
+        to its pixel of `second`. Offset 0 is in the middle. Infinity forbids a pair.
+    values: two maps (H, W) of further costs, of a pixel of `first` and of one of `second`; or ().
 
-    Returns the flat indices of the K pairs, (2, K), ascending in row 0, the pixels of `first`.
+    Returns the flat indices of the K pairs, (2, K): row 0 has the pixels of `first`, ascending.
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters

@@ -59,10 +59,11 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Compute what `classify_steps` needs of the pixels around the ground truth.
+    """Compute what `classify_steps` needs to know about the pixels around the ground truth.
 
-    A vertex is ALONE if no other annotator's map has a mate of it, ALL if all other maps have one,
-    else SOME. A single annotator's is NO_CLASS. Raises DataError if the tolerance is too large.
+    The agreement of a ground-truth vertex is ALONE if it has a mate in no other annotator's map,
+    ALL if it has one in every other map, else SOME. It is NO_CLASS if there is only one annotator.
+    Raises DataError if the tolerance is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     n_others = len(truth.tiles) - 1
@@ -76,7 +77,8 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match at each of n steps, and record the steps at which each pixel is on, matched or near.
 
-    `events` change the predicted map; those of pixels beyond 2 r may be missing.
+    events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
+        from the ground truth may be missing.
     """
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
@@ -114,7 +116,8 @@ def classify_steps(
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class after each of n steps.
 
-    events: the changes of the predicted map; those of pixels beyond 2 r may be missing.
+    events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
+        from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map after each step.
     """
     steps = match_by_pixel(events, truth, surroundings)
@@ -143,10 +146,12 @@ def classify_steps(
 
 
 def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int = 1) -> I8:
-    """Count the rows of each kind in which the bit of a step is set, (n_kinds, n_steps).
+    """Count, for each kind and step, the rows of this kind in which the step's bit is set.
 
-    bits (rows, words): step s is bit s & 63 of word s >> 6. kind (rows,): 0 .. n_kinds - 1 of each
-        row; None if there is one kind.
+    bits (rows, words): step s is bit s & 63 of word s >> 6.
+    kind (rows,): the kind of each row, 0 .. n_kinds - 1; None if there is only one kind.
+
+    Returns (n_kinds, n_steps).
     """
     kind = np.zeros(len(bits), np.int64) if kind is None else kind
     n_set = np.zeros((n_kinds, 64 * bits.shape[1]), np.int64)
@@ -158,12 +163,13 @@ def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int
 def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
 
-    events: the changes of the predicted map at n steps. near uint64 (2, H, words): the two sets.
+    events: the changes of the predicted map at n steps.
+    near uint64 (2, H, words): the two sets of pixels, from `bits.pack`.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
     row_of int32 (H, W): -1 on entry; receives the row of `bits` for each pixel that ever changes.
     bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
-    n_on int64 (2, n): 0 on entry; receives the pixels of each set that are on after each step,
-        which are always in the order of the changes.
+    n_on int64 (2, n): 0 on entry; receives the number of pixels of each set that are on after each
+        step, in the order of the events even if `backwards` is True.
     """
     start, pixel, added = events
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
@@ -191,11 +197,13 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
 def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_bits):
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
-    gt_pixel int32 (ground-truth vertices,), gt_bits uint64 (vertices, words): flat indices, and the
-        steps at which a vertex is matched. Vertices matched at the step `last` are skipped.
-    row_of int32 (H, W): the row of `bits` of each pixel, or -1.
-    bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which a
-        vertex of `pred` is matched are removed in place, so those at which it is false remain.
+    gt_pixel int32 (vertices,): flat indices of the ground-truth vertices.
+    gt_bits uint64 (vertices, words): the steps at which each is matched. Vertices that are matched
+        at the step `last` are skipped.
+    pred: the predicted side, with the steps at which its vertices are matched.
+    row_of int32 (H, W): the row of each pixel in `bits`, or -1.
+    bits uint64 (rows, words): on entry, the steps after which a predicted pixel is on. The steps at
+        which it is matched are removed in place; at the steps that remain it is a false pixel.
     half int32 (2 R + 1,): half the width of each row of the disk.
     near_bits uint64 (vertices, words): 0 on entry; receives the steps.
     """

@@ -37,11 +37,12 @@ class Cells(NamedTuple):
 
 @kernel(_nrt=False)
 def renumber(labels, low, number_of_label, numbered, area):
-    """Number labels in the order of their first pixels, and return how many there are.
+    """Number labels 0, 1, ... in the order of their first pixels, and return how many there are.
 
-    labels int32 (N,): values from `low` on. numbered int32 (N,): receives each pixel's number.
+    labels int32 (N,): the label of each pixel; none is below `low`.
     number_of_label int32 (span,): work space, -1 on entry. The number of label low + i, or -1.
-    area int64 (labels or more,): 0 on entry, receives the pixels of each number.
+    numbered int32 (N,): receives the number of each pixel's label.
+    area int64 (labels or more,): 0 on entry; receives the number of pixels with each number.
     """
     n_regions = 0
     for p in range(labels.size):
@@ -55,14 +56,15 @@ def renumber(labels, low, number_of_label, numbered, area):
 
 
 def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
-    """Count the pixels of each pair of values that two flat maps (N,) have at a pixel.
+    """Count the pixels that have each pair of values (pred, gt), in two flat maps (N,).
 
-    Returns the n pairs, (3, n), in the order of their first pixels, and the index of each pixel's
-    pair, (N,). The rows are the value in pred, the value in gt and the number of pixels.
+    Returns (3, n) and (N,). The first has a column for each of the n pairs, in the order of their
+    first pixels: value in pred, value in gt, number of pixels. The second has the column of each
+    pixel's pair.
 
-    The pairs are found in a hash table with open addressing, which is at most half full, and is
-    searched once per run of pixels with the same pair. If there is no room for another pair, the
-    known pairs are entered into a larger table as if they were pixels.
+    The pairs are kept in a hash table with open addressing, at most half full, which is searched
+    once per run of pixels with the same pair. When it is full, the known pairs are entered into a
+    larger one as if they were pixels.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     pairs = np.empty((3, 0), np.int64)
@@ -81,9 +83,9 @@ def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
-    """Count the pixels from p on by their pair of values (pred, gt), of which n are known on entry.
+    """Count the pixels from `p` on by their pair of values (pred, gt).
 
-    pred, gt int64 (N,): the two maps.
+    pred, gt int64 (N,): the two maps. n: number of pairs that are known on entry.
     pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
         pixels of pair k.
     slots int32 (a power of two,): the hash table: the index of a pair, or -1.
@@ -121,11 +123,13 @@ def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
 
 
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
-    """List the runs of pixels with the same pair of regions in a segmentation and an annotator's.
+    """List the runs of consecutive pixels that lie in the same region of both segmentations.
 
-    labels (N,), gts (A, N): region 0, 1, ... of each pixel in the segmentation, a row of the table,
-        and in each annotator's.
-    col_start (A + 1,): the column of region 0 of each annotator, and the number of columns.
+    The two are the predicted segmentation and that of one annotator, for each annotator in turn.
+
+    labels (N,): region 0, 1, ... of each pixel in the prediction, which is its row of the table.
+    gts (A, N): region 0, 1, ... of each pixel for each annotator.
+    col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
     Returns row, column and number of pixels of each run. A cell of the table may have many runs.
     """
@@ -142,7 +146,7 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     """Build a sparse table from triples of row, column and number of pixels, in any order.
 
-    Triples of the same cell are added.
+    Numbers of pixels for the same cell are added up.
     """
     cell_col = np.empty(rows.size, np.int32)
     cell_count = np.zeros(rows.size, np.int64)
@@ -157,14 +161,14 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 
 @kernel(_nrt=False)
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
-    """Add up triples of row, column and number of pixels to a table, and return its cells' number.
+    """Build a table from triples of row, column and number of pixels; return its number of cells.
 
     rows int32, cols int32, counts int64 (n,): the triples, in any order.
     indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table (CSR).
     col_fill int64 (n_cols + 1,), by_col int64 (n,), start, row_end int64 (n_rows + 1,): work space.
 
-    All outputs and all work space but by_col and cell_col are 0 on entry. The triples are sorted by
-    column, then by row, with two stable counting sorts.
+    All these arrays except by_col and cell_col are 0 on entry. The triples are sorted by column,
+    then by row, with two stable counting sorts.
     """
     n, n_rows = rows.size, start.size - 1
     # by_col: the triples by column. col_fill: where the next triple of a column goes.
@@ -318,10 +322,14 @@ def fop_sums(
 ) -> tuple[float, float]:
     """Return the numerators of precision and of recall for objects and parts.
 
-    A region counts 1 as an object and BETA as a part. Otherwise it counts the share of its area
-    that its fragments cover: the regions of the other side that lie almost entirely within it
-    (Pont-Tuset and Marques, PAMI 2016). Rows are predicted regions, columns annotated ones. The
-    covered share of a predicted one is averaged over the `n_ann` annotators.
+    table: its rows are predicted regions, its columns annotated ones.
+    row_area, col_area: pixels of each region. row_candidate, col_candidate: True for the regions
+        that count.
+
+    An object counts 1 and a part BETA (`_classify` defines both). Any other region counts the share
+    of its area that its fragments cover: regions of the other segmentation that lie almost entirely
+    within it (Pont-Tuset and Marques, PAMI 2016). For predicted regions this share is averaged over
+    the `n_ann` annotators.
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
@@ -333,13 +341,13 @@ def fop_sums(
 def _classify(table, pred, gt):
     """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
 
-    table: its rows are the regions of `pred`, its columns those of `gt`. Their `classes` and
-    `covered` are written; only pairs of two candidates give a class.
+    table: its rows are the regions of `pred`, its columns the regions of `gt`. The arrays `classes`
+        and `covered` of both are written. Only a pair of two candidates gives a class.
 
-    "Almost entirely" means the share GAMMA_OBJECT or more. A region is an object if it lies almost
-    entirely in a region that lies almost entirely in it, and a part if it lies almost entirely in
-    one of which it is at least the share GAMMA_PART. It is covered by the regions that lie almost
-    entirely within it, but not by one in which it lies almost entirely itself.
+    "Almost entirely" means a share of GAMMA_OBJECT or more. Two regions are objects if each lies
+    almost entirely in the other. A region is a part if it lies almost entirely in a region of which
+    it covers a share of GAMMA_PART or more. An object is not also a part. `covered` adds up the
+    regions that lie almost entirely within a region, unless it also lies almost entirely in them.
     """
     indptr, cols, overlaps = table
     pred_class, gt_class = pred.classes, gt.classes
@@ -399,9 +407,9 @@ def largest_total(table: Cells, col_start: I8) -> int:
 def _assign_columns(table, first, last, rows, columns):
     """Pair the columns first .. last - 1 with rows, and return the largest total intersection.
 
-    table: Cells, column by column: column c meets row table.cols[e] in table.counts[e] pixels, e
-        from table.indptr[c] to table.indptr[c + 1] - 1. Other columns are counted from `first` on.
-    rows, columns: work space with any content.
+    table: Cells of the transposed table: column c overlaps row table.cols[e] by table.counts[e]
+        pixels, for e from table.indptr[c] to table.indptr[c + 1] - 1.
+    rows, columns: work space with any content. Index 0 of `columns` is the column `first`.
 
     Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
     reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
@@ -433,7 +441,7 @@ def _assign_columns(table, first, last, rows, columns):
                         n_reached += 1
                     dist[r] = cost
                     rows.parent_col[r] = c
-            nearest = -1  # of equal distances the first row
+            nearest = -1  # ties go to the row that was reached first
             for r in reached[:n_reached]:
                 if not is_done[r] and (nearest < 0 or dist[r] < dist[nearest]):
                     nearest = r

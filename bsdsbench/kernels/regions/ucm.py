@@ -1,13 +1,14 @@
-"""The hierarchy of regions in an ultrametric contour map at double size.
+"""The hierarchy of regions in an ultrametric contour map at double size (`ucm2`).
 
-Pixels sit at odd positions, the contour between two neighbours at the position between them, and
-corners at even positions. Thresholding gives a graph on the pixels in which only neighbours to the
-right and below need to be joined. A join holds for all larger t: regions only merge.
+Pixels sit at odd positions, the contour element between two neighbours at the position between
+them, and corners at even positions. Regions at a threshold t are connected sets of pixels, so it is
+enough to know which pixels join their right and lower neighbours. Pixels that join at t also join
+at all larger thresholds: regions only merge.
 
-- SEISM's rule: neighbours are joined if the contour between them is <= t;
-- the official rule: 8-connected regions of ucm2 <= t. A corner <= t touches its four pixels and so
-  joins them all, and any other diagonal contact of two contour elements shares a pixel. So two
-  neighbours are joined if the contour between them or a corner at its ends is <= t.
+- SEISM's rule: two neighbours join if the contour element between them is <= t.
+- The official rule: regions are 8-connected sets of positions with ucm2 <= t. A corner <= t touches
+  its four pixels and so joins them all; any other diagonal contact of two contour elements shares a
+  pixel. So two neighbours join if the element between them or a corner at its ends is <= t.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
     ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size.
     thresholds (T,): in ascending order.
-    corners: True for the official rule, which looks at corners too; False for SEISM's.
+    corners: True for the official rule, by which corners join pixels too; False for SEISM's rule.
 
-    Returns (2, H, W), for the neighbour to the right and the neighbour below: T if they never join,
-    or if there is no such neighbour.
+    Returns (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. It is T if
+    the two never join, or if there is no such neighbour.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -43,9 +44,10 @@ def _find_levels(ucm2, thresholds, corners, levels):
 
     ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
         contour element, with a corner at each end.
-    thresholds float64 (T,): ascending. Two pixels merge once the threshold reaches their element.
-    corners: True if they also merge through a corner, as regions of 8-connected elements do; the
-        lowest of the three values then counts.
+    thresholds float64 (T,): ascending. Two pixels merge at the first threshold that is not below
+        the element between them.
+    corners: True if they also merge through a corner (8-connected regions). Then the lowest value
+        of the element and its two corners counts.
     levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds. levels[0] is for
         the right neighbour, levels[1] for the lower one.
     """
@@ -67,7 +69,7 @@ def _find_levels(ucm2, thresholds, corners, levels):
 
 @inner
 def _level(value, thresholds):
-    """Return the index of the first of T ascending thresholds that is not below a value, or T."""
+    """Return the index of the first of T ascending thresholds with threshold >= value, else T."""
     if value <= thresholds[0]:  # true for nearly all elements
         return 0
     low, high = 1, thresholds.size
@@ -108,8 +110,8 @@ def _union(parent, a, b):
 def finest_regions(levels: I4) -> tuple[I4, int]:
     """Label the regions at the first threshold, and return the labels (H * W,) and their number.
 
-    `levels` (2, H, W) of `join_levels` is 0 if a pixel joins its right, or its lower, neighbour.
-    The labels are 0, 1, ... in the order of the regions' first pixels.
+    `levels` (2, H, W) is the result of `join_levels`. Regions are numbered 0, 1, ... in the order
+    of their first pixels.
     """
     labels = np.empty(levels[0].size, np.int32)
     parent = np.arange(levels[0].size, dtype=np.int32)
@@ -120,7 +122,8 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 def _label_regions(levels, parent, labels):
     """Label the regions of pixels that join their neighbours, and return the number of regions.
 
-    levels int32 (2, H, W): 0 if a pixel joins its right, or its lower, neighbour.
+    levels int32 (2, H, W): levels[0] is 0 where a pixel joins its right neighbour, levels[1] where
+        it joins the lower one.
     parent int32 (H * W,): work space, a disjoint-set forest in which each pixel is its own parent.
     labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
@@ -144,12 +147,12 @@ def _label_regions(levels, parent, labels):
 
 
 def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[np.intp]]:
-    """List the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
+    """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
     levels (2, H, W): from `join_levels`. labels (H * W,): from `finest_regions`.
 
-    Returns both labels of each pair, in order of the thresholds, and the index of the first pair of
-    each threshold, (n_levels + 1,). A pair may occur several times.
+    Returns the first and the second label of each pair, sorted by threshold, and the index of the
+    first pair of each threshold, (n_levels + 1,). A pair may occur several times.
     """
     flat_levels = levels.reshape(2, -1)
     is_below, p = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
@@ -177,12 +180,13 @@ def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
 
 @kernel(_nrt=False)
 def _join(parent, roots, a, b, row_of, new_row, new_roots):
-    """Join pairs a[e], b[e] of finest regions, number the regions that remain, return their number.
+    """Join pairs a[e], b[e] of finest regions, number the remaining regions, and return how many.
 
     parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
     roots int32 (R,): the root of each region before the joins, ascending.
     row_of int32 (finest regions,): work space. The new number of each root.
-    new_row, new_roots int32 (R,): receive the new number of each region, and new regions' roots.
+    new_row int32 (R,): receives the new number of each earlier region.
+    new_roots int32 (R,): its first elements receive the roots of the remaining regions, ascending.
     """
     for e in range(a.size):
         _union(parent, a[e], b[e])
