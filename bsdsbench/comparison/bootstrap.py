@@ -211,7 +211,7 @@ def blocks(count: int, n_images: int) -> list[range]:
     return [range(first, min(first + step, count)) for first in range(0, count, step)]
 
 
-def bootstrap_weights(
+def _bootstrap_weights(
     n_images: int, n_boot: int, seed: int, clusters: I8 | None = None
 ) -> Iterator[Weights]:
     """Yield int8 blocks (S, n_images): how often each bootstrap sample draws each image.
@@ -275,7 +275,7 @@ def sample_runs(
     """
     n_images = len(runs[0].records)
     # A background thread starts to draw the samples now
-    weights = bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
+    weights = _bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
     weighted_runs = [WeightedRun(run, metrics) for run in runs]
     values = [weighted.overall_scores() for weighted in weighted_runs]
     in_samples = scores_of(weighted_runs, weights, report)

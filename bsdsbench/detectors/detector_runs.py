@@ -185,7 +185,7 @@ def run(
     with contextlib.ExitStack() as modules:
         if isinstance(function, str) and ":" in function:
             modules.enter_context(fresh_modules(function.partition(":")[0]))
-        detector = load_function(function) if isinstance(function, str) else function
+        detector = _load_function(function) if isinstance(function, str) else function
         return _run(detector, function, images, gt, plan)
 
 
@@ -455,7 +455,7 @@ def _file_of(detector: Detector) -> dict[str, str] | None:
     return {"name": Path(file).name, "blake2b": hashlib.blake2b(data, digest_size=16).hexdigest()}
 
 
-def load_function(spec: str) -> Detector:
+def _load_function(spec: str) -> Detector:
     """Import the function MODULE:FUNCTION, or return the baseline if the name has no ":".
 
     FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, if the

@@ -37,8 +37,8 @@ from bsdsbench.scores.counts import ImageRecord
 
 FEW_VALUES = 10  # a map with fewer has a curve with few points
 THICK, THIN = 0.8, 0.6  # `thickness` of raw maps is above the first, of thinned maps below the last
-JPEG = 1.2  # a larger `jpeg_ratio` is a trace of JPEG
-HUNDREDTHS = 0.01  # a larger `share_on_hundredths` means rounded values
+JPEG = 1.2  # a larger `_jpeg_ratio` is a trace of JPEG
+HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
 REACH = 16  # pixels, the largest displacement in rows and in columns
 NEAR = 3  # pixels, in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
@@ -194,7 +194,7 @@ class ExaminedInputs:
         codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
         if pred.kind != "soft":
             return codes
-        if jpeg_ratio(soft) > JPEG:
+        if _jpeg_ratio(soft) > JPEG:
             codes.add("jpeg")
         thick = thickness(soft)
         takes_raw_maps = protocol.nms or not protocol.thin
@@ -205,7 +205,7 @@ class ExaminedInputs:
         # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds
         is_near_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
         may_be_rounded = is_near_grid and pred.soft.dtype.kind == "f" and not protocol.nms
-        if may_be_rounded and share_on_hundredths(pred.soft) > HUNDREDTHS:
+        if may_be_rounded and _share_on_hundredths(pred.soft) > HUNDREDTHS:
             codes.add("grid-values")
         return codes
 
@@ -226,7 +226,7 @@ def is_darker_near_truth(soft: F8, truth: F8) -> bool:
     return bool(not near.all() and soft[near].mean() < soft[~near].mean())
 
 
-def share_on_hundredths(soft: NDArray[Any]) -> float:
+def _share_on_hundredths(soft: NDArray[Any]) -> float:
     """Return the share of values that are exactly k/100, among those strictly between 0 and 1.
 
     soft (H, W): float32 or float64; exact means equal to k/100 rounded to this type. Returns 0 if
@@ -237,7 +237,7 @@ def share_on_hundredths(soft: NDArray[Any]) -> float:
     return float(np.mean(values == nearest)) if values.size else 0.0
 
 
-def jpeg_ratio(soft: F8) -> float:
+def _jpeg_ratio(soft: F8) -> float:
     """Measure the traces of JPEG in a map (H, W); 1 means none, and more than JPEG a trace.
 
     JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share of coefficients that

@@ -324,7 +324,7 @@ def load_ground_truth(
     content = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert)
     paths = _given_paths(path, image_id or "ground truth")
-    return read_annotators(image_id, paths, options, empty, read_bytes)
+    return _read_annotators(image_id, paths, options, empty, read_bytes)
 
 
 def read_truth(
@@ -356,7 +356,7 @@ def read_truth(
         options = ReadOptions(content, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
     if kind == "annotators":
         allow_empty = protocol.empty_gt != "error"
-        return read_annotators(pair.image_id, pair.gt_paths, options, allow_empty, read)
+        return _read_annotators(pair.image_id, pair.gt_paths, options, allow_empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     path = pair.gt_paths[0]
@@ -407,7 +407,7 @@ class Annotation(NamedTuple):
     mask: Bool | None = None  # (H, W), the object of a crack set, whose outline is `edges`
 
 
-def read_annotators(
+def _read_annotators(
     image_id: str | None,
     paths: Sequence[Path],
     options: ReadOptions,

@@ -118,7 +118,7 @@ class ReadOptions:
         try:
             mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
         except DataError as error:
-            fixes = tuple(self.suggest_fixes(distinct_values(values), values))
+            fixes = tuple(self.suggest_fixes(_distinct_values(values), values))
             raise DataError(str(error), fix=fixes) from None
         mask = ~mask if self.inverted else mask
         if valid is None:
@@ -158,7 +158,7 @@ class ReadOptions:
         elif has_two_values:
             properties = Values.STRONG
         else:
-            if not levels and len(distinct_values(values)) != 2:
+            if not levels and len(_distinct_values(values)) != 2:
                 properties = Values.GRAY
             if white == 1:
                 properties |= Values.STRONG if top > 0.5 else Values.FAINT
@@ -173,7 +173,7 @@ class ReadOptions:
         values = one_map(values, what)
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
-            levels = distinct_values(not_void)
+            levels = _distinct_values(not_void)
             has = f"values {_listed(levels)}" if levels else "gray values"
             expected = "expected boundaries of 0 and 1 or 0 and 255"
             fixes = tuple(self.suggest_fixes(levels, values))
@@ -192,7 +192,7 @@ class ReadOptions:
         """
         top = float(values.max(initial=0))
         white = next((white for white in (1, 255, 65535) if top <= white), 0)
-        void = void_levels(levels) if self.void_option else ()
+        void = _void_levels(levels) if self.void_option else ()
         if void:
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
@@ -536,7 +536,7 @@ def _third_values(values: Map) -> tuple[float, ...]:
     The values are in ascending order. If there are more than LEVELS, the largest and the smallest
     ones are returned, LEVELS in all.
     """
-    levels = distinct_values(values)
+    levels = _distinct_values(values)
     if len(levels) == 2:
         return ()
     if len(levels) != 3:
@@ -555,10 +555,10 @@ def _third_values(values: Map) -> tuple[float, ...]:
     return levels
 
 
-def distinct_values(values: Map) -> tuple[float, ...]:
+def _distinct_values(values: Map) -> tuple[float, ...]:
     """Return the distinct values of a map in ascending order, or () if there are more than LEVELS.
 
-    >>> distinct_values(np.array([[0, 255, 1]]))
+    >>> _distinct_values(np.array([[0, 255, 1]]))
     (0.0, 1.0, 255.0)
     """
     levels = list[float]()
@@ -579,13 +579,13 @@ def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
     return np.isin(values, np.array(levels, dtype))
 
 
-def void_levels(levels: Sequence[float]) -> tuple[float, ...]:
+def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
     """Return the levels that must be void so that only 0 and white remain.
 
     White is 1 if that is a level, else the largest level, which must then be 255 or 65535. Returns
     () if 0 is no level, or if there is no such white. Whole numbers are returned as int.
 
-    >>> void_levels((0, 1, 255)), void_levels((0, 127, 255)), void_levels((0, 0.5, 1))
+    >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
     ((255,), (127,), (0.5,))
     """
     white = 1 if 1 in levels else max(levels, default=0)

@@ -263,7 +263,7 @@ def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     if not radius:
         return seg2bdry(mask, valid)
     inside, outside = mask & valid, ~mask & valid
-    return inside & dilate(outside, radius) | outside & dilate(inside, radius)
+    return inside & _dilate(outside, radius) | outside & _dilate(inside, radius)
 
 
 def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
@@ -282,7 +282,7 @@ def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
 
 
-def dilate(mask: Bool, radius: float) -> Bool:
+def _dilate(mask: Bool, radius: float) -> Bool:
     """Return the pixels at most `radius` pixels away from a pixel of the mask; bool (H, W)."""
     from bsdsbench.kernels.matching.graph import disk, within_reach
 
@@ -298,7 +298,7 @@ class PreparedClasses(NamedTuple):
     labels: Map | None  # (H, W), annotated labels, or None if only boundaries are annotated
 
 
-def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
+def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
     """Draw boundaries from labels, then scale and crop both maps so that they can be compared.
 
     `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool boundaries (C, H, W).
@@ -476,7 +476,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         after it ("kill"), unless the image has no boundary of the class.
         """
         _check_numbering(pred, gt, opt)
-        maps, boundaries, labels = prepare_classes(pred.classes, gt, opt)
+        maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
@@ -491,7 +491,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         for k in np.flatnonzero(counted):
             soft, drawn, dropped = maps[k], boundaries[k], None
             if labels is not None and opt.interior != "keep" and drawn.any():
-                interior = np.equal(labels, opt.class_labels[k]) & ~dilate(drawn, radius)
+                interior = np.equal(labels, opt.class_labels[k]) & ~_dilate(drawn, radius)
                 if opt.interior == "kill_first":
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:

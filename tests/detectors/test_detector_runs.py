@@ -12,7 +12,7 @@ from skimage.color import rgb2gray
 
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import BASELINES, baseline
-from bsdsbench.detectors.detector_runs import fresh_modules, load_function
+from bsdsbench.detectors.detector_runs import _load_function, fresh_modules
 from bsdsbench.detectors.map_files import encode_map
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import sample_images
@@ -175,7 +175,7 @@ def test_every_baseline_finds_the_edge_of_a_square(name):
     ],
 )
 def test_a_wrong_function_is_one_line(spec, fault):
-    refused(fault, load_function, spec)
+    refused(fault, _load_function, spec)
 
 
 def test_shards_of_a_detector_join_to_the_undivided_run(three, tmp_path):
@@ -340,5 +340,5 @@ def test_what_was_imported_before_stays_and_run_json_tells_files_apart(
 def test_an_installed_module_is_not_imported_again(spec):
     before = dict(sys.modules)
     with fresh_modules(spec.partition(":")[0]):
-        load_function(spec)
+        _load_function(spec)
     assert all(sys.modules[name] is module for name, module in before.items())

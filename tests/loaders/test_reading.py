@@ -17,7 +17,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning
-from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, distinct_values, void_levels
+from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, _distinct_values, _void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
 
@@ -418,12 +418,12 @@ def test_a_verdict_does_not_depend_on_the_order(sides, random):
 
 @given(st.lists(st.sampled_from([0, 1, 7, 255]), min_size=1, max_size=30))
 def test_levels_are_the_distinct_values(values):
-    assert distinct_values(np.array([values])) == tuple(sorted({float(v) for v in values}))
+    assert _distinct_values(np.array([values])) == tuple(sorted({float(v) for v in values}))
 
 
 @given(st.sets(st.sampled_from([1, 3, 127, 128, 255, 65535]), min_size=1, max_size=4))
 def test_without_its_void_a_map_is_a_mask(levels):
-    void = void_levels((0, *sorted(levels)))
+    void = _void_levels((0, *sorted(levels)))
     left = levels - set(void)
     if void:
         assert left < {1, 255, 65535}

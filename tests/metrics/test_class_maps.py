@@ -8,7 +8,7 @@ from scipy import ndimage
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.metrics import semantic
-from bsdsbench.metrics.semantic import SemanticOptions, class_boundaries, prepare_classes
+from bsdsbench.metrics.semantic import SemanticOptions, _prepare_classes, class_boundaries
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.runs import refused
@@ -26,7 +26,7 @@ def semantic_counts(pred, gt, protocol, labels=None):
 
 
 def prepared(pred, params, **parts):
-    return prepare_classes(pred, bb.GroundTruth("a", **parts), params)
+    return _prepare_classes(pred, bb.GroundTruth("a", **parts), params)
 
 
 def regions(seed, shape, count=3):

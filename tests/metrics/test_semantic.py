@@ -13,8 +13,8 @@ from bsdsbench.loaders.readers import read_truth
 from bsdsbench.metrics.semantic import (
     SemanticMetric,
     SemanticOptions,
+    _prepare_classes,
     class_boundaries,
-    prepare_classes,
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts, value_at
@@ -226,7 +226,7 @@ def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
     proto = PROTO.replace(options={"semantic": {"instances": True, "thin_gt": True}})
     truth = read_truth(Pair("a", (), (tmp_path / "cls" / "a.mat",)), "classes", proto, True)
     params = SemanticMetric().options_of(proto)
-    _, found, _ = prepare_classes(np.zeros((3, *of.shape)), truth, params)
+    _, found, _ = _prepare_classes(np.zeros((3, *of.shape)), truth, params)
     for k in range(3):
         mine = [o for o, c in zip(outlines, categories, strict=True) if c == k + 1]
         union = np.any([np.zeros(of.shape, bool), *mine], axis=0)

@@ -40,7 +40,7 @@ FORMATS = {
     ".h5": ("hdf5:decode_h5", "an HDF5 file"),
     ".hdf5": ("hdf5:decode_h5", "an HDF5 file"),
     ".dpt": ("depth_files:decode_dpt", "a depth map .dpt"),
-    ".seg": ("pictures:decode_seg", "a BSDS300 .seg file"),
+    ".seg": ("pictures:_decode_seg", "a BSDS300 .seg file"),
 }
 
 
@@ -153,7 +153,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
-def decode_seg(data: bytes) -> Map:
+def _decode_seg(data: bytes) -> Map:
     """Return the label map in a BSDS300 .seg file as int32 (H, W).
 
     A label is the segment's number in the file plus one. The file has lines `key value` (width,

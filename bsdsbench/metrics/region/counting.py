@@ -84,7 +84,7 @@ class Annotators:
     col_start: I8  # (A + 1,), the first column of each annotator, and G
     col_area: I8  # (G,), pixels of each column's region
     ann_of_col: I4  # (G,), the annotator of each column
-    candidate: Bool  # (G,), regions that `select_candidates` chose for objects and parts
+    candidate: Bool  # (G,), regions that `_select_candidates` chose for objects and parts
     zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1
 
     @classmethod
@@ -105,7 +105,7 @@ class Annotators:
             col_start=start,
             col_area=np.concatenate([m.area for m in regions]),
             ann_of_col=np.repeat(np.arange(len(regions), dtype=np.int32), n_regions),
-            candidate=np.concatenate([select_candidates(m.area) for m in regions]),
+            candidate=np.concatenate([_select_candidates(m.area) for m in regions]),
             zero=tuple(first + zero if zero >= 0 else -1 for first, zero in zeros),
         )
 
@@ -171,7 +171,7 @@ class OverlapTable:
         return kernel.overlap_sums(self.cells, *areas, gts.ann_of_col, len(gts.labels))
 
 
-def select_candidates(area: Map) -> Bool:
+def _select_candidates(area: Map) -> Bool:
     """Return which regions are candidates for objects and parts, bool (regions,).
 
     `area` (regions,) holds the pixels of each region. Regions are taken from the largest to the
@@ -445,8 +445,8 @@ def seism(table: OverlapTable) -> dict[str, float]:
     bgm : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
         intersection of a one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
     fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations,
-        among the candidates of `select_candidates`. In a pair of candidates with recall r = n/b and
-        precision p = n/a, both are objects if r >= 0.9 and p >= 0.9; else the segmentation's region
+        among the candidates of `_select_candidates`. In a pair with recall r = n/b and precision
+        p = n/a, both are objects if r >= 0.9 and p >= 0.9; else the segmentation's region
         is a part if r >= 0.25 and p >= 0.9, the annotator's if r >= 0.9 and p >= 0.25. An object
         for one annotator remains an object. For any two regions, if p >= 0.9 and r < 0.9, r is
         added to the over-segmentation of the annotator's region; else if r >= 0.9 and p < 0.9, p is
@@ -460,7 +460,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
     sums, pairs = table.overlaps, _count_pixel_pairs(table)
     all_px = n_px * len(gts.labels)
     most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
-    candidate = select_candidates(area)
+    candidate = _select_candidates(area)
     fop_pred, fop_gt = kernel.fop_sums(
         table.cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
     )
