@@ -1,7 +1,7 @@
 """Preparing maps (H, W) for thresholds: edge non-maximum suppression, scaling, thinning.
 
-Networks produce edges several pixels thick. Before the benchmark they are thinned by one small
-program. Its steps (E is the soft map (H, W), all maps are float32):
+Networks produce edges several pixels thick. Published results thin them with the same small program
+before the benchmark. Its steps (E is the soft map (H, W), all maps are float32):
 
 1. With `smooth` (as HED and later networks; structured edges do not) E is filtered with the
    triangle kernel [1 2 1] / 4 in rows and columns, mirrored at the border.
@@ -12,10 +12,10 @@ program. Its steps (E is the soft map (H, W), all maps are float32):
    normal, for any d in -radius .. radius but 0. Coordinates are clamped to the image.
 4. The k-th row and column from each border, k = 0 .. border-1, is multiplied by k / border.
 
-Two consequences are kept. A ridge that is exactly horizontal, straight and of equal height has
-Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both stay if they differ by
-less than the multiplier requires. Maps are rounded to float32 after each step, so a pixel whose
-comparison is a tie within about 1e-6 may differ from other implementations.
+Two side effects of these steps are kept. A ridge that is exactly horizontal, straight and equally
+high everywhere has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour both stay if
+they differ by less than the multiplier requires. Maps are rounded to float32 after each step, so
+where a comparison is a tie within about 1e-6, other implementations may decide differently.
 """
 
 from __future__ import annotations

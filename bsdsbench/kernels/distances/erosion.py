@@ -139,8 +139,8 @@ def _count_labels(pred, gt, inside, counts):
     """Add the boundary pixels of each label in both maps, in pred and in gt, to `counts` (n, 3).
 
     pred, gt int32 (H, W): labels; those below 0 are ignored.
-    inside uint64 (2 H, words): the pixels of pred, and below them those of gt, that are not at the
-        boundary of their label.
+    inside uint64 (2 H, words): the pixels that are not at the boundary of their label, in the map
+        pred and below it in the map gt.
     """
     rows = gt.shape[0]
     for r in range(rows):

@@ -14,8 +14,8 @@ the sums would exceed 2^60.
 Words of this module, search.py, matching.py and unmatched.py:
 
 side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
-          start from either, so functions take `side`, the set whose vertices they treat, and
-          `opposite`, the other set.
+          start from either, so functions take `side`, the set that they work on, and `opposite`,
+          the other set.
 vertex    A pixel of a side that is on, or that is on at any step. Its partners are the vertices of
           the other side within the radius; its mate is the partner that it is matched with. A free
           vertex has no mate.

@@ -264,7 +264,7 @@ def count_partners(truth: Truth) -> I8:
 
 
 def _new_order(start: I8, truth: Truth) -> Order:
-    """Allocate the arrays for `order_batches`; `start` is that of the steps."""
+    """Allocate the arrays for `order_batches`; `start` is the field of `Steps`."""
     bands = (math.prod(truth.shape) >> BAND_BITS) + 1
     largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
     return Order(

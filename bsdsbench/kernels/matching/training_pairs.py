@@ -1,8 +1,8 @@
 """One-to-one pairs at custom costs: the most pairs, and among those the least total cost.
 
-Search (search.py) and pixel graph (graph.py) are the boundary benchmark's; only the weights of
-edges differ. A cost is the sum of three parts: one for the offset of the pair, one for its first
-pixel and one for its second. Each part, minus its minimum, is rounded to whole units, so that
+The boundary benchmark's search (search.py) and graph of pixels (graph.py) are used, with other
+weights of edges. A cost is the sum of three parts: one for the offset of the pair, one for its
+first pixel and one for its second. Each part, minus its minimum, is rounded to whole units, so that
 costs c lie in 0 .. R. For at most n pairs the weight of an edge is
 
     W - c - tie        W = n (R + 2^16) + 1        0 <= tie < 2^16
@@ -79,10 +79,11 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     graph.write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
-    paid = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)] or [np.zeros(0)] * 2
-    whole = _whole_costs((cost[allowed], *paid), n)
+    vertex_costs = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)]
+    vertex_costs = vertex_costs or [np.zeros(0), np.zeros(0)]
+    whole = _whole_costs((cost[allowed], *vertex_costs), n)
     offset_cost, first_cost, second_cost = whole.parts
-    top_gain = n * whole.span + 1
+    top_gain = n * whole.span + 1  # W: one more pair outweighs all costs
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = top_gain - offset_cost
     rows, cols = first.shape

@@ -187,7 +187,8 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
                 row_of[row, col] = n_rows
                 n_rows += 1
             i = row_of[row, col]
-            for word in range(bits.shape[1]):  # flip this and all later steps
+            # Flip this and all later steps: the bits from `first` on, or below it if backwards
+            for word in range(bits.shape[1]):
                 low = min(max(first - (word << 6), 0), 64)
                 from_first = all_bits << np.uint64(low) if low < 64 else np.uint64(0)
                 bits[i, word] ^= ~from_first if backwards else from_first
