@@ -12,7 +12,7 @@ import attrs
 import click
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.shared import command, keywords_of, print_json, progress, refuse, say
+from bsdsbench.cli.shared import command, keywords_of, print_json, progress, refuse_given, say
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
@@ -69,7 +69,9 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
     evaluation = bb.Evaluation.load(args.run).with_groups(**keywords_of(args.grouping))
     options = keywords_of(args, ("statistical", "common", "by", "level", "n_boot", "seed"))
     if args.update:
-        refuse((*options, "output_format", "junit", "summary"), "--update, which checks nothing")
+        refuse_given(
+            (*options, "output_format", "junit", "summary"), "--update, which checks nothing"
+        )
         tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
         gate.Baseline.of(
             evaluation, tolerances, earlier=args.baseline, gated=args.scores or []
@@ -202,7 +204,7 @@ def _check_set(
     from bsdsbench.text import listed, show
 
     if folder is None:
-        refuse(("protocol", "split_file", "output_format"), "no PATH")
+        refuse_given(("protocol", "split_file", "output_format"), "no PATH")
         candidates = map(public_sets.cache_folder().joinpath, public_sets.public_sets())
         cached = [candidate for candidate in candidates if candidate.is_dir()]
         for set_folder in cached:

@@ -18,7 +18,7 @@ from bsdsbench.cli.shared import (
     is_given,
     keywords_of,
     print_json,
-    refuse,
+    refuse_given,
     say,
     show_tables,
 )
@@ -282,10 +282,10 @@ def _convention_flags(args: _CurvesArguments) -> list[str]:
 
 
 def _check_options(args: _CurvesArguments) -> None:
-    """Raise UsageError if there is no curve, or for options that the curves cannot use.
+    """Raise UsageError if no curve is given, or if an option does not apply to the curves.
 
-    Options can exclude each other, belong to another kind of curve, or need a file of labels and
-    scores while the user gave only points.
+    An option may conflict with another one, belong to a different kind of curve, or need the labels
+    and scores of a file while only points or counts were given.
     """
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
@@ -293,17 +293,17 @@ def _check_options(args: _CurvesArguments) -> None:
     if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
         raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
     if args.quantiles:
-        refuse((*_OF_SAMPLES, "num_positives", "num_negatives"), "--quantiles")
+        refuse_given((*_OF_SAMPLES, "num_positives", "num_negatives"), "--quantiles")
     if args.kind not in ("pr", "both"):
-        refuse(("interpolate", "normalize_prior"), f"--kind {args.kind}")
+        refuse_given(("interpolate", "normalize_prior"), f"--kind {args.kind}")
     if args.kind not in ("roc", "both"):
-        refuse(("plot",), f"--kind {args.kind}")
+        refuse_given(("plot",), f"--kind {args.kind}")
     if args.kind != "det":
-        refuse(("scale",), f"--kind {args.kind}")
+        refuse_given(("scale",), f"--kind {args.kind}")
     if args.counts and n_curves == len(args.counts):
-        refuse(("num_positives", "num_negatives"), "--counts, which have their totals")
+        refuse_given(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not args.files:
-        refuse((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
+        refuse_given((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:

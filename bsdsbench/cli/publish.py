@@ -14,7 +14,7 @@ from bsdsbench.cli.shared import (
     command,
     keywords_of,
     progress,
-    refuse,
+    refuse_given,
     require_runs_or_methods,
     say,
     show_tables,
@@ -98,7 +98,7 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
-        refuse((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
+        refuse_given((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
         tables = build_rules_tables(loaded, args.gt_dir)
         show_tables(tables, args.tables.out, args.tables.output_format)
     elif args.tables.output_format != "html":
@@ -128,7 +128,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     slicing, columns = args.slicing, args.tables.columns
     if slicing.cluster and not slicing.by:
         raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
-    refuse((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
+    refuse_given((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
     extra, notes = published_beside(args.published, runs, args.force, args.labels)
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
     with_classes = [run for run in runs if metric_with_errors(run) is not None]
@@ -147,7 +147,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
     """Write the page of runs, which already have their labels, to the file `out`."""
     from bsdsbench.report import write_report
 
-    refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
+    refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
     options["pred_dirs"] = list(args.pred_dirs) or None
     # Keep only the labels of published results: the runs have been renamed already
@@ -171,7 +171,7 @@ def _show_methods(args: _ReportArguments) -> None:
     from bsdsbench.comparison.slice_comparison import means_by_slice
     from bsdsbench.results.given_runs import as_runs
 
-    refuse((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
+    refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
     methods = methods_of(args.methods.method)
     methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
     published, labels, columns = args.published, args.labels, args.tables.columns
@@ -193,7 +193,7 @@ def _show_history(args: _ReportArguments) -> None:
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
-    refuse((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
+    refuse_given((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
     history = history_of([*args.history, *args.runs], args.names, args.force)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if out and output_format == "figure":

@@ -20,7 +20,7 @@ from bsdsbench.cli.shared import (
     print_run,
     progress,
     protocol_from,
-    refuse,
+    refuse_given,
     report_left_out,
     resolve_inputs,
     say,
@@ -192,9 +192,11 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     is_coco = str(pred).endswith(".json") and str(options.gt).endswith(".json")
     unsupported = RunOptions.__annotations__.keys()
     if args.humans:
-        refuse(unsupported - HumanOptions.__annotations__.keys() | {"nms", "invert"}, "--humans")
+        refuse_given(
+            unsupported - HumanOptions.__annotations__.keys() | {"nms", "invert"}, "--humans"
+        )
     elif is_coco:
-        refuse(unsupported - ItemOptions.__annotations__.keys(), "COCO's JSON")
+        refuse_given(unsupported - ItemOptions.__annotations__.keys(), "COCO's JSON")
     _, gt, metrics, protocol, task = resolve_inputs(options, args.valid_dir)
     compile_first(metrics, *(str(folder) for folder in (pred, gt) if folder))
     if is_coco:
@@ -352,7 +354,11 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the run of a detector: scores and slices if it was scored, then speed and maps."""
+    """Print a detector run: its scores and slices if it was scored, then its speed and map folder.
+
+    With JSON output the whole run is one object. The number of maps that were reused from an
+    earlier call is reported last, on standard error.
+    """
     slices = _slice_tables(run.evaluation, args.slicing) if run.evaluation else []
     if args.evaluation.output_format == "json":
         print_json(run.to_mapping() | _as_json({"slices": slices}))
@@ -366,7 +372,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
         print(f"maps     {run.maps}")
     if run.kept:
-        n_maps = len(run.milliseconds) or run.kept  # if no image was timed, all maps were kept
+        n_maps = len(run.milliseconds) or run.kept  # without any time, all maps were reused
         say(f"{run.kept} of {n_maps} maps are of an earlier call")
 
 

@@ -188,7 +188,7 @@ def is_given(parameter: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def refuse(parameters: Collection[str], beside: str) -> None:
+def refuse_given(parameters: Collection[str], beside: str) -> None:
     """Raise UsageError if the user gave any of these arguments or options.
 
     beside: what they cannot be combined with, for the message "FLAG: not with BESIDE".
@@ -299,7 +299,9 @@ def resolve_inputs(
     protocol_options = options.protocol
     task = None
     if options.task:
-        refuse({*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them")
+        refuse_given(
+            {*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them"
+        )
         task = Task.load(options.task)
         metrics = [task.metric]
         protocol_options = attrs.evolve(protocol_options, protocol=task.protocol)

@@ -20,7 +20,7 @@ from bsdsbench.cli.shared import (
     print_json,
     progress,
     protocol_from,
-    refuse,
+    refuse_given,
     require_runs_or_methods,
     resolve_inputs,
     say,
@@ -186,7 +186,7 @@ def _compare(
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
-            refuse(("names", "test"), "--method")
+            refuse_given(("names", "test"), "--method")
             methods = with_runs(methods, loaded)
             on_all_images = bb.compare_methods(methods, progress=report, **options)
         else:
@@ -382,7 +382,7 @@ def explain_command(
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
-        refuse(
+        refuse_given(
             (*opt.PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
         )
     targets = parse_targets(target)
@@ -547,17 +547,17 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
     from bsdsbench.results.given_runs import as_runs
 
     if args.kind != "pr":
-        refuse(("published", "human", "ap"), f"--kind {args.kind}")
+        refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind == "ranks":
-        refuse(("labels", "spread", "each_run"), "--kind ranks")
+        refuse_given(("labels", "spread", "each_run"), "--kind ranks")
         compared = _compare(args, keywords_of(args, ("n_boot", "seed", "cluster", "force")))
         comparisons = compared.slices or compared.on_all_images
         plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
         print(args.out)
         return
-    refuse(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
+    refuse_given(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
     if args.by:
-        refuse(("published", "human", "ap", "kind", "force", "method"), "--by")
+        refuse_given(("published", "human", "ap", "kind", "force", "method"), "--by")
         loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
     else:

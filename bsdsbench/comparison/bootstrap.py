@@ -125,19 +125,19 @@ def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: ReportSamples = lambda _: None
 ) -> list[dict[str, F8]]:
-    """Return, for each run, METRIC.SCORE -> scores (B,) for B weightings of the images.
+    """Score each run under B weightings of its N images; return {"METRIC.SCORE": (B,)} for each.
 
-    weights : blocks (S, N) that have B rows in total, one for each weighting
-    report : called with S whenever a run has been scored on a block
+    weights : the weightings in blocks of shape (S, N), B rows in all
+    report : called after each run and block with S, the number of weightings just scored
     """
-    blocks_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
+    scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
-        for run, scored_blocks in zip(runs, blocks_of_runs, strict=True):
-            scored_blocks.append(run.scores(block))
+        for run, scores_by_block in zip(runs, scores_of_runs, strict=True):
+            scores_by_block.append(run.scores(block))
             report(len(block))
     return [
-        {score: np.concatenate([block[score] for block in scored]) for score in scored[0]}
-        for scored in blocks_of_runs
+        {name: np.concatenate([scores[name] for scores in by_block]) for name in by_block[0]}
+        for by_block in scores_of_runs
     ]
 
 

@@ -113,16 +113,18 @@ def _tails(level: float, n_images: float) -> F8:
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that would be significant with probability `POWER`.
 
-    Significant means that p, before correction, is below 1 - level. The difference is the standard
-    deviation of the `draws` (B,) times the sum of two deviates of Student's t (`_tails`): the half
-    width of an interval of this level, and the `POWER` quantile. Returns NaN for a single draw, or
-    if a draw is undefined.
+    Significant means that p, before correction for several tests, is below 1 - `level`. The
+    difference is the standard deviation of the draws times the sum of two quantiles of Student's t,
+    at (1 + `level`) / 2 and at `POWER`, for `n_images` images or clusters (see `_tails`).
+
+    draws (B,): bootstrap draws of a difference. Returns NaN for fewer than two draws, or if any of
+    them is NaN.
     """
     if draws.size < 2:
         return math.nan
-    half_width = _tails(level, n_images)[1]
-    power_deviate = _tails(2 * POWER - 1, n_images)[1]
-    return float((half_width + power_deviate) * draws.std(ddof=1))
+    critical = _tails(level, n_images)[1]
+    power_quantile = _tails(2 * POWER - 1, n_images)[1]  # the upper end of a central interval
+    return float((critical + power_quantile) * draws.std(ddof=1))
 
 
 class Ends(NamedTuple):

@@ -353,11 +353,15 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the result of `roc` from a ranking. Raises DataError for an unknown `plot`.
 
-    If a class is missing, the area and the equal error rate are NaN. TPR (without positives) or FPR
-    (without negatives) is then NaN with ties="merge", and 0 with "sample" as in VLFeat.
+    Without positives or without negatives, the area and the equal error rate are NaN. The rate that
+    has no denominator (TPR without positives, FPR without negatives) is NaN with ties="merge", and
+    0 with ties="sample", as in VLFeat.
+
+    plot: the axes of the curve, which also decide which area is computed.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
+    # A rate without denominator has only zeros above it: 0 / _FLOOR is 0, 0 / NaN is NaN
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
     tpr = ranking.tp / (p or missing_total)
     fpr = ranking.fp / (n or missing_total)

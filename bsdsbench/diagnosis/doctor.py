@@ -162,18 +162,18 @@ def _examine_metric(
 
 
 def _late_start_note(examination: checks.Examination) -> str:
-    """Return a note if the curve of the measured images starts late, at a recall above LATE_START.
+    """Return a note if the PR curve of the measured images starts at a recall above LATE_START.
 
-    The note gives this recall, below which AP counts 0. Returns "" if the curve does not start
-    late, or if the metric has no AP.
+    The note states this recall: AP counts the part of the curve below it as zero precision. Returns
+    "" if the curve starts early enough, or if the metric has no AP.
     """
-    if not examination.counted:  # the boundary metric
+    if not examination.counted_images:  # never filled for boundary metrics
         return _late_boundary_start_note(examination)
     if not any(is_area(column.key) for column in examination.metric.columns):
         return ""
-    run = Evaluation(examination.protocol, "maps", examination.counted)
+    run = Evaluation(examination.protocol, name="maps", records=examination.counted_images)
     line = late_starts_note([run], examination.metric.name)
-    measured = counted(len(examination.counted), "image")
+    measured = counted(len(examination.counted_images), "image")
     return f"note: of the {measured} measured, {line}" if line else ""
 
 

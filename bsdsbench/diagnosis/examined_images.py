@@ -84,7 +84,7 @@ class ExaminedInputs:
     # The images whose sizes fit, with the evidence of their files, without counts
     records: list[ImageRecord] = field(default_factory=list)
     # The images that were measured further, with counts; empty for the boundary metric
-    counted: list[ImageRecord] = field(default_factory=list)
+    counted_images: list[ImageRecord] = field(default_factory=list)
     images: list[ExaminedImage] = field(default_factory=list)  # those that could be read
     unread: list[Problem] = field(default_factory=list)  # of images that could not be read
     refused: list[str] = field(default_factory=list)  # why the metric cannot count an image
@@ -139,7 +139,7 @@ class ExaminedInputs:
             except DataError as error:
                 self.refused.append(str(error.problems[0]))
                 return
-            self.counted.append(ImageRecord(gt.image_id, gt.shape, counts))
+            self.counted_images.append(ImageRecord(gt.image_id, gt.shape, counts))
             self.n_measured += 1
             if isinstance(metric, Diagnosed):
                 for symptom in metric.symptoms(pred, gt, protocol, opt):

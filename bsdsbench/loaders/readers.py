@@ -86,22 +86,23 @@ def load_prediction(
     ----------
     path : pathLike or sequence of pathLike
         PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat. Several paths are the label
-        maps of one image, one per threshold.
+        maps of one image, one per threshold. In .mat and .npz the variable is `ucm2`, `segs`, the
+        only 2-D array, or one named "pred", "prediction", "prob", "pb", "gPb", "edge", "edges",
+        "edge_map", "E" or "bmap".
     image_id : str or None
-        None takes the id from the first file's name.
+        By default, taken from the first file's name.
     kind : str
         "soft" (boundary strengths) or "labels" (integer regions) for files that could be either.
-        In .mat and .npz the variable is `ucm2`, `segs`, the only 2-D array, or one of SOFT_NAMES.
 
     Returns
     -------
     Prediction
-        The image's prediction, in the form of the file.
+        The prediction: `soft`, `segs` or `ucm2`, as stored in the file.
 
     Raises
     ------
     FileFormatError
-        If a file is not such a prediction, or no path is given.
+        If a file does not hold a prediction, or no path is given.
     DataError
         If `kind` is unknown, or a path has another type.
 
@@ -335,19 +336,19 @@ def read_truth(
     options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
-    """Read an image's ground truth.
+    """Read the ground truth of one image.
 
-    The first case that applies decides:
+    What is read depends on `kind` and `options`; the first case that applies decides:
 
-    - kind "annotators": the boundaries of every annotator, from one file or several
-    - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
-    - `options` expect masks: an object mask
-    - any other kind: class labels or class boundaries. With `instances`, the instance map is added
-      if there is a file for it (`class_files.find_instances_file`).
+    - kind "annotators": the boundaries or regions drawn by each annotator, in one or more files
+    - kind "lines", "oriented" or "depth-map": what the kind's function in READERS returns
+    - `options.kind` is Kind.MASK: an object mask
+    - otherwise: class labels or class boundaries; with `instances`, also the instance map, if
+      `class_files.find_instances_file` finds one
 
-    options: how values are interpreted; None derives this from `kind` and `protocol`. read:
-    function that returns the bytes of a file. Raises DataError for a file of another content, and
-    for several files unless they hold annotators.
+    options: how to interpret the values; by default, derived from `kind` and `protocol`. read:
+    returns the bytes of a file. Raises DataError if a file does not hold what `kind` calls for, or
+    if there is not exactly one file (any number for "annotators").
     """
     if options is None:
         content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -363,9 +364,10 @@ def read_truth(
     arrays = read_arrays(path, indices=kind == "classes", what=kind, read=read)
     with faults_of(path, kind):
         if kind in READERS:
-            parts = READERS[kind][1](arrays, path)
+            _, parse_annotated = READERS[kind]
+            parts = parse_annotated(arrays, path)
         elif options.kind is Kind.MASK:
-            mask = find_crack_mask(arrays)
+            mask = find_crack_mask(arrays)  # None unless the file is from a crack set such as CFD
             array = require_one_array(arrays, path) if mask is None else mask
             parts = binarise_mask_parts(array, options, path.name)
         else:

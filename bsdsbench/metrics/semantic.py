@@ -509,15 +509,17 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Return the scores for S weightings of the images.
+        """Return the scores for each of S weightings of the images.
 
-        ods_mean, ois_mean, ap_mean : (S,), means over the classes that the ground truth has
-        n_classes : (S,), the number of these classes
-        per_class : class -> its scores, (S,) each, NaN where the ground truth lacks the class
-        over : how many classes each mean includes, and how many there are
+        The tree has these entries; arrays have the shape (S,):
+
+        ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
+        n_classes : the number of these classes
+        per_class : {class name: scores of the class}, NaN for a weighting without that class
+        over : for each mean, the number of classes averaged and the number of all classes
         """
-        # (S, C): annotated boundary pixels; their number is the same at all thresholds
-        n_annotated = weighted_sum(weights, stack["matches"][..., TOTAL_GT].max(axis=2))
+        # (S, C): annotated boundary pixels; `matches` (N, C, T, 4) has the same at all thresholds
+        n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
         is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
         per_class, means, n_defined = {}, {}, {}
         for k, ((_, name), matches) in enumerate(self.curves(stack, opt).items()):

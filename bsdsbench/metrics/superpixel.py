@@ -42,26 +42,26 @@ from bsdsbench.text import listed
 
 
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
-    """Compute the measures of superpixels against one annotator's regions.
+    """Compare superpixels with the regions of one annotator.
 
-    Superpixel i has the area a_i, annotated region j the area b_j, and n(i,j) of the N pixels are
-    in both. The measures are
+    Let a_i be the area of superpixel i, b_j the area of annotated region j, n_ij the area of their
+    overlap, N the number of pixels, and G the number of annotated regions.
 
-    - "ue": undersegmentation error, (1/N) sum_j sum over i that meet j of min(n(i,j), a_i -
-      n(i,j)), in [0, 1], 0 is best: the smaller side of each superpixel that crosses the border of
-      region j leaks. Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
-    - "ue_levin": (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated
-      regions, 0 is best, not bounded by 1. Stutz's program divides by the largest label + 1 in
-      place of G: the same for labels 0 .. G - 1, less if a label is missing, as in labels from 1.
-      Source: Levinshtein et al., TurboPixels, PAMI 2009.
-    - "asa": achievable segmentation accuracy, (1/N) sum_i max_j n(i,j), in (0, 1], the share of
-      pixels that are right when each superpixel takes its best annotated region. Source: Liu et
-      al., Entropy rate superpixels, CVPR 2011.
-    - "recall": share of annotated boundary pixels with a superpixel boundary within the square of
-      `recall_radius` around them, in [0, 1]; 0 if there are no annotated ones. A pixel is boundary
-      if one of its four neighbours has a different label, on both sides of every border; the
-      one-sided boundaries of `bsdsbench.seg2bdry` give up to 0.07 less. The matching is not one to
-      one. Source: Ren and Malik, ICCV 2003; as computed by Stutz, Hermans and Leibe, CVIU 2018.
+    - "ue": undersegmentation error (Neubert and Protzel, Forum Bildverarbeitung 2012), in [0, 1],
+      0 is best: (1/N) sum_j sum_i min(n_ij, a_i - n_ij), over the i that overlap j. Where a
+      superpixel straddles the border of region j, its smaller part counts as error.
+    - "ue_levin": undersegmentation error (Levinshtein et al., TurboPixels, PAMI 2009), 0 is best,
+      may exceed 1: (1/G) sum_j (sum of a_i over the i that overlap j, minus b_j) / b_j. Stutz's
+      program divides by the largest label + 1 rather than by G, and so reports a smaller value if
+      labels are skipped, for example if they start at 1.
+    - "asa": achievable segmentation accuracy (Liu et al., Entropy rate superpixels, CVPR 2011), in
+      (0, 1], 1 is best: (1/N) sum_i max_j n_ij. This is the share of pixels labelled correctly if
+      each superpixel takes the label of the region it overlaps most.
+    - "recall": boundary recall (Ren and Malik, ICCV 2003, as computed by Stutz, Hermans and Leibe,
+      CVIU 2018), in [0, 1], 1 is best: the share of annotated boundary pixels with a superpixel
+      boundary pixel in the square window of radius `recall_radius` around them; 0 if there is no
+      annotated boundary. Pixels on both sides of a border are boundary pixels, and matching is not
+      one to one. With the one-sided boundaries of `bsdsbench.seg2bdry`, recall is up to 0.07 lower.
 
     Parameters
     ----------
@@ -75,13 +75,16 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
     Raises
     ------
-    DataError, ShapeError
-        If an array is no label map; if the shapes differ.
+    DataError
+        If an array is not a label map.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
     >>> gt, moved = np.zeros((2, 40, 60), int)
-    >>> gt[:, 30:], moved[:, 31:] = 1, 1
+    >>> gt[:, 30:] = 1
+    >>> moved[:, 31:] = 1  # the border is off by one column
     >>> {name: round(value, 3) for name, value in measures(moved, gt).items()}
     {'ue': 0.033, 'ue_levin': 0.517, 'asa': 0.983, 'recall': 0.5}
     """
@@ -90,14 +93,14 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
     indptr, cols, n = table.cells
     gt_area = table.gts.col_area
-    superpixel_area = np.repeat(table.row_area, np.diff(indptr))  # of each cell
-    leaked = np.bincount(cols, superpixel_area, gt_area.size) - gt_area
+    area_of_cell = np.repeat(table.row_area, np.diff(indptr))  # a_i of the cell's superpixel
+    excess = np.bincount(cols, area_of_cell, gt_area.size) - gt_area
     drawn, annotated = (_draw_borders(np.asarray(m)) for m in (labels, gt))
     radius = recall_radius(drawn.shape)
     near = within_reach(drawn, np.full(2 * radius + 1, radius, np.int32))
     return {
-        "ue": float(np.minimum(n, superpixel_area - n).sum() / table.n_pixels),
-        "ue_levin": float((leaked / gt_area).mean()),
+        "ue": float(np.minimum(n, area_of_cell - n).sum() / table.n_pixels),
+        "ue_levin": float((excess / gt_area).mean()),
         "asa": int(np.maximum.reduceat(n, indptr[:-1]).sum()) / table.n_pixels,
         "recall": float(ratio((near & annotated).sum(), annotated.sum())),
     }

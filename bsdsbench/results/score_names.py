@@ -235,9 +235,9 @@ def _scores_alike(
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that the words mean; "all" means every known score.
+    """Return the known scores selected by the words, in order and without repeats.
 
-    Raises DataError for a word that means no score.
+    The word "all" selects every known score. Raises DataError for a word that selects none.
     """
     if "all" in words:
         return tuple(known)

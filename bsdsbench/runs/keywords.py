@@ -256,7 +256,10 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every keyword whose value its `check` does not accept."""
+        """Raise a DataError listing every keyword whose value fails its `check`.
+
+        None is accepted where it is the default.
+        """
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []

@@ -156,12 +156,14 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 def _shared_properties(run: Evaluation) -> dict[str, object]:
     """Return the properties that all shards of a run must share, keyed by their names in messages.
 
-    None means that the property is unknown.
+    A property in _OPTIONAL is None if it is unknown. "known set" is the published set that shares
+    most images with the run, "" if none shares any or if the run has no identity.
     """
     detector = run.provenance.detector
     count_names = None
-    if run.metrics:  # all records of a run have the same counts
-        count_names = {metric: [*run.records[0].counts[metric]] for metric in run.metrics}
+    if run.metrics:
+        counts = run.records[0].counts  # their names are the same in all records of a run
+        count_names = {metric: [*counts[metric]] for metric in run.metrics}
     return {
         "name": run.name,
         "protocol": run.protocol,

@@ -305,10 +305,11 @@ def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
 
 
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
-    """Return (id of a map, id of another image whose ground truth the map fits) for all swaps.
+    """Return likely swaps, as (id of a map, id of the other image whose ground truth it fits).
 
-    Among all images of the same size, the map must fit this ground truth best and this ground truth
-    the map, and clearly better than the map fits its own ground truth.
+    Only images whose thumbnails have the same shape are compared. A swap is reported if, among
+    them, the map and the other ground truth are each other's best match, and if they match clearly
+    better than the map matches its own ground truth. Two swapped maps usually give two pairs.
     """
     by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
     for images in thumbnails:

@@ -143,16 +143,18 @@ def _sort(label, fill, order):
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    It is infinite if b has no such site. row_step, col_step: spacing of rows and columns.
+    A site is a pixel or corner on the outline of a label (see `rims` and `corners`). The distance
+    is infinite if b has no site with that label. row_step, col_step: spacing of rows and columns.
 
-    The rows around a site are searched outwards, which is fast if outlines are near each other. If
-    the searches for a label visit too many rows, its remaining sites take their distances from an
-    exact distance transform of the bounding box of the label's sites in a and b.
+    The rows around each site are searched outwards, which is fast if the outlines are close. If the
+    searches for a label visit too many rows, the label's remaining sites get their distances from
+    an exact distance transform, computed over the bounding box of the label's sites in a and b.
     """
     distance = np.full(a.rows.size, np.inf)
-    searched = a.start[1:].copy()
+    searched = a.start[1:].copy()  # of each label: the end of the sites that `_search` settled
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)
     _search(a, b, float(row_step), float(col_step), row_start, distance, searched)
+    # Labels not searched to the end; a label that b lacks counts as settled
     for k in np.flatnonzero(searched < a.start[1:]):
         a_rows, b_rows = (s.rows[s.start[k] : s.start[k + 1]] for s in (a, b))
         a_cols, b_cols = (s.cols[s.start[k] : s.start[k + 1]] for s in (a, b))

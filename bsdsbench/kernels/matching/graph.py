@@ -345,17 +345,19 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the pixels that are on in a map as vertices, tile by tile, and return how many.
+    """Number the set pixels of a bitmap in tile order, as vertices; return how many there are.
 
-    tile TILE_DTYPE (tiles + 1,): `bits` hold the map. `before` is set to the number of vertices in
-        earlier tiles, and `live` to a copy of `bits`.
-    cols: number of columns of the image. pixel int32: receives the flat index of each vertex.
+    tile TILE_DTYPE (tiles + 1,): 8 x 8 pixels each, with the bitmap in the field `bits`. The last
+        tile is empty, so that its `before` becomes the total. In each tile, `before` is set to the
+        number of vertices in earlier tiles, and `live` to a copy of `bits`.
+    cols: number of columns of the image.
+    pixel int32: receives the flat pixel index of each vertex.
     """
     tile_cols, n = (cols + 7) >> 3, 0
     for k in range(tile.size):
         rest = tile[k].bits
         tile[k].live, tile[k].before = rest, n
-        if rest:  # the flat index of the tile's first pixel
+        if rest:  # an empty tile needs no flat index of its top left pixel
             first = (k // tile_cols << 3) * cols + (k % tile_cols << 3)
         while rest:
             bit = ones((rest & (~rest + ONE)) - ONE)  # the index of the lowest set bit
