@@ -219,7 +219,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     """
     from bsdsbench.tables.forms import to_mappings
 
-    if not is_given("kind"):  # --plot and --scale belong to one kind of curve each
+    if not is_given("kind"):  # --plot is only for ROC curves, --scale only for DET curves
         if is_given("plot"):
             args = attrs.evolve(args, kind="roc")
         elif is_given("scale"):
@@ -229,6 +229,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
         _write_file(target, curves, args)
+    # Do the curves use every row of the files, and make one point of equal scores?
     has_all_rows = args.ties == "merge" and args.include_inf is not False
     tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
     convention = _convention_flags(args)
@@ -243,7 +244,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     if convention:
         line = f"convention {args.convention}: {' '.join(convention)}"
         if args.output_format == "csv":
-            say(line)
+            say(line)  # to standard error, as standard output is a CSV table
         else:
             print(f"\n{line}")
 

@@ -161,9 +161,10 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Show the mean scores of methods and published results, then a table per column of --by.
+    """Show the mean scores of methods beside published results, then one table per column of --by.
 
-    In CSV, the tables of methods get a column of the images that were left out.
+    A method is a set of runs that differ in the seed, fold or split. In CSV, the tables also have a
+    column that lists the images left out of each method's runs.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
@@ -175,10 +176,11 @@ def _show_methods(args: _ReportArguments) -> None:
     methods = methods_of(args.methods.method)
     methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
     published, labels, columns = args.published, args.labels, args.tables.columns
-    labelled_runs((), (), labels, published)  # raises DataError if a label names no published key
-    extra, notes = published_beside(published, runs_of(methods), args.force, labels)
+    # Methods are not renamed: this only checks that each label's key is that of a published result
+    labelled_runs((), (), labels, published)
+    published_rows, notes = published_beside(published, runs_of(methods), args.force, labels)
     spread = Spread(args.methods.spread)
-    tables = [means_table(methods, spread, columns, extra, notes)]
+    tables = [means_table(methods, spread, columns, published_rows, notes)]
     tables += [means_by_slice(methods, column, spread, columns) for column in args.slicing.by]
     left_out = {method.name: method.left_out for method in methods}
     show_tables(tables, args.tables.out, args.tables.output_format, left_out)

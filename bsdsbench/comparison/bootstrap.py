@@ -269,17 +269,19 @@ class SampledRun(NamedTuple):
 def sample_runs(
     runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling, report: ReportSamples
 ) -> list[SampledRun]:
-    """Score runs of the same images on all images, and on the same bootstrap samples.
+    """Score runs of the same images on all images and on bootstrap samples.
 
-    `report` is called with the number of samples after each run and block of samples.
+    Every run is scored on the same samples, so that differences between runs are paired. The
+    samples are processed in blocks. Whenever a run has been scored on a block, `report` is called
+    with the number of samples in this block.
     """
     n_images = len(runs[0].records)
-    # A background thread starts to draw the samples now
+    # A background thread starts to draw the samples now, while the runs are prepared
     weights = _bootstrap_weights(n_images, sampling.n_boot, sampling.seed, sampling.clusters)
     weighted_runs = [WeightedRun(run, metrics) for run in runs]
-    values = [weighted.overall_scores() for weighted in weighted_runs]
-    in_samples = scores_of(weighted_runs, weights, report)
-    return list(map(SampledRun, runs, weighted_runs, values, in_samples))
+    scores_on_all = [weighted.overall_scores() for weighted in weighted_runs]
+    scores_in_samples = scores_of(weighted_runs, weights, report)
+    return list(map(SampledRun, runs, weighted_runs, scores_on_all, scores_in_samples))
 
 
 def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:

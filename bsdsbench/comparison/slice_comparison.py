@@ -27,11 +27,11 @@ class RunsBySlice(NamedTuple):
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict runs to the images of each slice; a slice is a group of the column `by`.
+    """Restrict each run to the images of each slice; a slice is a group of the column `by`.
 
-    All runs take the groups of the first run that has any. The restricted runs list no images as
-    left out, because such images belong to no slice. Raises DataError if that run lacks the column
-    or has no counts of images.
+    The groups come from the first run that has any (from the first run if none has), and apply to
+    all runs; images that this run does not contain are dropped from the others. Raises DataError if
+    this run has no column `by`, or does not store its counts image by image.
     """
     evaluations = as_runs(runs)
     grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
@@ -42,6 +42,7 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     for number, name in enumerate(parts.names):
         slices[name] = []
         for run in evaluations:
+            # Forget the images that were left out: they belong to no slice
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             records = [r for r in run.records if number_of_image.get(r.image_id) == number]
             slices[name].append(replace(run, records=records, failed={}, provenance=origin))

@@ -423,9 +423,11 @@ def _is_in_unit_range(scores: F8) -> bool:
 
 
 def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
-    """Compute the exact and the binned average precision of torchmetrics, by name.
+    """Compute average precision as torchmetrics does, in its exact and its binned form.
 
-    If any score is outside [0, 1], all are first passed through a sigmoid in single precision.
+    Returns {name of the form: value}. A sample may be neither `positive` nor `negative`, which are
+    masks of the samples. Like torchmetrics, this passes all scores through a sigmoid in single
+    precision if any of them is outside [0, 1].
     """
     probabilities = scores
     if not _is_in_unit_range(scores):
@@ -433,8 +435,9 @@ def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str,
             sigmoid = 1 / (1 + np.exp(-scores.astype(np.float32)))
         probabilities = sigmoid.astype(np.float64)
     ranking = rank(positive, negative, probabilities)
+    # The binned form, here with 100 thresholds evenly spaced in [0, 1]
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
-    # Recall falls along the thresholds, hence the minus sign; it is 0 after the last
+    # Recall falls as the threshold rises, hence the minus sign; beyond the last threshold it is 0
     binned = -np.sum(np.diff(np.r_[recall, 0]) * precision)
     return {
         "torchmetrics AveragePrecision, exact": pr_from_ranking(ranking).ap,

@@ -103,39 +103,50 @@ class InstancesOptions(MapContents):
 
 
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
-    """Count the objects of one image.
+    """Count the matched and unmatched objects of one image.
 
     Parameters
     ----------
     pred, gt : array_like
-        Integers (H, W): the number of each pixel's object; 0 or less is no object. Masks if
-        `opt.components` is set.
+        Label maps (H, W) of integers: each pixel holds the number of its object; 0 or less means no
+        object. If `opt.components` is set, masks whose connected components are the objects.
     opt : InstancesOptions or None
-        What an object is, and when it is found; None takes the defaults.
+        Defines what an object is, and when it counts as found; None means the defaults.
 
     Returns
     -------
     Counts
-        `inside`, `joined` int64 (3,): sums of intersections and of unions for each index of
-        JACCARD. `objects` int64 (2, 2): annotated objects found and in all, predicted objects right
-        and in all. `sorted_ap` float64 (): NaN if there are no objects. `by_size` int64 (B, 2, 2):
-        `objects` of each class of sizes, only if the option `sizes` is set.
+        With these arrays:
+
+        - `inside`, `joined`, int64 (3,): the summed intersections and the summed unions of which
+          AJI, AJI+ and the AJI of cellpose (in this order) are the ratios
+        - `objects`, int64 (2, 2): [[annotated objects that were found, all annotated objects],
+          [predicted objects that are correct, all predicted objects]]
+        - `sorted_ap`, float64 (): the sorted AP, or NaN if neither map has an object
+        - `by_size`, int64 (B, 2, 2): `objects` for each of B size classes, only if `opt.sizes` is
+          set
 
     Raises
     ------
-    DataError, ShapeError
-        If an array is no label map; if the shapes differ.
+    DataError
+        If an array is not a label map.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
+    The first of two predicted objects overlaps the only annotated object with an IoU of 2/3:
+
     >>> counts = instance_counts([[1, 1, 2, 2]], [[1, 1, 1, 0]])
-    >>> counts.inside.tolist(), counts.joined.tolist(), counts.objects.tolist()
-    ([2, 2, 2], [5, 5, 4], [[1, 1], [1, 2]])
+    >>> counts.objects.tolist()  # 1 of 1 annotated objects found, 1 of 2 predicted ones correct
+    [[1, 1], [1, 2]]
+    >>> counts.inside.tolist(), counts.joined.tolist()
+    ([2, 2, 2], [5, 5, 4])
     """
     opt = opt or InstancesOptions()
     pred_map, gt_map = as_label_maps(pred, gt)
     void = void_of(gt_map, opt.ignored)
-    if void is not None:
+    if void is not None:  # ignored pixels belong to no object in either map
         pred_map, gt_map = np.where(void, 0, pred_map), np.where(void, 0, gt_map)
     pred_map, gt_map = np.maximum(pred_map, 0), np.maximum(gt_map, 0)
     if opt.components:
@@ -143,16 +154,16 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         gt_map = number_components(gt_map, opt.components, SIDES[1])
     table = _tabulate_overlaps(pred_map, gt_map)
     one_to_one = _assignment()(table.iou, maximize=True)
-    is_pair = _pair_by_rule(table, opt)
-    detected, right = np.any(is_pair, axis=1), np.any(is_pair, axis=0)
+    is_pair = _pair_by_rule(table, opt)  # rows: annotated objects, columns: predicted objects
+    is_found, is_correct = np.any(is_pair, axis=1), np.any(is_pair, axis=0)
     by_size: dict[str, ArrayLike] = {}
     if opt.sizes:
-        gt_rows = _count_by_size(detected, table.gt_pixels, opt.sizes)
-        pred_rows = _count_by_size(right, table.pred_pixels, opt.sizes)
+        gt_rows = _count_by_size(is_found, table.gt_pixels, opt.sizes)
+        pred_rows = _count_by_size(is_correct, table.pred_pixels, opt.sizes)
         by_size = {"by_size": np.stack([gt_rows, pred_rows], axis=1)}
     return Counts(
         **_jaccard_sums(table, one_to_one),
-        objects=[[detected.sum(), detected.size], [right.sum(), right.size]],
+        objects=[[is_found.sum(), is_found.size], [is_correct.sum(), is_correct.size]],
         sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
         **by_size,
     )
@@ -229,16 +240,22 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    pair_ious: the IoU of each one-to-one pair, at which the curve falls; straight lines join these
-    points. n_objects: number of objects in both maps together; if it is 0, the area is NaN.
+    As the required IoU passes the IoU of a pair, this pair stops counting as a TP. The curve joins
+    its values at these IoUs with straight lines, is constant before the first, and ends at 0 for
+    IoU 1.
+
+    pair_ious: the IoU of each one-to-one pair.
+    n_objects: number of annotated plus predicted objects; if it is 0, the area is NaN.
     """
     if not n_objects:
         return np.nan
-    steps = np.sort(pair_ious[pair_ious > 0])
-    tp = np.arange(steps.size, 0, -1)
-    quality = tp / (n_objects - tp)  # at each step, as TP + FP + FN = n_objects - TP
-    ends = np.concatenate([quality[:1], quality, [0.0]])  # at 0, at each step, and at 1
-    return (np.diff([0.0, *steps, 1.0]) * (ends[1:] + ends[:-1])).sum() / 2
+    ious = np.sort(pair_ious[pair_ious > 0])
+    if not ious.size:
+        return 0.0
+    tp = np.arange(ious.size, 0, -1)  # at each IoU
+    quality = tp / (n_objects - tp)  # a TP is a pair of objects, so TP + FP + FN = n_objects - TP
+    heights = np.concatenate([quality[:1], quality, [0.0]])  # at 0, at each IoU, and at 1
+    return (np.diff([0.0, *ious, 1.0]) * (heights[1:] + heights[:-1])).sum() / 2
 
 
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:

@@ -204,11 +204,11 @@ class FThresholdDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return the display of a run's F at each threshold with its ODS point, without drawing it.
+        """Return a display of a run's F-measure at each threshold, with its ODS point; not drawn.
 
-        By default, `metric` is the run's first with a curve. Raises DataError if there is none, or
-        if the run is a reference run of segmentations, which have another parameter in place of
-        thresholds.
+        `metric` defaults to the run's first metric that has a precision-recall curve. Raises
+        DataError if there is none, or if the run is a reference run made from segmentations: its
+        curve runs over some other parameter, not over thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -216,6 +216,7 @@ class FThresholdDisplay(CurveDisplay):
         score = run.score(metric_with_curve(run, metric))
         curve = score.curve
         f = f_beta(curve.precision, curve.recall, _beta2(run, metric))
+        # If the ODS point has no threshold, it gets None, and `_drawing` does not mark it
         best = OperatingPoint(**{"threshold": None, **score["ods"]})
         return cls(curve.thresholds, f, name=name or run.name, best=best)
 

@@ -488,46 +488,46 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
 
 
 def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
-    """Return the plot of a score in each slice (group of images) of a column, for the template.
+    """Return the data from which the template plots a score for each slice (group of images).
 
-    slices : the slices of each run, all by the same column
-
-    Each x below is in percent of the width of the plot. The keys are:
+    `slices` has one entry for each run, all made from the same column of groups. The result has
+    these keys; each x is a percentage of the width of the plot.
 
     title  : text
-    rows   : for each slice of each run, (label, color, x of the score, x of the lower end and x of
-        the upper end of its interval, text). A slice with an undefined score has no row. An
-        undefined interval has no width
+    rows   : for each slice of each run, (label, color, x of the score, x of the lower end of its
+        interval, x of the upper end, text). Slices with an undefined score are omitted. If the
+        interval is undefined, both of its ends are at the score
     wholes : for each run, (x of its score on all images, color)
-    ends   : the lowest and the highest number on the axis, as text
+    ends   : the smallest and the largest value on the axis, as text
     """
     score = score_drawn(runs, slices)
     colors = [line.color for line in style.curve_lines(len(runs))]
-    values = [value for s in slices for scored in s.scores[score] for value in scored.score]
-    values += [s.whole[score] for s in slices]
+    # The axis must cover the scores, the ends of their intervals, and the scores on all images
+    values = [v for of_run in slices for scored in of_run.scores[score] for v in scored.score]
+    values += [of_run.whole[score] for of_run in slices]
     lowest, highest = np.nanmin(values), np.nanmax(values)
-    span = (highest - lowest) or 1.0
 
     def percent(value: float) -> float:
-        """Return the x of a score, with a margin of 4 % at both sides of the plot."""
-        return round(4 + 92 * float((value - lowest) / span), 2)
+        """Return the x of a score, leaving a margin of 4 % on each side of the plot."""
+        return round(4 + 92 * float((value - lowest) / ((highest - lowest) or 1.0)), 2)
 
-    rows = []
-    for s, color in zip(slices, colors, strict=True):
-        run_name = f"{s.name}: " if len(slices) > 1 else ""
-        for name, scored, n in zip(s.parts.names, s.scores[score], s.sizes, strict=True):
+    rows, wholes = [], []
+    for of_run, color in zip(slices, colors, strict=True):
+        wholes.append((percent(of_run.whole[score]), color))
+        run_name = f"{of_run.name}: " if len(slices) > 1 else ""
+        names, scores, sizes = of_run.parts.names, of_run.scores[score], of_run.sizes
+        for name, scored, n in zip(names, scores, sizes, strict=True):
             value, low, high = scored.score
             if np.isnan(value):
                 continue
             if np.isnan(low):
                 low = high = value
-            x = percent(value), percent(low), percent(high)
             text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
-            rows.append((f"{run_name}{name} ({n})", color, *x, text))
+            rows.append((f"{run_name}{name} ({n})", color, *map(percent, (value, low, high)), text))
     return {
         "title": f"{heading(score)} by {slices[0].parts.column}",
         "rows": rows,
-        "wholes": [(percent(s.whole[score]), c) for s, c in zip(slices, colors, strict=True)],
+        "wholes": wholes,
         "ends": (f"{lowest:.3f}", f"{highest:.3f}"),
     }
 

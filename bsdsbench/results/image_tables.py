@@ -38,27 +38,28 @@ _BEST_OF_IMAGE = {
 
 
 def image_table(run: Evaluation) -> Table:
-    """Return a table with a row per image: id, size, scores for every metric, and groups.
+    """Return a table with one row per image: its id, size, scores for every metric, and groups.
 
-    If there are several metrics, keys of scores begin with the metric, as in "region_covering". If
-    images were left out, their rows come last, and a last column has the reason.
+    With several metrics, the key of each score column is prefixed with the metric's name, as in
+    "region_covering". Images that were left out are listed at the end, and a final column gives the
+    reason. The table is marked `aside`, because it is too long for a summary.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
-    rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
+    table_rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
     for metric in run.metrics:
         prefix = f"{metric}_" if len(run.metrics) > 1 else ""
         image_columns = registry.get(metric).image_columns
         columns += [table_column(c, c.digits, prefix) for c in image_columns]
-        for row, values in zip(rows, run.image_scores(metric).values(), strict=True):
+        for row, values in zip(table_rows, run.image_scores(metric).values(), strict=True):
             row += [values.get(c.key) for c in image_columns]
     grouped = _group_fields(run.records, columns)
-    for row, record in zip(rows, run.records, strict=True):
+    for row, record in zip(table_rows, run.records, strict=True):
         row += _group_cells(record, grouped)
     columns += grouped
-    _add_left_out(run, columns, rows)
+    _add_left_out(run, columns, table_rows)
     title = f"{run.name}, image by image"
-    return Table("images", title, columns, rows, aside=True, **table_footer([run]))
+    return Table("images", title, columns, table_rows, aside=True, **table_footer([run]))
 
 
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:

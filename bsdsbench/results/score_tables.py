@@ -513,16 +513,18 @@ def table_column(column: Column, digits: int, prefix: str = "") -> Field:
 
 
 def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Score a run at the ODS threshold of another run, such as a run on a validation set.
+    """Score a run at the ODS threshold of another run, for instance of a run on a validation set.
 
-    For each metric that has a curve in both runs, returns a table with one row: precision, recall
-    and F at that threshold, and for comparison the run's own ODS and its threshold. Raises
-    DataError if protocols, kinds of maps or ranges of thresholds differ, or if no metric has a
-    curve in both.
+    Returns one table for each metric that has a curve in both runs. Its only row gives precision,
+    recall and F at that threshold and, for comparison, the run's own ODS and ODS threshold.
+
+    Raises DataError if the runs differ in their protocol, in the kind of their predicted maps, or
+    in their range of thresholds, or if no metric has a curve in both.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
-    for pair in pair_differences([other, run]):  # a difference in images is allowed
+    for pair in pair_differences([other, run]):
         difference = pair.difference
+        # The images and annotations may differ, but not what a threshold means
         is_essential = difference.of_protocol or difference.field in ("pred", "reading")
         if is_essential and difference.severity is not Severity.IGNORED:
             raise DataError(f"{pair.line()}; {only_alike}")
@@ -541,7 +543,8 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         score = run.score(metric)
         other_score = other.score(metric)
         spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
-        if spans[0] != spans[1]:  # possible for segmentations: their thresholds number the levels
+        # The thresholds of segmentations are level numbers, whose range can differ
+        if spans[0] != spans[1]:
             differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
             raise DataError(f"{differing}; {only_alike}")
         point = score.curve.at(other_score.ods.threshold)

@@ -243,22 +243,22 @@ class Table:
         return show(field.short if is_short else field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Return the columns for programs: {key: one value per row}.
+        """Return the columns in machine-readable form: {key: list with one value per row}.
 
-        Numbers have full precision, and undefined numbers are None. A column KEY of numbers is
-        followed by KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n, but only by those for which
-        some row has a value.
+        Numbers keep their full precision; undefined numbers are None. A numeric column KEY may be
+        followed by KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n. Each of these is included
+        only if at least one row has a value for it.
         """
         columns = {}
         for k, column in enumerate(self.columns):
-            if not column.format:
+            if not column.format:  # a column of text
                 columns[column.key] = [row[k] for row in self.rows]
                 continue
-            for name in ("value", "low", "high", "mark", "spread", "n"):
-                values = [getattr(row[k], name) for row in self.printed_cells]
-                if name == "value":
-                    columns[column.key] = values
-                elif any(v not in (None, "") for v in values):
+            cells = [row[k] for row in self.printed_cells]
+            columns[column.key] = [cell.value for cell in cells]
+            for name in ("low", "high", "mark", "spread", "n"):
+                values = [getattr(cell, name) for cell in cells]
+                if any(v not in (None, "") for v in values):
                     columns[f"{column.key}_{name}"] = values
         return columns
 

@@ -59,18 +59,20 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Compute what `classify_steps` needs to know about the pixels around the ground truth.
+    """Describe the pixels around the ground truth, for `classify_steps`.
 
-    The agreement of a ground-truth vertex is ALONE if it has a mate in no other annotator's map,
-    ALL if it has one in every other map, else SOME. It is NO_CLASS if there is only one annotator.
-    Raises DataError if the tolerance is too large.
+    The agreement is given for each ground-truth vertex, which is a boundary pixel of one
+    annotator's map: ALONE if it is matched in no other annotator's map, ALL if it is matched in
+    every other map, SOME otherwise, and NO_CLASS if there is only one annotator.
+
+    Raises DataError if twice `max_dist_px`, the tolerance, is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
-    n_others = len(truth.tiles) - 1
+    n_others = len(truth.tiles) - 1  # `tiles` has one row per annotator
     agreement = np.full(truth.pixel.size, NO_CLASS)
     if n_others:
-        n_partners = matching.count_partners(truth)
-        agreement = np.where(n_partners == 0, ALONE, np.where(n_partners == n_others, ALL, SOME))
+        n_matched = matching.count_partners(truth)
+        agreement = np.where(n_matched == 0, ALONE, np.where(n_matched == n_others, ALL, SOME))
     return Surroundings(half, bits_within_reach(truth.drawn, half), agreement)
 
 

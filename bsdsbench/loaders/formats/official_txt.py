@@ -93,13 +93,14 @@ def _sort_by_threshold(rows: F8) -> F8:
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Read the counts of an image from its file ID_ev1.txt, sorted by ascending threshold.
+    """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold.
 
-    Raises FileFormatError for counts that are not whole numbers from 0 to 2**53.
+    Raises FileFormatError if a threshold is not finite, or if a count is not a whole number from 0
+    to 2**53 (the largest up to which float64 holds every whole number).
     """
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
-    with reading(path, "an official ev1 table"):
+    with reading(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
             raise FaultError("counts that are no numbers of pixels, expected thresh and four")

@@ -342,14 +342,15 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Return the counts of `_contour_counts` and, for means over sequences, the image id.
+        """Count one image; for means over sequences, also store the image's id.
 
-        frame : float64 (L, 1), the code points of its L letters, which `_by_sequence` reads
+        The id tells which sequence a frame belongs to. Counts must be numbers, so it is stored as
+        `frame`, float64 (L, 1): the code points of its L characters, which `_by_sequence` decodes.
         """
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
-        code_points = [[ord(letter)] for letter in gt.image_id]
+        code_points = [[ord(character)] for character in gt.image_id]
         return Counts(**counts, frame=np.array(code_points, np.float64))
 
     def pixel_steps(
@@ -454,23 +455,23 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Return the scores of means over sequences, (S,) each.
+    """Return the scores for means over sequences, arrays (S,) with one value per weighting.
 
-    `means` come from `_sequence_means`; `keys` are the keys of its M measures.
+    `means` is the result of `_sequence_means` for M measures, whose keys are `keys`.
 
-    The scores are the mean of every measure, `iou_recall`, `iou_decay` and the number of `objects`;
-    with F also `f_recall`, `f_decay` and `jf`, the mean of J (IoU) and F, at the first of
-    `davis_bounds`. `over` is empty.
+    The scores are the mean of each measure, under its key, `iou_recall`, `iou_decay` and the number
+    of `objects`. With the group "davis" there are also `f_recall`, `f_decay` and `jf`, where F is
+    taken at the first of `davis_bounds`, and `jf` is the mean of J (the IoU) and F.
     """
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
-    scores |= {"over": {}, "objects": means["objects"]}
-    key_of = {"iou": "iou"}
+    scores |= {"over": {}, "objects": means["objects"]}  # "over" holds numbers of masks: none here
+    measure_keys = {"iou": "iou"}  # prefix of the scores -> key of the measure
     if "davis" in opt.groups:
-        key_of["f"] = _key_at("f", opt.davis_bounds[0])
-        scores["jf"] = (scores["iou"] + scores[key_of["f"]]) / 2
-    for name, key in key_of.items():
-        for form in ("recall", "decay"):
-            scores[f"{name}_{form}"] = means[form][:, keys.index(key)]
+        measure_keys["f"] = f_key = _key_at("f", opt.davis_bounds[0])
+        scores["jf"] = (scores["iou"] + scores[f_key]) / 2
+    for prefix, key in measure_keys.items():
+        for statistic in ("recall", "decay"):
+            scores[f"{prefix}_{statistic}"] = means[statistic][:, keys.index(key)]
     return scores
 
 
