@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOT_SUMMARISED = ("name", "version", "nms_params", "options")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _CheckArguments:
     """The arguments and options of `check`, in the order of its help page."""
 

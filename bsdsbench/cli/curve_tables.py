@@ -40,7 +40,7 @@ _POINT_NUMBERS = {
 }
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class CurveTableOptions:
     """What to show beside the summary numbers. `hull` and `crossings` also change figures."""
 

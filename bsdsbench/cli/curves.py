@@ -102,7 +102,7 @@ def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str
     return parse_variant(text)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _CurvesArguments:
     """The arguments and options of `curves`, in the order of its help page."""
 

@@ -3,6 +3,7 @@
 Every parameter of a command's function has a default value that declares the argument or option
 with its name. `add_argument` and `add_option` make such values. `options_of` makes one for an attrs
 class, whose fields all become arguments or options; their default values are made in the same way.
+These classes have no `eq` and `repr`: attrs would compile them whenever a help page is printed.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def format_option(*formats: str) -> Any:
     return choice("Output format.", "--format", choices=formats)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class GroupingOptions:
     """Columns that group the images: from a CSV file, or from the image ids by an expression."""
 
@@ -195,7 +196,7 @@ class GroupingOptions:
     group_by: str | None = run_option("group_by")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class SliceOptions:
     """Slices (groups of images) to show beside the scores, and the units for their intervals."""
 
@@ -213,7 +214,7 @@ class SliceOptions:
     )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class MethodOptions:
     """Methods, as texts NAME=RUNS, and the spread of their runs: "sd", "range" or "se"."""
 
@@ -230,7 +231,7 @@ class MethodOptions:
     )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class BootstrapOptions:
     """The number of bootstrap samples, and the seed of their random numbers."""
 
@@ -240,7 +241,7 @@ class BootstrapOptions:
     )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class TableOptions:
     """The file and the format of tables, and the scores that they show."""
 
@@ -277,7 +278,7 @@ set_option = add_option(
 )
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class ProtocolOptions:
     """The options that change the protocol, field by field. None changes nothing."""
 
@@ -307,7 +308,7 @@ PROTOCOL = tuple(attrs.fields_dict(ProtocolOptions))
 RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class EvaluationOptions:
     """The options that `evaluate` and `run` share.
 

@@ -28,7 +28,7 @@ _MAX_CITATION_BYTES = 1 << 16
 _PAGE_OPTIONS = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _ReportArguments:
     """The arguments and options of `report`, in the order of its help page."""
 

@@ -98,7 +98,7 @@ next
   bsdsbench evaluate MY_MAPS --task bsds500-test/boundary -o my-method""")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _EvaluateArguments:
     """The arguments and options of `evaluate`, in the order of its help page."""
 
@@ -278,7 +278,7 @@ def _check_slicing(
         raise click.UsageError("--cluster: expected --by, whose intervals it is for")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _RunArguments:
     """The arguments and options of `run`, in the order of its help page."""
 

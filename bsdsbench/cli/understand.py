@@ -80,7 +80,7 @@ def doctor_command(
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _CompareArguments:
     """The arguments and options of `compare`, in the order of its help page."""
 
@@ -485,7 +485,7 @@ def _print_differences(between: tuple[str, str]) -> int:
     return 1 if lines else 0
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False, slots=False)
 class _PlotArguments:
     """The arguments and options of `plot`, in the order of its help page."""
 
