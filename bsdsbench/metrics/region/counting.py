@@ -310,9 +310,9 @@ def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
     previous: tuple[OverlapTable | None, OverlapTable | None] = None, None
     for pair in tables:
         if pair.official is not previous[0]:
-            measures |= measure_official(pair.official)
+            measures |= _measure_official(pair.official)
         if pair.seism is not previous[1]:
-            measures |= measure_seism(pair.seism)
+            measures |= _measure_seism(pair.seism)
         previous = pair
         for name, value in measures.items():
             columns.setdefault(name, []).append(value)
@@ -388,7 +388,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
     return map(_TablePair, tables, seism_tables)
 
 
-def measure_official(table: OverlapTable) -> dict[str, float | F8]:
+def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute the official program's measures, and others from the same regions.
 
     N is the number of pixels, a_i and b_j are the areas of the regions of the segmentation and of
@@ -427,7 +427,7 @@ def measure_official(table: OverlapTable) -> dict[str, float | F8]:
     return measures
 
 
-def measure_seism(table: OverlapTable) -> dict[str, float]:
+def _measure_seism(table: OverlapTable) -> dict[str, float]:
     """Compute SEISM's measures from n(i,j), the areas a and b, and the number of pixels N.
 
     Distances in pixels are sums over annotators, `fop` values compare the segmentation with all
