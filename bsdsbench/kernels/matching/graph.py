@@ -9,7 +9,7 @@ where 0 <= tie < 2^bits is a hash of (flat index of the predicted pixel, flat in
 ground-truth pixel, annotator), and 2^shift exceeds the sum of the ties of any matching. So the sum
 of (C - c) is maximised first, and among equals the sum of the ties is least. For all practical
 purposes the optimum is unique, so the order of the search does not matter. bits is 24, or fewer if
-the sums would exceed 2^60.
+a weight would need more than 60 bits.
 
 Words of this module, search.py, matching.py and unmatched.py:
 
@@ -202,7 +202,7 @@ def tile_mask(allowed: Bool) -> U8:
 
 
 def check_exact(lost: int, n_gt: int) -> None:
-    """Raise DataError if sums of weights would exceed 60 bits, even without bits for ties.
+    """Raise DataError if a weight with a tie of one bit would need more than 60 bits.
 
     `lost` is C, the cost of a missing pair, and `n_gt` the number of ground-truth pixels.
     """
