@@ -19,27 +19,48 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.cli.options import PROTOCOL, RUNNING, USUAL, EvaluationOptions, ProtocolOptions
 from bsdsbench.errors import Setting
-from bsdsbench.io import as_json
-from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
 from bsdsbench.text import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
+    from bsdsbench.cli.options import EvaluationOptions, ProtocolOptions
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
-# Heading of the help page -> its commands, in order. They are in the file of this folder with the
-# name of the heading in lower case.
+# Heading of the help page -> its commands, in order -> the first sentence of their docstrings. They
+# are in the file of this folder with the name of the heading in lower case.
 GROUPS = {
-    "Score": ("demo", "evaluate", "run", "merge", "nms"),
-    "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot"),
-    "Curves": ("curves",),
-    "Publish": ("report", "view", "share"),
-    "Check": ("check", "data", "protocols"),
+    "Score": {
+        "demo": "Run the whole benchmark on the sample of this package.",
+        "evaluate": "Score a folder of predictions by any metric.",
+        "run": "Run, time and score a detector: yours, or a built-in one.",
+        "merge": "Join the shards of a run, or take the best of several runs.",
+        "nms": "Apply non-maximum suppression to soft maps.",
+    },
+    "Understand": {
+        "doctor": "Check names, sizes, value range, polarity and NMS of the inputs.",
+        "compare": "Test whether the differences between runs are real.",
+        "errors": "Show where the score is lost: missed and false pixels by class.",
+        "worst": "List the worst images of a run, or where two runs differ most.",
+        "explain": "Find which setting gives the published score.",
+        "plot": "Draw the curves of runs in one figure.",
+    },
+    "Curves": {
+        "curves": "Draw PR, ROC or DET curves of labels and scores, or of points.",
+    },
+    "Publish": {
+        "report": "Write runs as a page or as tables.",
+        "view": "Look at every image of runs in a browser, at all thresholds.",
+        "share": "Export a run as one small file to share.",
+    },
+    "Check": {
+        "check": "Compare a run with a baseline, and fail if any score got worse.",
+        "data": "Get a public data set, or identify one.",
+        "protocols": "List the presets with their constants, and the tasks.",
+    },
 }
 COMMANDS = {name: heading.lower() for heading, names in GROUPS.items() for name in names}
 
@@ -60,13 +81,9 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their summaries, one section per heading of GROUPS."""
         width = max(map(len, COMMANDS))
-        for heading, names in GROUPS.items():
-            rows = []
-            for name in names:
-                summary = self.get_command(ctx, name).get_short_help_str(80)
-                rows.append((name.ljust(width), summary))  # padded: all sections align
-            with formatter.section(heading):
-                formatter.write_dl(rows)
+        for heading, summaries in GROUPS.items():
+            with formatter.section(heading):  # names are padded: all sections align
+                formatter.write_dl([(name.ljust(width), text) for name, text in summaries.items()])
 
 
 class Command(click.Command):
@@ -83,6 +100,7 @@ class Command(click.Command):
         moved to `ctx.meta["quiet"]`, because the functions of commands have no such parameter.
         """
         if "--nms" in args:
+            from bsdsbench.cli.options import USUAL
             from bsdsbench.protocol.protocol import RECIPES
 
             for k, argument in enumerate(args):
@@ -97,6 +115,8 @@ class Command(click.Command):
 
         The help text of --metrics, which lists the installed metrics, is set here.
         """
+        from bsdsbench.cli.options import PROTOCOL, RUNNING
+
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
         for param in self.get_params(ctx):
             if not isinstance(param, click.Option):
@@ -224,6 +244,7 @@ def protocol_from(
     exclude each other, and if a signature says that only pixels in a field of view were counted but
     `valid_dir` (--valid) is None.
     """
+    from bsdsbench.cli.options import USUAL
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
@@ -290,6 +311,7 @@ def resolve_inputs(
     truth is needed but neither --gt nor --task is given. Raises DataError if the data set is not
     there.
     """
+    from bsdsbench.cli.options import PROTOCOL
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 
@@ -325,6 +347,8 @@ def compile_first(
     folders: the inputs. If one does not exist, nothing is compiled, so that the user gets the error
         about the folder at once.
     """
+    from bsdsbench.kernels import never_compiled
+
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     if matches_pixels and never_compiled() and all(map(os.path.exists, folders)):
         from bsdsbench.kernels.warm import compile_once
@@ -396,6 +420,8 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
 
 def print_json(value: object) -> None:
     """Print `value` as JSON to standard output."""
+    from bsdsbench.io import as_json
+
     print(as_json(value), end="")
 
 

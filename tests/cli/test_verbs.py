@@ -9,7 +9,7 @@ import click
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli import GROUPS
+from bsdsbench.cli import GROUPS, cli
 from bsdsbench.detectors.baselines import BASELINES
 from bsdsbench.metrics import registry
 from tests.helpers.runs import call, refused
@@ -26,7 +26,29 @@ def test_help_groups_the_verbs_by_what_a_user_does():
             heading = line[:-1]
         elif line.startswith("  "):
             found.setdefault(heading, []).append(line.split()[0])
-    assert {heading: tuple(found[heading]) for heading in GROUPS} == GROUPS
+    assert {heading: found[heading] for heading in GROUPS} == {h: [*GROUPS[h]] for h in GROUPS}
+
+
+def test_the_list_of_verbs_has_the_first_sentence_of_the_help_of_each():
+    for summaries in GROUPS.values():
+        for verb, summary in summaries.items():
+            command = cli.get_command(click.Context(cli), verb)
+            assert command.get_short_help_str(80) == summary
+            first_sentence = " ".join(command.help.split("\n\n")[0].split()).partition(". ")[0]
+            assert first_sentence.rstrip(".") == summary.removesuffix(".")
+
+
+@pytest.mark.process
+def test_the_list_of_verbs_imports_none_of_them():
+    program = (
+        "import sys\n"
+        "from bsdsbench.cli import cli\n"
+        "cli.main(['--help'], standalone_mode=False)\n"
+        "print(*sorted(m for m in sys.modules if m.startswith('bsdsbench.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    expected = "cli cli.shared errors lazy metrics metrics.registry text"
+    assert done.stdout.splitlines()[-1].replace("bsdsbench.", "") == expected, done.stderr
 
 
 @pytest.mark.parametrize("command", ["evaluate", "curves"])
