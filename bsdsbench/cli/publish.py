@@ -133,9 +133,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
     with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if with_classes and columns is None:
-        sampling = keywords_of(args.bootstrap)
-        losses = [lost_scores(run, **sampling) for run in with_classes]
-        tables.append(error_table(with_classes, losses))
+        tables.append(error_table(with_classes, list(map(lost_scores, with_classes))))
     tables += slice_tables(runs, slicing.by, columns, slicing.cluster)
     if args.summary:
         tables += summary_tables(runs, Summary(args.summary), columns)

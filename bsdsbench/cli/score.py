@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
-_TITLES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
+# The detectors that `demo` runs -> their names in tables
+_DEMO_DETECTORS = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
 @command
@@ -55,21 +56,21 @@ def demo_command(
     from bsdsbench.results.score_tables import score_tables
 
     compile_first()
-    options: Any = {"gt": sample_ground_truth(), "workers": workers}
+    images, gt = sample_images(), sample_ground_truth()
     evaluations = []
-    for method, name in _TITLES.items():
-        folder = Path(out, method)
-        with progress(method) as report:
-            run = bb.run(method, sample_images(), name=name, out=folder, progress=report, **options)
+    for detector, name in _DEMO_DETECTORS.items():
+        options: Any = {"name": name, "out": Path(out, detector), "workers": workers}
+        with progress(detector) as report:
+            run = bb.run(detector, images, gt=gt, progress=report, **options)
         if run.evaluation:
             evaluations.append(run.evaluation)
-    evaluations.sort(key=lambda evaluation: -evaluation.boundary_score().ods.f)
+    evaluations.sort(key=lambda evaluation: evaluation.boundary_score().ods.f, reverse=True)
     show_tables(score_tables(evaluations))
     comparison = bb.compare(evaluations).only(["ods", "ap"])
     print()
     show_tables([table for table in comparison.tables() if table.key == "differences"])
     with progress("human") as report:
-        human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
+        human = bb.evaluate_humans(gt, workers=workers, progress=report)
     pr_plot = Path(out, "pr.png")
     f_plot = Path(out, "f_threshold.png")
     plot_runs(evaluations, human=human, path=pr_plot)
@@ -82,7 +83,7 @@ def _print_next_commands(out: str) -> None:
     """Print the folders of the demo's results, and commands to try next."""
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
-    folders = " ".join(str(Path(out, method)) for method in _TITLES)
+    folders = " ".join(str(Path(out, detector)) for detector in _DEMO_DETECTORS)
     raw = Path(out, "raw")
     print(f"""results  {folders}
 next
@@ -164,65 +165,64 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
                 f"{args.out} were kept (--fresh counts them again)"
             )
         if args.per_image:
-            tables = [run.per_image(metric) for metric in run.metrics]
-            if args.per:
-                from bsdsbench.comparison.slices import group_table  # takes long to import
-
-                tables = [group_table(run, metric, args.per) for metric in run.metrics]
+            tables = _per_image_tables(run, args.per)
             write_tables(tables, args.per_image, per_image_format)
         _print_evaluation(run, threshold_run, args)
     return report_left_out(run.failed, run)
 
 
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
-    """Evaluate the input that the arguments name. If need be, compile the kernels first.
+    """Evaluate two folders, two COCO files (.json) or, with --humans, the annotators of --gt.
 
-    - With --humans, each annotator of the ground truth is evaluated against the others.
-    - If PRED_DIR and --gt are .json files, they are COCO files.
-    - Otherwise they are folders.
-
-    Raises UsageError for an option that this kind of input does not take.
+    The kernels are compiled first if need be. Raises UsageError for an option that this kind of
+    input does not take.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
 
-    pred, options = args.pred_dir, args.evaluation
-    if args.humans == (pred is not None):
+    if args.humans == (args.pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
-    is_coco = str(pred).endswith(".json") and str(options.gt).endswith(".json")
-    unsupported = RunOptions.__annotations__.keys()
+    pred = str(args.pred_dir)
+    is_coco = pred.endswith(".json") and str(args.evaluation.gt).endswith(".json")
+    folder_options = RunOptions.__annotations__
+    accepted = folder_options
     if args.humans:
-        refuse_given(
-            unsupported - HumanOptions.__annotations__.keys() | {"nms", "invert"}, "--humans"
-        )
+        accepted = HumanOptions.__annotations__
+        refuse_given({*folder_options, "nms", "invert"} - accepted.keys(), "--humans")
     elif is_coco:
-        refuse_given(unsupported - ItemOptions.__annotations__.keys(), "COCO's JSON")
-    _, gt, metrics, protocol, task = resolve_inputs(options, args.valid_dir)
-    compile_first(metrics, *(str(folder) for folder in (pred, gt) if folder))
-    if is_coco:
-        from bsdsbench.loaders.formats.coco import CocoItems
-
-        items = CocoItems(str(pred), str(gt))
-        protocol = items.protocol(metrics, protocol)
+        accepted = ItemOptions.__annotations__
+        refuse_given(folder_options.keys() - accepted.keys(), "COCO's JSON")
+    inputs = resolve_inputs(args.evaluation, args.valid_dir)
+    gt, metrics, protocol = str(inputs.gt), inputs.metrics, inputs.protocol
+    compile_first(metrics, args.pred_dir, gt)
+    keywords = keywords_of(args, accepted)
     with progress("evaluate") as report:
+        keywords["progress"] = report
         if args.humans:
-            keywords = keywords_of(args, HumanOptions.__annotations__)
-            return bb.evaluate_humans(str(gt), protocol, metrics, progress=report, **keywords)
+            return bb.evaluate_humans(gt, protocol, metrics, **keywords)
         if is_coco:
-            keywords = keywords_of(args, ItemOptions.__annotations__)
-            keywords["name"] = options.name or Path(str(pred)).stem
-            return bb.evaluate_items(items, protocol, metrics, progress=report, **keywords)
-        keywords = keywords_of(args, RunOptions.__annotations__) | {"task": task}
-        return bb.evaluate(str(pred), str(gt), protocol, metrics, progress=report, **keywords)
+            from bsdsbench.loaders.formats.coco import CocoItems
+
+            items = CocoItems(pred, gt)
+            keywords["name"] = keywords["name"] or Path(pred).stem
+            return bb.evaluate_items(items, items.protocol(metrics, protocol), metrics, **keywords)
+        keywords["task"] = inputs.task
+        return bb.evaluate(pred, gt, protocol, metrics, **keywords)
+
+
+def _per_image_tables(run: Evaluation, column: str | None) -> list[Table]:
+    """Return a table per metric, with a row per image or, if given, per group of `column`."""
+    if not column:
+        return [run.per_image(metric) for metric in run.metrics]
+    from bsdsbench.comparison.slices import group_table  # takes long to import
+
+    return [group_table(run, metric, column) for metric in run.metrics]
 
 
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
-
-    threshold_run: the run of --threshold-from, or None.
-    """
+    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by."""
     from bsdsbench.results.score_tables import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
@@ -245,7 +245,10 @@ def _print_evaluation(
 def _slice_tables(
     run: Evaluation, slicing: opt.SliceOptions, columns: Sequence[str] | None = None
 ) -> list[Table]:
-    """Return the tables of the slices of --by, with the scores in `columns`, or [] without --by."""
+    """Return the tables of the slices (groups of images) of --by, or [] without --by.
+
+    columns: the scores to show, by default those that tables usually show.
+    """
     if not slicing.by:
         return []
     from bsdsbench.comparison.slices import slice_tables  # takes long to import
@@ -254,10 +257,7 @@ def _slice_tables(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert tables for JSON: key -> {key of a table: its plain values}.
-
-    A key without tables is left out.
-    """
+    """Convert tables for JSON: key -> {key of a table: its values}. Empty lists are left out."""
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -400,7 +400,7 @@ def merge_command(
     their scores is shown with its standard deviation, and the score of all images together.
     """
     import bsdsbench as bb
-    from bsdsbench.comparison.method import splits as score_splits
+    from bsdsbench.comparison.method import splits as pool_splits
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
@@ -409,8 +409,9 @@ def merge_command(
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
     if best_of and splits:
         raise click.UsageError("--best-of and --splits: expected one of them")
-    split_scores = score_splits(as_runs(outs), name or "") if splits else None
-    if split_scores:
+    split_scores = None
+    if splits:
+        split_scores = pool_splits(as_runs(outs), name or "")
         merged = split_scores.pooled
     elif best_of:
         merged = merging.best_of(as_runs(outs), name)

@@ -340,17 +340,18 @@ def resolve_inputs(
 
 
 def compile_first(
-    metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str]
+    metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str] | None
 ) -> None:
     """Compile the kernels, and say so, if none was ever compiled and a metric matches pixels.
 
     folders: the inputs. If one does not exist, nothing is compiled, so that the user gets the error
-        about the folder at once.
+        about the folder at once. None is ignored.
     """
     from bsdsbench.kernels import never_compiled
 
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
-    if matches_pixels and never_compiled() and all(map(os.path.exists, folders)):
+    inputs_exist = all(os.path.exists(folder) for folder in folders if folder is not None)
+    if matches_pixels and inputs_exist and never_compiled():
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)

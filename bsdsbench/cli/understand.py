@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -122,7 +122,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    comparison, slices = _compare(args, options, test=args.test)
+    comparison, slices = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
         comparison = comparison.only(columns)
@@ -130,8 +130,8 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     if output_format == "json" and out is None:
         plain = dict(comparison.to_mapping())
         if args.by:
-            plain_slices = {name: in_slice.to_mapping() for name, in_slice in slices.items()}
-            plain |= {"by": args.by, "slices": plain_slices}
+            plain["by"] = args.by
+            plain["slices"] = {name: in_slice.to_mapping() for name, in_slice in slices.items()}
         print_json(plain)
     else:
         if isinstance(comparison, MethodComparison):
@@ -142,7 +142,8 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
             tables.append(replace(compared_table(slices, args.by), reading=comparison.reading))
         if args.ranks:
             tables += rank_tables({"": comparison})
-            tables += rank_tables(slices, args.by) if args.by else []
+            if args.by:
+                tables += rank_tables(slices, args.by)
         show_tables(tables, out, output_format, comparison.left_out)
     if output_format != "table" or out:
         for note in left_out_of(comparison):
@@ -159,38 +160,38 @@ class _Compared(NamedTuple):
 
 
 def _compare(
-    args: _CompareArguments | _PlotArguments, options: dict[str, Any], **run_options: Any
+    args: _CompareArguments | _PlotArguments, options: dict[str, Any], test: str = "bootstrap"
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
     options: keywords of both `bb.compare` and `bb.compare_methods`.
-    run_options: keywords of `bb.compare` only, used for all images but not for slices.
+    test: the test for p-values, which only `bb.compare` takes.
 
     If all methods have one run each, they are compared as runs. Raises UsageError if the user gave
-    both runs and --method, or neither, and if --names or --test is given for methods with several
-    runs.
+    both runs and --method, or neither; if --names is given for methods; and if --test is given for
+    methods with several runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slice_comparison import compare_slices
     from bsdsbench.results.given_runs import as_runs
 
-    runs, names = args.runs, args.names
-    require_runs_or_methods(runs, args.methods.method)
+    require_runs_or_methods(args.runs, args.methods.method)
     methods = methods_of(args.methods.method)
-    if methods and all(method.n_runs == 1 for method in methods):
-        runs = tuple(text.partition("=")[2] for text in args.methods.method)  # NAME=RUN
-        names = [method.name for method in methods]
-        methods = []
-    loaded = as_runs(runs_of(methods) or runs, names, **keywords_of(args.grouping))
+    if methods:
+        refuse_given(("names",), "--method")
+    loaded = as_runs(runs_of(methods) or args.runs, args.names, **keywords_of(args.grouping))
+    if all(method.n_runs == 1 for method in methods):
+        methods = []  # the runs, which have the names of the methods, are compared
+        options = {**options, "test": test}
+    else:
+        refuse_given(("test",), "--method")
+        methods = with_runs(methods, loaded)
     on_all_images: Comparison | MethodComparison
     with progress("compare", "samples") as report:
         if methods:
-            refuse_given(("names", "test"), "--method")
-            methods = with_runs(methods, loaded)
             on_all_images = bb.compare_methods(methods, progress=report, **options)
         else:
-            options = {**options, **run_options}
             on_all_images = bb.compare(loaded, progress=report, **options)
     slices = compare_slices(loaded, args.by, methods, **options) if args.by else {}
     return _Compared(on_all_images, slices)
@@ -283,37 +284,38 @@ def worst_command(
     Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
     --columns. With --method, the scores of an image are means over the runs of the method.
     """
-    from bsdsbench.comparison.method import Spread, folders_of, methods_of, runs_of, with_runs
+    from bsdsbench.comparison.method import Method, Spread, folders_of, runs_of, with_runs
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    paths: Sequence[str] = runs
-    require_runs_or_methods(paths, methods.method)
-    loaded_methods = methods_of(methods.method)
-    if loaded_methods:
-        paths = [folder for _, folders in folders_of(methods.method) for folder in folders]
-    loaded = as_runs(runs_of(loaded_methods) or paths, None, **keywords_of(grouping))
-    loaded = labelled_runs(paths, loaded, labels)
+    require_runs_or_methods(runs, methods.method)
+    folders = [*runs]
+    loaded_methods = []
+    for name, folders_of_method in folders_of(methods.method):
+        folders += folders_of_method
+        loaded_methods.append(Method(name, folders_of_method))
+    loaded = as_runs(runs_of(loaded_methods) or runs, None, **keywords_of(grouping))
+    loaded = labelled_runs(folders, loaded, labels)
     columns = tables.columns
     # --by is either a column of groups, possibly with limits, or a score
-    group_by = None
+    group_column = None
     if by and by.partition("=")[0] in group_columns(loaded[0].records):
-        group_by = by
+        group_column = by
     elif by is not None:
         columns = [by, *(columns or [])]
         loaded = _with_error_class(loaded, by)
     tabulate = partial(
         worst_table,
         with_runs(loaded_methods, loaded) or loaded,
-        list(map(Path, paths)),
+        list(map(Path, folders)),
         metric=metric,
         columns=columns,
         spread=Spread(methods.spread),
     )
     with progress("overlays") as report:
-        table = tabulate(n=number, draw=overlays, progress=report, of_each=group_by)
+        table = tabulate(n=number, draw=overlays, progress=report, of_each=group_column)
     if figure:
         ids = [str(row[0]) for row in tabulate(n=rows).rows]
         worst_figure(loaded, ids, Path(figure), look)

@@ -238,13 +238,17 @@ class Page:
         import jinja2
 
         runs = self.runs
-        losses = [
-            lost_scores(run, n_boot, seed) for run in runs if metric_with_errors(run) is not None
-        ]
+        with_classes = [run for run in runs if metric_with_errors(run) is not None]
+        losses = [lost_scores(run, n_boot, seed) for run in with_classes]
         slices_by_column = {
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
-        tables = self._tables(losses, slices_by_column)
+        tables = score_tables(runs, extra=self.published_rows, notes=self.table_notes)
+        if losses:
+            tables.append(error_table(with_classes, losses))
+        tables += summary_tables(runs, aside=True)
+        for column, slices in slices_by_column.items():
+            tables += slice_tables(runs, [column], slices=slices)
         verdict: list[str] = []
         try:
             comparison = compared()
@@ -285,21 +289,6 @@ class Page:
             n_pictures=n_pictures,
             pictures=[(i, _script_json(picture)) for i, picture in sorted(self.pictures.items())],
         )
-
-    def _tables(
-        self, losses: Sequence[dict[str, Any]], slices_by_column: Mapping[str, Sequence[Slices]]
-    ) -> list[Table]:
-        """Return the tables of scores, classes of errors, single images and slices, in this order.
-
-        losses : results of `lost_scores`. slices_by_column : column -> the slices of each run
-        """
-        tables = score_tables(self.runs, extra=self.published_rows, notes=self.table_notes)
-        if losses:
-            tables.append(error_table(self.runs, losses))
-        tables += summary_tables(self.runs, aside=True)
-        for column, slices in slices_by_column.items():
-            tables += slice_tables(self.runs, [column], slices=slices)
-        return tables
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data that the page's scripts draw, to be written as JSON. The keys are:

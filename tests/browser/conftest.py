@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli.score import _TITLES
+from bsdsbench.cli.score import _DEMO_DETECTORS
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -24,7 +24,7 @@ def sample_runs(tmp_path_factory):
     """Title -> the run of a shipped method on eight images of the sample."""
     out, runs = tmp_path_factory.mktemp("sample"), {}
     (out / "ids").write_text("\n".join(IDS))
-    for method, title in _TITLES.items():
+    for method, title in _DEMO_DETECTORS.items():
         given = sample_results(method), sample_ground_truth()
         options = {"split_file": out / "ids", "out": out / method, "workers": 1}
         runs[title] = bb.evaluate(*given, name=title, **options)

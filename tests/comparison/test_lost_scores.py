@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import imageio.v3 as iio
 import numpy as np
@@ -11,6 +12,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import ERROR_COLORS
+from bsdsbench.report import write_report
 from bsdsbench.report.overlays import write_overlays
 from bsdsbench.scores.error_scores import FALSE
 from tests.helpers.making import make_set
@@ -156,6 +158,17 @@ def test_reports_and_overlays_show_the_classes(both, tmp_path):
     for name, pixels in zip(FALSE, counts.false[step], strict=True):
         color = list(bytes.fromhex(ERROR_COLORS[name][1:]))
         assert (drawn == color).all(axis=1).sum() == pixels, name
+
+
+def test_the_table_of_errors_on_a_page_says_nothing_of_other_runs(both, tmp_path):
+    """Of runs with other protocols, the lines below the table are about those with the classes."""
+    run, without = map(bb.Evaluation.load, both)
+    coarser = replace(without, protocol=without.protocol.replace(max_dist_px=2.0))
+    page = tmp_path / "page.html"
+    write_report([run, coarser], page, pictures=False, n_boot=9)
+    (table,) = re.findall(r'data-key="errors".*?</figure>', page.read_text("utf-8"), re.S)
+    assert "protocol" in table
+    assert "without" not in table
 
 
 def test_a_gate_holds_no_class_of_errors(both, tmp_path):

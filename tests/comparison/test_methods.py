@@ -1,10 +1,12 @@
 """Methods of several runs: spread, intervals over images and runs, pairs of seeds."""
 
+import json
 import re
 from itertools import product
 
 import numpy as np
 import pytest
+from click import UsageError
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from bsdsbench.cli import cli
 from bsdsbench.comparison.method import Method, Spread, methods_of, splits
 from bsdsbench.comparison.methods import compare_methods, means_table
 from bsdsbench.comparison.significance import sign_flip_p
+from tests.helpers.runs import call, command, refused
 from tests.helpers.simulated import simulated_run
 
 N_IMAGES = 40
@@ -209,6 +212,17 @@ def test_seeds_of_the_same_names_are_paired(tmp_path):
     )
     assert shown.exit_code == 0, shown.output
     assert r" $\pm$ 0." in shown.output
+
+
+def test_methods_of_one_run_each_are_compared_as_runs(tmp_path):
+    """A pattern that fits one folder is such a run; the names are those of the methods."""
+    for k, name in enumerate(("ours", "base")):
+        simulated_run(name, N_IMAGES, seed=k).save(tmp_path / name / "seed0")
+    words = ["--method", f"A={tmp_path}/ours/seed*", "--method", f"B={tmp_path}/base/seed0"]
+    words += ["--n-boot", 20, "--test", "permutation", "--format", "json"]
+    plain = json.loads(command("compare", *words).stdout)
+    assert [plain["differences"][0][key] for key in ("a", "b")] == ["A", "B"]
+    refused("--names: not with --method", call, "compare", *words, "--names=a,b", error=UsageError)
 
 
 @pytest.mark.parametrize(
