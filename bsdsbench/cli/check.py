@@ -73,9 +73,9 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
             (*options, "output_format", "junit", "summary"), "--update, which checks nothing"
         )
         tolerances = _parse_tolerances(args.tolerance, flat_scores(evaluation))
-        gate.Baseline.of(
-            evaluation, tolerances, earlier=args.baseline, gated=args.scores or []
-        ).save(args.baseline)
+        scores = args.scores or []
+        new_baseline = gate.Baseline.of(evaluation, tolerances, args.baseline, scores)
+        new_baseline.save(args.baseline)
         for note in left_out_notes([evaluation]):
             say(note.text)
         if not click.get_current_context().meta["quiet"]:
@@ -85,46 +85,45 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
     options["tolerance"] = _parse_tolerances(args.tolerance, baseline.scores)
     options["scores"] = args.scores or []
     with progress("check", "samples") as report:
-        verdict = gate.check(evaluation, baseline, progress=report, **options)
-    _write_verdict(verdict, args)
-    return 0 if verdict.passed else 1
+        checked = gate.check(evaluation, baseline, progress=report, **options)
+    _write_check(checked, args)
+    return 0 if checked.passed else 1
 
 
-def _write_verdict(verdict: GateResult, args: _CheckArguments) -> None:
-    """Write a verdict to the files of --junit and --summary, then print it as text or JSON.
+def _write_check(checked: GateResult, args: _CheckArguments) -> None:
+    """Write a check to the files of --junit and --summary, then print it as text or JSON.
 
-    With --quiet, only the scores that failed are printed, except in JSON.
+    With --quiet, the text has only the scores that failed.
     """
     from bsdsbench.io import write_atomic
 
     quiet = click.get_current_context().meta["quiet"]
     if args.junit:
-        write_atomic(Path(args.junit), verdict.to_junit())
+        write_atomic(Path(args.junit), checked.to_junit())
     if args.summary:
         summary = Path(args.summary)
         summary.parent.mkdir(parents=True, exist_ok=True)
         # Append: other steps of a CI job write to the same file
         with summary.open("a", encoding="utf-8") as page:
-            page.write(f"{verdict.to_markdown().rstrip()}\n\n")
+            page.write(f"{checked.to_markdown().rstrip()}\n\n")
     if args.output_format == "json":
-        print_json(verdict.to_mapping())
+        print_json(checked.to_mapping())
         return
-    for line in verdict.lines(failed_only=quiet):
+    for line in checked.lines(failed_only=quiet):
         print(line)
-    if verdict.reading and not quiet:
-        print(verdict.reading)
-    for line in verdict.notes:
+    if checked.reading and not quiet:
+        print(checked.reading)
+    for line in checked.notes:
         say(line)
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
     """Parse the values of --tolerance to a mapping of scores to tolerances.
 
-    texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for a single score. A single
-        score overrides a tolerance for all, whatever the order.
+    texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for one score, which overrides
+        a tolerance for all.
 
-    A number becomes a float. Any other text, such as "5%", is kept for the gate, which parses or
-    refuses it. If no text is for all scores, scores that are not named are left out.
+    A number becomes a float. Any other text, such as "5%", is kept: `gate` parses or refuses it.
     """
     from bsdsbench.results.score_names import full_name
 
@@ -286,8 +285,7 @@ def protocols_command(
 def _print_presets_and_tasks() -> None:
     """Print three lists: the presets, the fields of a protocol, and the tasks.
 
-    A preset is described by the start of its first comment and the fields in which it differs from
-    bsds500.
+    A preset is described by the start of its first comment, and by what it changes in bsds500.
     """
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text

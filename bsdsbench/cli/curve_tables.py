@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bsdsbench.tables.table import Table
 
 # The axes of each --kind, from left to right
-SPACES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
+AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
     "pr": ("pr",),
     "roc": ("roc",),
     "det": ("det",),
@@ -90,7 +90,7 @@ def curve_tables(
     - areas under ROC curves with intervals, and their differences, for curves that have a
       `sample`, if there are several such curves or `kind` is "roc"
 
-    kind: a key of SPACES_OF_KIND.
+    kind: a key of AXES_OF_KIND.
     reading: the meaning of labels, a value of --labels.
     has_all_rows: False if the curves leave out rows of the files or have one point per row. Areas
         under ROC curves never do so, and then get a note that says this.
@@ -163,23 +163,22 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
+    without_thresholds = all(curve.is_given for curve in curves)
     columns: dict[str, Any] = {}  # key -> a number per point, for one curve at a time
     rows: list[list[Any]] = []
     for curve in curves:
-        p = curve.points
-        columns = {
-            "threshold": p.thresholds,
-            "tp": p.tp,
-            "fp": p.fp,
-            "fn": p.positives - p.tp,
-            "tn": p.negatives - p.fp,
-            "fpr": p.fpr,
-            "tpr": p.tpr,
-            "precision": p.precision,
-            "f": f_measure(p.precision, p.recall),
+        points = curve.points
+        columns = {} if without_thresholds else {"threshold": points.thresholds}
+        columns |= {
+            "tp": points.tp,
+            "fp": points.fp,
+            "fn": points.positives - points.tp,
+            "tn": points.negatives - points.fp,
+            "fpr": points.fpr,
+            "tpr": points.tpr,
+            "precision": points.precision,
+            "f": f_measure(points.precision, points.recall),
         }
-        if all(curve.is_given for curve in curves):
-            del columns["threshold"]
         rows += [[curve.name, *row] for row in zip(*columns.values(), strict=True)]
     headings = {"tpr": "recall", "f": "F"}
     fields = [Field(key, headings.get(key, key), "", ".4g") for key in columns]
@@ -202,7 +201,7 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
             "equal": "equal",
             "neither": "they cross",
         }
-        for axes in SPACES_OF_KIND[kind]:
+        for axes in AXES_OF_KIND[kind]:
             dominant, crossings = meeting(a.points, b.points, axes)
             if axes == "pr":
                 space, template = "PR", "recall {:.4g}, precision {:.4g}"
@@ -228,12 +227,13 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 
     areas_of_samples: dict[str, Sequence[Any]] = {}  # name of a curve -> its areas
     areas_of_points: dict[str, Sequence[Any]] = {}
-    for name, _, points, _, sample in curves:
+    for curve in curves:
+        sample, points = curve.sample, curve.points
         if sample is not None:
-            areas_of_samples[name] = area_table(sample.labels, sample.scores, reading=reading)
+            areas_of_samples[curve.name] = area_table(sample.labels, sample.scores, reading=reading)
         else:
             to_pr_form(points)  # raises DataError if the totals are not known
-            areas_of_points[name] = point_areas(
+            areas_of_points[curve.name] = point_areas(
                 points.tp, points.fp, points.positives, points.negatives
             )
     tables = []

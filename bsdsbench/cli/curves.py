@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import attrs
 import click
 
 from bsdsbench.cli import options as opt
-from bsdsbench.cli.curve_tables import SPACES_OF_KIND, CurveTableOptions, NamedCurve, curve_tables
+from bsdsbench.cli.curve_tables import AXES_OF_KIND, CurveTableOptions, NamedCurve, curve_tables
 from bsdsbench.cli.shared import (
     command,
     is_given,
@@ -24,7 +24,7 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.curves.points import AnyCurve, CurvePoints
+    from bsdsbench.curves.points import AxesKind, CurvePoints
     from bsdsbench.curves.ranked import Variant
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
@@ -42,8 +42,8 @@ _RATES = {
     "det": ("fpr", "fnr"),
     "both": ("fpr", "tpr", "precision"),
 }
-# Parameters that need labels and scores (not quantiles or points), and those that imply --quantiles
-_OF_SAMPLES = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
+# Parameters of curves that are ranked by score, and those that imply --quantiles
+_OF_RANKINGS = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
 _OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
 
 
@@ -54,11 +54,8 @@ class _Total(click.ParamType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Parse a number. Raises UsageError if it is negative, not whole, or no number."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not (number >= 0 and number.is_integer()):
+        number = _finite_number(value)
+        if number is None or number < 0 or not number.is_integer():
             self.fail(f"{value!r}: expected a whole number such as 1000 or 1e4", param, ctx)
         return int(number)
 
@@ -66,33 +63,47 @@ class _Total(click.ParamType):
 class _Tuples(click.ParamType):
     """Points such as "0,0.5;0.75,1": semicolons separate points, commas the numbers of a point.
 
-    metavar: the names of the numbers, such as "FPR,TPR".
+    names: the names of the numbers, such as "FPR,TPR".
     """
 
-    def __init__(self, metavar: str) -> None:
-        self.name = metavar
-        self.size = metavar.count(",") + 1
+    def __init__(self, names: str) -> None:
+        self.name = names
+        self.size = names.count(",") + 1
 
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[tuple[float, ...]]:
-        """Parse points of `self.size` finite numbers each.
-
-        Raises UsageError if a point has another number of values, if a value is not a finite
-        number, or if there is no point.
-        """
+        """Parse the points. Raises UsageError unless each has `self.size` finite numbers."""
         points = []
-        for text in filter(None, map(str.strip, value.split(";"))):
-            try:
-                point = tuple(map(float, text.split(",")))
-            except ValueError:
-                point = (math.nan,)  # not a number: refused below
-            if len(point) != self.size or not all(map(math.isfinite, point)):
+        for text in value.split(";"):
+            text = text.strip()
+            if not text:
+                continue  # an additional semicolon
+            numbers = [_finite_number(number) for number in text.split(",")]
+            point = tuple(number for number in numbers if number is not None)
+            if not len(point) == len(numbers) == self.size:
                 self.fail(f"{text!r}: expected {self.name}, points between semicolons", param, ctx)
             points.append(point)
         if not points:
             self.fail("no point, expected at least one", param, ctx)
         return points
+
+
+def _finite_number(text: str) -> float | None:
+    """Convert a text to a finite number, or to None if it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _number_or_column(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> float | str | None:
+    """Convert the value of --instance-count to a number, or keep it as the name of a column."""
+    number = None if text is None else _finite_number(text)
+    return text if number is None else number
 
 
 def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
@@ -108,7 +119,7 @@ class _CurvesArguments:
 
     files: tuple[str, ...] = opt.add_argument("[SCORES.csv]...", nargs=-1, type=click.Path())
     kind: str = opt.choice(
-        "Kind of curve; both: ROC and PR side by side.", choices=tuple(SPACES_OF_KIND)
+        "Kind of curve; both: ROC and PR side by side.", choices=tuple(AXES_OF_KIND)
     )
     points: tuple[list[tuple[float, float]], ...] = opt.add_option(
         "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
@@ -192,9 +203,10 @@ class _CurvesArguments:
     num_thresholds: int | None = opt.add_option(
         "Number of quantiles; default: at most 100.", type=_Total()
     )
-    instance_count: str | None = opt.add_option(
+    instance_count: float | str | None = opt.add_option(
         "Number of instances in each row: a number, or a column of the file. The label of a row is "
         "then the number of its positives.",
+        callback=_number_or_column,
         metavar="N|COLUMN",
     )
     cluster: str | None = opt.add_option(
@@ -219,12 +231,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     """
     from bsdsbench.tables.forms import to_mappings
 
-    if not is_given("kind"):  # --plot is only for ROC curves, --scale only for DET curves
-        if is_given("plot"):
-            args = attrs.evolve(args, kind="roc")
-        elif is_given("scale"):
-            args = attrs.evolve(args, kind="det")
-    args = _apply_convention(args)
+    args = _with_implied_options(args)
     _check_options(args)
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
@@ -249,18 +256,19 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
             print(f"\n{line}")
 
 
-def _apply_convention(args: _CurvesArguments) -> _CurvesArguments:
-    """Set the options that --convention chooses, except those that the user gave.
+def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
+    """Set the options that --convention, --plot, --scale and options of quantiles imply.
 
-    A kind other than "pr" is kept, because --plot or --scale implied it. Any option of quantiles
-    also sets `quantiles`.
+    Options that the user gave stay as they are.
     """
-    chosen = _CONVENTIONS.get(args.convention, {})
-    changes = {name: value for name, value in chosen.items() if not is_given(name)}
-    if args.kind != "pr":
-        changes.pop("kind", None)
+    implied = dict(_CONVENTIONS.get(args.convention, {}))
+    if is_given("plot"):
+        implied["kind"] = "roc"
+    elif is_given("scale"):
+        implied["kind"] = "det"
     if any(map(is_given, _OF_QUANTILES)):
-        changes["quantiles"] = True
+        implied["quantiles"] = True
+    changes = {name: value for name, value in implied.items() if not is_given(name)}
     return attrs.evolve(args, **changes)
 
 
@@ -283,18 +291,14 @@ def _convention_flags(args: _CurvesArguments) -> list[str]:
 
 
 def _check_options(args: _CurvesArguments) -> None:
-    """Raise UsageError if no curve is given, or if an option does not apply to the curves.
-
-    An option may conflict with another one, belong to a different kind of curve, or need the labels
-    and scores of a file while only points or counts were given.
-    """
+    """Raise UsageError if no curve is given, or if an option does not apply to the curves."""
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
         raise click.UsageError("give SCORES.csv, --points or --counts")
     if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
         raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
     if args.quantiles:
-        refuse_given((*_OF_SAMPLES, "num_positives", "num_negatives"), "--quantiles")
+        refuse_given((*_OF_RANKINGS, "num_positives", "num_negatives"), "--quantiles")
     if args.kind not in ("pr", "both"):
         refuse_given(("interpolate", "normalize_prior"), f"--kind {args.kind}")
     if args.kind not in ("roc", "both"):
@@ -304,7 +308,7 @@ def _check_options(args: _CurvesArguments) -> None:
     if args.counts and n_curves == len(args.counts):
         refuse_given(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not args.files:
-        refuse_given((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
+        refuse_given((*_OF_RANKINGS, *_OF_QUANTILES, "quantiles"), "points alone")
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
@@ -334,9 +338,7 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
     names = stems if len({*stems}) == len(stems) else args.files
-    count_column = args.instance_count
-    if count_column is not None and _is_number(count_column):
-        count_column = None  # the same number for all rows, so no column is read
+    count_column = args.instance_count if isinstance(args.instance_count, str) else None
     curves = []
     for file, name in zip(args.files, names, strict=True):
         sample = read_scores(file, count_column, args.cluster)
@@ -351,67 +353,57 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     return curves
 
 
-def _is_number(text: str) -> bool:
-    """Return True if the text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores, on all axes of the --kind."""
-    from bsdsbench.curves.points import points_of, to_space
+    from bsdsbench import curves
+    from bsdsbench.curves.points import points_of
 
-    by_axes = {axes: _curve_of(sample, axes, args) for axes in SPACES_OF_KIND[args.kind]}
-    on_axes = [to_space(curve, axes) for axes, curve in by_axes.items()]
-    points = points_of(on_axes[0])
+    all_axes = AXES_OF_KIND[args.kind]
+    by_axes: dict[AxesKind, Any] = {}
+    if args.quantiles:
+        by_axes = dict.fromkeys(all_axes, _quantile_curve(sample, args))
+    else:
+        common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
+        special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
+        for axes in all_axes:
+            options = keywords_of(args, common + special[axes])
+            by_axes[axes] = getattr(curves, axes)(sample.labels, sample.scores, **options)
+    points = points_of(by_axes[all_axes[0]])
     if args.between:
         points = points.with_between()
     return NamedCurve(name, by_axes, points, False, None if args.quantiles else sample)
 
 
-def _curve_of(sample: LabelsAndScores, axes: str, args: _CurvesArguments) -> AnyCurve:
-    """Return the curve of labels and scores on one kind of axes, "pr", "roc" or "det".
+def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
+    """Return the curve with points at quantiles of the scores.
 
-    With --quantiles it has points at quantiles of the scores, which are the same for all axes. With
-    --instance-count a label is the number of positives in a row; DataError is raised if one is
+    With --instance-count a label is the number of positives in a row. Raises DataError if one is
     negative.
     """
-    from bsdsbench import curves
+    from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
 
-    if args.quantiles:
-        instances: Any = args.instance_count
-        if instances is not None:
-            if (sample.labels < 0).any():
-                raise DataError("labels below 0, expected the number of positives in each row")
-            instances = float(instances) if sample.counts is None else sample.counts
-        return curves.threshold_curve(
-            sample.labels,
-            sample.scores,
-            instance_count=instances,
-            num_thresholds=args.num_thresholds,
-            strict=args.strict,
-        )
-    accepted = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
-    if axes == "pr":
-        accepted += ["interpolate", "normalize_prior"]
-    elif axes == "roc":
-        accepted += ["plot"]
-    curve_function: Callable[..., Any] = getattr(curves, axes)
-    return curve_function(sample.labels, sample.scores, **keywords_of(args, accepted))
+    if args.instance_count is not None and (sample.labels < 0).any():
+        raise DataError("labels below 0, expected the number of positives in each row")
+    instances: Any = args.instance_count if sample.counts is None else sample.counts
+    return threshold_curve(
+        sample.labels,
+        sample.scores,
+        instance_count=instances,
+        num_thresholds=args.num_thresholds,
+        strict=args.strict,
+    )
 
 
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     """Make a curve from each --points, then from each --counts. It is the same on all axes.
 
     The totals of --points are --num-positives and --num-negatives; --counts have their own. Raises
-    UsageError if the points of one --counts have different totals, and DataError if the axes need
-    totals that are not given.
+    UsageError if the points of one --counts have different totals, and DataError if PR axes lack
+    the totals.
     """
     from bsdsbench.curves import CurvePoints
-    from bsdsbench.curves.points import to_space
+    from bsdsbench.curves.points import to_pr_form
 
     all_points: list[CurvePoints] = []
     n_positives = args.num_positives or math.nan
@@ -428,10 +420,10 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
         tp, fp, _, _ = zip(*counts, strict=True)
         all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
     curves = []
-    all_axes = SPACES_OF_KIND[args.kind]
+    all_axes = AXES_OF_KIND[args.kind]
     for k, points in enumerate(all_points, 1):
-        for axes in all_axes:
-            to_space(points, axes)  # raises DataError if the totals are not known
+        if "pr" in all_axes:
+            to_pr_form(points)  # raises DataError if the totals are not known
         if args.between:
             points = points.with_between()
         name = "points" if len(all_points) == 1 else f"points {k}"
@@ -454,26 +446,25 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
         plot_spaces(
             curve_by_name,
             target,
-            spaces=SPACES_OF_KIND[args.kind],
+            spaces=AXES_OF_KIND[args.kind],
             crossed=args.shown.crossings,
             **keywords_of(args, ("hull", "chance", "plot", "scale", "look")),
         )
     say(f"wrote {target}", progress=True)
 
 
-def _write_csv(path: Path, curve: NamedCurve, kind: str, interpolated: bool) -> None:
+def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
     """Write a row per point: threshold, the rates of the kind (_RATES), true and false positives.
 
-    interpolated: True if --between added points, which only `curve.points` has. Otherwise each
-        column is read from the first curve in `curve.by_axes` that has it, and else from the
-        points.
+    between: True if --between added points, which only `curve.points` has. Otherwise each column is
+        that of the first curve in `curve.by_axes` that has it, and else that of the points.
 
     The column of thresholds is left out if all are NaN.
     """
     from bsdsbench.io import write_atomic
 
     sources: list[Any] = [curve.points]
-    if not interpolated:
+    if not between:
         sources = [*curve.by_axes.values(), curve.points]
     columns = {}
     thresholds = sources[0].thresholds

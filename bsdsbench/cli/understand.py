@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
 
-# How many trials `explain` prints. Trials that reach the target, and the run as it is, are printed
-# in any case.
-_MAX_TRIALS = 9
+_MAX_TRIALS = 9  # that `explain` prints, besides those that reach the target
 
 
 @command
@@ -416,16 +414,13 @@ def _print_explanation(
     evaluation: Evaluation,
     output_format: str,
 ) -> None:
-    """Print an explanation as text or JSON.
+    """Print an explanation: published results, the target, the trials, and the answer in words.
 
-    The text has the published results with the target values, the target, a line per trial (a
-    setting and its scores), the protocol, and the answer as a sentence.
+    A trial is a setting and its scores. The first _MAX_TRIALS for which all images were counted are
+    printed, all that reach the target, and the run as it is. A trial that reaches the target has
+    the sign "=" if a known program uses its setting, else "~".
 
     target_values: score of the metric -> its target, as the user wrote it.
-
-    Only trials with all images counted are printed: the first _MAX_TRIALS, all that reach the
-    target, and the run as it is. A trial that reaches the target has the sign "=" if a known
-    program uses its setting, else "~".
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
@@ -550,15 +545,14 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
 
     if args.kind != "pr":
         refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
+    if args.kind != "ranks":
+        refuse_given(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
     if args.kind == "ranks":
         refuse_given(("labels", "spread", "each_run"), "--kind ranks")
         compared = _compare(args, keywords_of(args, ("n_boot", "seed", "cluster", "force")))
         comparisons = compared.slices or compared.on_all_images
         plot_ranks(comparisons, args.metric, look=args.look, path=args.out)
-        print(args.out)
-        return
-    refuse_given(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
-    if args.by:
+    elif args.by:
         refuse_given(("published", "human", "ap", "kind", "force", "method"), "--by")
         loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
