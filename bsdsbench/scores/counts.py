@@ -1,8 +1,8 @@
-"""An image's counts and record, and the scores computed from records: read-only values by name.
+"""The counts and the record of an image, and the scores of a data set: read-only values by name.
 
-A record also holds evidence: the properties of the values in the image's files. A single image
-cannot settle what its values mean: bytes of 0 and 1 may be a mask, or the noise of a gray map whose
-other images reach 255. `bsdsbench.loaders.reading` decides once, from the evidence of all images.
+A record also holds evidence: properties of the values in the image's files. One image cannot settle
+what its values mean: bytes of 0 and 1 may be a mask, or the noise of a gray map whose other images
+reach 255. `bsdsbench.loaders.reading` decides once, from the evidence of all images.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bsdsbench.tables.result_object import TabularResult
 
 Stack = Mapping[str, NDArray[Any]]
 Value = str | float | None  # an image's value in a column of groups
-# The name of the counts at the second and further of D tolerances, int64 (..., D - 1, T, 4)
+# The name of the matches at all tolerances but the first, int64 (..., tolerances, T, 4)
 OTHER_MATCHES = "other_matches"
 MAX_WHOLE = 2**53  # up to this number sums of counts are exact in float64
 # The columns of `MatchCounts.matches`
@@ -78,12 +78,12 @@ class Counts(_Named[NDArray[Any]]):
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             numbers = given_array(value, name)
-            kind = np.float64 if numbers.dtype.kind == "f" else np.int64
-            counts[name] = array = np.array(numbers, kind, order="C")
+            is_float = numbers.dtype.kind == "f"
+            array = np.array(numbers, np.float64 if is_float else np.int64, order="C")
             array.setflags(write=False)
-            # As unsigned integers, negative numbers are above MAX_WHOLE as well
-            if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
+            if not is_float and (array.min(initial=0) < 0 or array.max(initial=0) > MAX_WHOLE):
                 raise DataError(f"{name}: from {numbers.min()} to {numbers.max()}, expected counts")
+            counts[name] = array
         super().__init__(counts)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -97,8 +97,10 @@ class Counts(_Named[NDArray[Any]]):
         """Return True if `other` holds the same arrays bit for bit. NaN equals NaN."""
         if not isinstance(other, Counts) or self.keys() != other.keys():
             return False
-        pairs = [(array, other[name]) for name, array in self.items()]
-        return all(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+        return all(
+            array.dtype == other[name].dtype and np.array_equal(array, other[name], equal_nan=True)
+            for name, array in self.items()
+        )
 
 
 class MatchCounts(Counts):
@@ -165,11 +167,11 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Check an image's counts and return them as `Counts` or `MatchCounts`.
+    """Check the counts of an image, and return them as `MatchCounts` if they have matches.
 
-    `Counts` are returned unchanged. Arrays with `thresholds` (T,) and `matches` (..., T, 4) become
-    `MatchCounts`. Earlier versions stored the four MATCH_COLUMNS as separate arrays (..., T); these
-    are joined into `matches`. Raises DataError or ShapeError if the arrays are not valid counts.
+    `Counts` are returned unchanged, unless they have the form of earlier versions, which stored the
+    four MATCH_COLUMNS as separate arrays (..., T). These are joined into `matches`. Raises
+    DataError or ShapeError if the arrays are not valid counts.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
@@ -180,7 +182,7 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` or `MatchCounts` from arrays that were checked before, without checking again.
+    """Build `Counts` or `MatchCounts` from arrays that are known to be valid, without any check.
 
     The arrays (int64 or float64), for example from a pickle, are made read-only in place.
     """
@@ -195,27 +197,28 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
 def stack_counts(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Stack the counts of N >= 1 images into one array per name, with the images along axis 0.
+    """Stack the counts of one or more images into one array per name, with the images along axis 0.
 
     shared: names of arrays that are equal in all images, such as "thresholds". They are returned
         once, without an axis of images.
     ragged: names of arrays (length, ...) whose length may differ between images. They become
-        float64 (N, longest length, ...), padded with NaN at the end.
+        float64 (images, longest length, ...), padded with NaN at the end.
 
     Raises ShapeError if the names differ between images, if a shared array differs, or if any other
     array that is not ragged differs in shape.
     """
-    stack = {}
     for image in images:
-        if unshared := image.keys() ^ images[0].keys():
-            raise ShapeError(f"only some images have the counts {', '.join(sorted(unshared))}")
+        if missing := image.keys() ^ images[0].keys():
+            raise ShapeError(f"only some images have the counts {', '.join(sorted(missing))}")
+    stack = {}
     for name in images[0]:
         arrays = [np.asarray(image[name]) for image in images]
         if name in ragged:
-            longest = max(map(len, arrays))
-            stack[name] = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
-            for row, array in zip(stack[name], arrays, strict=True):
-                row[: len(array)] = array
+            longest = max(len(array) for array in arrays)
+            padded = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
+            for k, array in enumerate(arrays):
+                padded[k, : len(array)] = array
+            stack[name] = padded
             continue
         try:
             stack[name] = np.array(arrays)  # in half the time of np.stack
@@ -267,29 +270,28 @@ class Evidence:
     file: str = ""  # name of the first file, or the image's id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Combine the properties of both, and add up the numbers of maps.
+        """Join the properties, add up the numbers of maps, and keep the first file name by alphabet.
 
-        The larger `levels` (compared as tuples), the larger `strongest`, and the alphabetically
-        first file name are kept.
+        Of `levels` (compared as tuples) and of `strongest` the larger one is kept.
         """
         return Evidence(
-            self.values | other.values,
-            max(self.levels, other.levels),
-            max(self.strongest, other.strongest),
-            self.maps + other.maps,
-            min(filter(None, (self.file, other.file)), default=""),
+            values=self.values | other.values,
+            levels=max(self.levels, other.levels),
+            strongest=max(self.strongest, other.strongest),
+            maps=self.maps + other.maps,
+            file=min(filter(None, (self.file, other.file)), default=""),
         )
 
     def row(self) -> list[float]:
-        """Return values, strongest, maps, and levels padded to LEVELS with NaN; see `of_row`."""
-        levels = [*self.levels, *[math.nan] * (LEVELS - len(self.levels))]
-        return [self.values.value, self.strongest, self.maps, *levels]
+        """Return the evidence without its file as 3 + LEVELS numbers, for `of_row`."""
+        padding = [math.nan] * (LEVELS - len(self.levels))
+        return [self.values.value, self.strongest, self.maps, *self.levels, *padding]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from the 3 + LEVELS numbers that `row()` returned and a file name.
+        """Rebuild evidence from the numbers that `row()` returned and a file name.
 
-        Raises ValueError or TypeError if `row` does not consist of such numbers.
+        Raises ValueError or TypeError for anything else.
         """
         values, strongest, maps, *levels = map(float, row)
         known_levels = tuple(level for level in levels if not math.isnan(level))
@@ -300,7 +302,7 @@ NO_EVIDENCE = Evidence()
 
 
 class Sides(NamedTuple):
-    """What a metric has learned from the files of an image's prediction and ground truth."""
+    """The evidence in the files of an image's prediction and of its ground truth."""
 
     pred: Evidence = NO_EVIDENCE
     gt: Evidence = NO_EVIDENCE
@@ -366,8 +368,8 @@ class ImageRecord:
 
     def __post_init__(self) -> None:
         """Convert the counts to `Counts`, and make both mappings read-only."""
-        checked = map(checked_counts, self.counts.values())
-        object.__setattr__(self, "counts", ReadOnlyDict(zip(self.counts, checked, strict=True)))
+        checked = {metric: checked_counts(arrays) for metric, arrays in self.counts.items()}
+        object.__setattr__(self, "counts", ReadOnlyDict(checked))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:
@@ -377,11 +379,10 @@ class ImageRecord:
         """
         if not isinstance(other, ImageRecord) or self.counts.keys() != other.counts.keys():
             return False
-        return (self.image_id, self.size, self.fingerprint) == (
-            other.image_id,
-            other.size,
-            other.fingerprint,
-        ) and all(counts.equals(other.counts[name]) for name, counts in self.counts.items())
+        compared = ("image_id", "size", "fingerprint")
+        if any(getattr(self, name) != getattr(other, name) for name in compared):
+            return False
+        return all(counts.equals(other.counts[name]) for name, counts in self.counts.items())
 
 
 class Score(TabularResult, _Named[Any]):
@@ -424,16 +425,16 @@ class Score(TabularResult, _Named[Any]):
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
-                numbers |= {f"{name}.{key}": number for key, number in value.numbers().items()}
+                for key, number in value.numbers().items():
+                    numbers[f"{name}.{key}"] = number
             elif isinstance(value, int | float):
                 numbers[name] = value
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return a nested dict for JSON, of numbers, texts and lists by name.
+        """Return the numbers, texts and tuples of texts or integers as a nested dict for JSON.
 
-        NaN and infinity become None. Tuples of texts or integers become lists. Arrays, curves and
-        None are left out.
+        NaN and infinity become None, tuples become lists. All other values are left out.
         """
         plain: dict[str, Any] = {}
         for name, value in self.items():
@@ -489,31 +490,29 @@ class OperatingPoint(Score):
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
     """Return the scores of sample `k` from the scores of S samples (resamples of the data set).
 
-    tree: maps names to arrays (S,) or (S, ...), to a stack of S curves, to None, or to another such
-        mapping. An array (S,) gives a Python number; a stack gives its k-th curve.
+    tree: names -> arrays (S,) or (S, ...), stacks of S curves, None, or further such mappings. An
+        array (S,) gives a Python number, a stack of curves its k-th curve.
 
-    The entry "over" tells how many values went into each mean. In `tree` it maps score -> unit
-    ("images", for example) -> (S, 2): the number of units with a defined value, and the number of
-    all units. It is returned as score -> unit -> (defined, all), but only for means that include
-    some values and not all. The scores of a class that happens to be named "over" are told apart
-    from this entry because they are not nested so deeply.
+    The entry "over" tells how many values each mean includes: score -> unit ("images", for example)
+    -> (S, 2), the number of defined values and the number of all values. It is returned as score ->
+    unit -> (defined, all), only for means that leave out some values but not all.
     """
-    scores: dict[str, Any] = {}
     over = tree.get("over", {})
-    if not all(isinstance(pairs_by_unit, Mapping) for pairs_by_unit in over.values()):
-        over = {}  # the entry holds the scores of a class that is named "over"
+    if not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
+        over = {}  # these are the scores of a class that happens to be named "over"
+    scores: dict[str, Any] = {}
     for name, value in tree.items():
-        if value is None:
-            scores[name] = None
-        elif isinstance(value, Mapping):
+        if isinstance(value, Mapping):
             if value is not over:
                 scores[name] = sample_scores(value, k)
+        elif value is None:
+            scores[name] = None
         else:
             score = value[k]
             scores[name] = score.item() if isinstance(score, np.generic) else score
-    for key, pairs_by_unit in over.items():
-        for unit, pairs in pairs_by_unit.items():
-            n_defined, n_all = map(int, pairs[k])
+    for key, numbers_by_unit in over.items():
+        for unit, numbers in numbers_by_unit.items():
+            n_defined, n_all = map(int, numbers[k])
             if 0 < n_defined < n_all:
                 scores.setdefault("over", {}).setdefault(key, {})[unit] = n_defined, n_all
     return scores
@@ -527,10 +526,9 @@ def part_of(tree: object, path: Sequence[str]) -> Any:
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value at a dotted path in nested scores, such as "ods.threshold".
+    """Return the value at a dotted path in nested scores, such as "ods.threshold", or None.
 
-    Returns None if the scores have no such value. A path that ends at a point of a curve, such as
-    "ods", gives the F of the point.
+    A path that ends at a point of a curve, such as "ods", gives the F of the point.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value
