@@ -270,9 +270,10 @@ class Evidence:
     file: str = ""  # name of the first file, or the image's id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Join the properties, add up the numbers of maps, and keep the first file name by alphabet.
+        """Join the properties and add up the numbers of maps.
 
-        Of `levels` (compared as tuples) and of `strongest` the larger one is kept.
+        The larger `levels` (compared as tuples), the larger `strongest` and the alphabetically
+        first file name are kept.
         """
         return Evidence(
             values=self.values | other.values,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,27 +71,30 @@ class PRCurve(TabularCurve):
     whole_image: bool = False
 
     def __post_init__(self) -> None:
-        """Copy the arrays, check their shapes, and make them read-only. Raises ShapeError."""
-        shape: tuple[int, ...] = (np.size(self.thresholds),)
-        for name in ("thresholds", "precision", "recall", "blank"):
-            if getattr(self, name) is None:
-                continue
-            kind = np.bool_ if name == "blank" else np.float64
-            array = as_numbers(getattr(self, name), name, kind).copy()
-            if name == "precision" and array.ndim > 1:  # a stack: this and later arrays are (S, T)
-                shape = (len(array), *shape)
-            if array.shape != shape:
-                raise ShapeError(f"{name}: shape {array.shape}, expected {shape}")
+        """Copy the arrays, check their shapes, and make them read-only."""
+        arrays = {
+            name: as_numbers(getattr(self, name), name, np.float64).copy()
+            for name in ("thresholds", "precision", "recall")
+        }
+        if self.blank is not None:
+            arrays["blank"] = as_numbers(self.blank, "blank", np.bool_).copy()
+        n_thresholds = arrays["thresholds"].size
+        precision = arrays["precision"]
+        shape = (n_thresholds,) if precision.ndim < 2 else (len(precision), n_thresholds)
+        for name, array in arrays.items():
+            expected = (n_thresholds,) if name == "thresholds" else shape
+            if array.shape != expected:
+                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute the curve, or a stack of S curves, from numbers of pixels.
+        """Compute a curve, or a stack of S curves, from numbers of pixels.
 
         - thresholds (T,): in ascending order.
         - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: ">=" or ">", by which a pixel's value was compared with the threshold.
+        - operator: ">=" or ">", how a pixel's value was compared with the threshold.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -111,12 +114,19 @@ class PRCurve(TabularCurve):
         """
         if self.whole_image:
             return self
-        rows = {}
-        for name, value in {"precision": precision, "recall": 1.0, "blank": False}.items():
-            if (old := getattr(self, name)) is not None:
-                column = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
-                rows[name] = np.concatenate([column, old], axis=-1)
-        return replace(self, thresholds=np.r_[0.0, self.thresholds], whole_image=True, **rows)
+
+        def with_first(value: ArrayLike, old: NDArray[Any]) -> NDArray[Any]:
+            """Return `old` (..., T) with a value, or one for each curve, before the others."""
+            first = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
+            return np.concatenate([first, old], axis=-1)
+
+        return PRCurve(
+            thresholds=with_first(0.0, self.thresholds),
+            precision=with_first(precision, self.precision),
+            recall=with_first(1.0, self.recall),
+            blank=None if self.blank is None else with_first(False, self.blank),
+            whole_image=True,
+        )
 
     @property
     def f(self) -> F8:
@@ -137,21 +147,18 @@ class PRCurve(TabularCurve):
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
             raise DataError(f"threshold {threshold}: expected one from {t[0]:g} to {t[-1]:g}")
-        below = max(int(np.searchsorted(t, threshold, "right")) - 1, 0)
+        below = int(np.searchsorted(t, threshold, "right")) - 1
         above = min(below + 1, t.size - 1)
         weight = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
-        rates = np.stack([self.precision, self.recall])  # (2, T) or (2, S, T)
-        p, r = rates[..., below] * (1 - weight) + rates[..., above] * weight
-        point = np.stack([np.full(p.shape, float(threshold)), r, p, f_measure(p, r)])
-        return _operating_point(point)
+        precision, recall = (
+            rates[..., below] * (1 - weight) + rates[..., above] * weight
+            for rates in (self.precision, self.recall)
+        )
+        return _operating_point(np.full(recall.shape, float(threshold)), recall, precision)
 
     def points(self) -> dict[str, F8]:
-        """Return a dict of "thresholds", "precision", "recall" and "f", (T,) each.
-
-        For a stack, all but the thresholds are (S, T).
-        """
-        points = {"thresholds": self.thresholds, "precision": self.precision}
-        return points | {"recall": self.recall, "f": self.f}
+        """Return "thresholds" (T,), and "precision", "recall" and "f", (T,) or (S, T) each."""
+        return {name: getattr(self, name) for name in ("thresholds", "precision", "recall", "f")}
 
     def numbers(self) -> dict[str, float]:
         """Return the largest F at a threshold as {"best_f": F}, or {} without thresholds."""
@@ -190,34 +197,33 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     For a stack of S curves the fields of the point are arrays (S,).
     """
     t = curve.thresholds
-    f, p, r = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
+    f, precision, recall = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
     if rule == "maximum" or t.size == 1:
-        position = _Positions(f.argmax(axis=1), np.zeros(len(f)))
+        start, weight = f.argmax(axis=1), np.zeros(len(f))
     else:
-        position = _best_in_segments(f, p, r)
-    curves, start, weight = np.arange(len(f)), position.segment, position.weight
+        start, weight = _best_in_segments(f, precision, recall)
     end = np.minimum(start + 1, t.size - 1)
-    threshold, recall, precision = (
-        values[curves, end] * weight + values[curves, start] * (1 - weight)
-        for values in (np.broadcast_to(t, f.shape), r, p)
-    )
-    point = np.stack([threshold, recall, precision, f_measure(precision, recall)])
-    return _operating_point(point.reshape(4, *curve.recall.shape[:-1]))
+    curves = np.arange(len(f))
+
+    def at_best(values: F8) -> F8:
+        """Interpolate values (S, T) at the best point of each curve."""
+        interpolated = values[curves, end] * weight + values[curves, start] * (1 - weight)
+        return interpolated.reshape(curve.recall.shape[:-1])  # (S,), or () for a single curve
+
+    threshold = at_best(np.broadcast_to(t, f.shape))
+    return _operating_point(threshold, at_best(recall), at_best(precision))
 
 
-class _Positions(NamedTuple):
-    """One position on each of S curves, between two neighbouring thresholds."""
+def _best_in_segments(f: F8, precision: F8, recall: F8) -> tuple[NDArray[np.intp], F8]:
+    """Find the highest F on each of S curves, at 100 points of every segment.
 
-    segment: NDArray[np.intp]  # (S,): index of the threshold at which the segment starts
-    weight: F8  # (S,): position in the segment, from 0 at its start to 1 at the next threshold
+    A segment joins two adjacent thresholds; precision and recall are interpolated linearly along
+    it. Ties go to the first point.
 
+    f, precision, recall: (S, T), at T >= 2 thresholds.
 
-def _best_in_segments(f: F8, p: F8, r: F8) -> _Positions:
-    """Return the position of the highest F on each curve, sampled at 100 points per segment.
-
-    f, p, r (S, T): F, precision and recall of S curves at T >= 2 thresholds. A segment joins two
-    adjacent thresholds; precision and recall are interpolated linearly along it. Ties go to the
-    first point.
+    Returns (S,) each: the index of the threshold at which the segment of the highest F starts, and
+    the position in the segment, from 0 at its start to 1 at the next threshold.
 
     Two kinds of segment are skipped for speed. Neither can change the answer:
 
@@ -227,38 +233,42 @@ def _best_in_segments(f: F8, p: F8, r: F8) -> _Positions:
     - A segment that is a single point (equal ends) and follows another such segment repeats it.
       In a binary map nearly all segments are like this.
     """
-    bound = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
+    p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
+    bound = f_measure(np.maximum(p0, p1), np.maximum(r0, r1))
     # 1e-9 is far larger than any rounding error
     may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)  # (S, T - 1)
-    is_point = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
+    is_point = (p0 == p1) & (r0 == r1)
     # A curve whose F is zero everywhere keeps its first segment only
     may_win[:, 1:] &= (bound[:, 1:] > 0) & ~(is_point[:, 1:] & is_point[:, :-1])
     curve, segment = np.nonzero(may_win)  # the candidates, (C,) each
     top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
-    for start in range(0, curve.size, _SEGMENTS):
-        chunk = slice(start, start + _SEGMENTS)
-        a, b = curve[chunk, None], segment[chunk, None]
-        precision = p[a, b + 1] * _STEPS + p[a, b] * (1 - _STEPS)  # (segments, 100)
-        step_f = f_measure(precision, r[a, b + 1] * _STEPS + r[a, b] * (1 - _STEPS))
+    for first in range(0, curve.size, _SEGMENTS):
+        chunk = slice(first, first + _SEGMENTS)
+        at = curve[chunk, None], segment[chunk, None]
+        step_precision = p1[at] * _STEPS + p0[at] * (1 - _STEPS)  # (segments, 100)
+        step_recall = r1[at] * _STEPS + r0[at] * (1 - _STEPS)
+        step_f = f_measure(step_precision, step_recall)
         top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
     # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
     order = np.lexsort((-top_f, curve))
     winners = order[np.unique(curve, return_index=True)[1]]
-    return _Positions(segment[winners], _STEPS[top_step[winners]])
+    return segment[winners], _STEPS[top_step[winners]]
 
 
-def _operating_point(point: F8) -> OperatingPoint:
-    """Build a point from an array of threshold, recall, precision and F: (4,), or (4, S)."""
-    threshold, recall, precision, f = point if point.ndim > 1 else point.tolist()
-    return OperatingPoint(threshold=threshold, recall=recall, precision=precision, f=f)
+def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
+    """Build the point with these rates; arrays () become numbers, arrays (S,) stay."""
+    point: dict[str, Any] = {"threshold": threshold, "recall": recall, "precision": precision}
+    point["f"] = f_measure(precision, recall)
+    if recall.ndim == 0:
+        point = {name: float(value) for name, value in point.items()}
+    return OperatingPoint(**point)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
     """Return the AP by a rule of AP_RULES, float64 (), or (S,) for a stack of S curves.
 
-    This is the `area` under the curve, except that it is NaN if all thresholds have the same recall
-    above 0: such a curve is a single point, which has no area. The rule "step" gives an area even
-    then.
+    It is the `area` under the curve, but NaN if all thresholds have the same recall above 0: such a
+    curve is a single point, which has no area. The rule "step" gives an area even then.
     """
     recall = curve.recall
     if rule == "step":
@@ -293,9 +303,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
             at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
         return np.mean(at_levels, axis=1).reshape(shape)
     is_first = np.diff(recall, prepend=-1) != 0  # the first of the points with the same recall
-    for row, r, p, distinct in zip(at_levels, recall, precision, is_first, strict=True):
-        if np.count_nonzero(distinct) > 1:
-            row[:] = np.interp(RECALL_LEVELS, r[distinct], p[distinct], left=0.0, right=0.0)
+    for k, kept in enumerate(is_first):
+        if np.count_nonzero(kept) > 1:
+            r, p = recall[k, kept], precision[k, kept]
+            at_levels[k] = np.interp(RECALL_LEVELS, r, p, left=0.0, right=0.0)
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
 
 
@@ -303,7 +314,7 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     """Return recall and precision of the points that a rule uses on S curves, (2, S, points).
 
     Points are sorted by ascending recall; points with the same recall, by ascending threshold. The
-    row of threshold 0 (`whole_image`) is left out. Exceptions by rule:
+    row of threshold 0 (`whole_image`) is left out. Exceptions:
 
     - edter and step keep the row of threshold 0
     - sbd and step sort points with the same recall by descending threshold
@@ -318,35 +329,34 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     elif rule == "endpoints":  # (R 1, P 0) below the lowest threshold, (R 0, P 1) above the highest
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
         precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif curve.blank is not None and rule == "seism":
+    elif rule == "seism" and curve.blank is not None:
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Stable, because `area` uses the first of several points with one recall, as Area_PR does in
-    # collect_eval_bdry.m
+    # Stable: `area` uses the first of several points with one recall, as collect_eval_bdry.m does
     order = recall.argsort(axis=1, kind="stable")
     return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves that do not reach down to recall 0, or "" if there are none.
+    """Return a note about curves that start at a recall above LATE_START, or "" if there are none.
 
-    `curves` maps names to curves; the overall curve may be named "", which the note does not print.
+    The AP rules in NOTHING_BELOW count the precision below a curve's smallest recall as 0. The note
+    gives the smallest recall of each such curve, and its AP by the rule `endpoints`. Other rules
+    need no note, and curves without an AP are left out.
 
-    The AP rules in NOTHING_BELOW count the precision below a curve's smallest recall as 0. For each
-    curve whose smallest recall is above LATE_START, the note gives this recall and the AP by the
-    rule `endpoints`. Curves without an AP are skipped, and other rules need no note.
+    `curves` maps names to curves; the name "" is not printed.
     """
     if rule not in NOTHING_BELOW:
         return ""
-    starts = list[str]()
-    areas = list[str]()
+    starts, areas = list[str](), list[str]()
     for name, curve in curves.items():
         start = float(curve.recall.min(initial=1.0))
-        if rule == "seism" and curve.blank is not None and curve.blank.any():
-            start = 0.0
-        if start > LATE_START and not np.isnan(average_precision(curve, rule)):
-            starts.append(f"{short(start, 2)} ({name})" if name else short(start, 2))
-            areas.append(short(float(area(curve, "endpoints"))))
+        # The rule seism moves thresholds without a detection to recall 0
+        has_blank = rule == "seism" and curve.blank is not None and curve.blank.any()
+        if start <= LATE_START or has_blank or np.isnan(average_precision(curve, rule)):
+            continue
+        starts.append(f"{short(start, 2)} ({name})" if name else short(start, 2))
+        areas.append(short(float(area(curve, "endpoints"))))
     if not starts:
         return ""
     subject = "the curve starts" if len(starts) == 1 else "the curves start"
@@ -382,7 +392,7 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
-    """Interpolate recall linearly between two points of each of S curves, (S,).
+    """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r (S, T): precision and recall at T thresholds.
     low, high (S,): indices of the two points, with the lower and the higher precision.
@@ -405,22 +415,38 @@ def curve_scores(
     r50: bool = False,
     ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:
-    """Return ODS, OIS and AP of S samples of N images, from counts that are summed over images.
+    """Return ODS, OIS and AP of S samples of N images. Source: collect_eval_bdry.m.
 
-    thresholds (T,): in ascending order. matches int (N, T, 4): MATCH_COLUMNS of each image.
+    thresholds (T,): in ascending order.
+    matches int (N, T, 4): MATCH_COLUMNS of each image.
     weights int (S, N): number of copies of each image in each sample.
     r50: also return both values of `recall_at_half`.
     ap: function that computes the AP (S,) of a stack of curves. None: use the protocol's AP rule.
 
     Returns a dict:
-    "ods": the best point of the summed curve by the protocol's ODS rule, fields (S,)
-    "ois": the point of the counts that each image has at its own best threshold, summed over images
-    "ap", "r50", "edges_r50", "n_images": float64 or int (S,)
-    "curve": the stack of S curves of the summed counts
-
-    Source: collect_eval_bdry.m.
+    "ods": the best point of the curve by the protocol's ODS rule, fields (S,)
+    "ois": the point at each image's own best threshold, fields (S,)
+    "ap", "r50", "edges_r50", "n_images": (S,)
+    "curve": the stack of S curves, of counts that are summed over images
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
+    scores: dict[str, Any] = {
+        "ods": best(curve, protocol.ods_rule),
+        "ois": _best_per_image(thresholds, matches, weights, protocol),
+        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
+        "n_images": weights.sum(axis=1),
+        "curve": curve,
+    }
+    return scores | recall_at_half(curve) if r50 else scores
+
+
+def _best_per_image(
+    thresholds: F8, matches: I8, weights: Weights, protocol: Protocol
+) -> OperatingPoint:
+    """Return the point of the counts summed over images, each at its own best threshold (OIS).
+
+    The parameters are those of `curve_scores`; the fields of the point are (S,).
+    """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):
         block = slice(k, k + BLOCK)
@@ -431,25 +457,18 @@ def curve_scores(
     sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])  # (S, 4)
     recall = ratio(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
     precision = ratio(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
-    ois_f = f_measure(precision, recall)
-    ois = OperatingPoint(threshold=None, recall=recall, precision=precision, f=ois_f)
-    scores: dict[str, Any] = {
-        "ods": best(curve, protocol.ods_rule),
-        "ois": ois,
-        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
-        "n_images": weights.sum(axis=1),
-        "curve": curve,
-    }
-    return scores | recall_at_half(curve) if r50 else scores
+    f = f_measure(precision, recall)
+    return OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
 
 
 class BoundaryScore(Score):
     """The scores of the boundary benchmark: a `Score` with names that type checkers know.
 
-    `ods` and `ois` are the best points at one threshold for all images and at each image's own
-    threshold. `ap` is the average precision. `r50` is the recall at precision 0.5, NaN if the curve
-    does not cross 0.5; `edges_r50` is the edges toolbox's number. `curve` is the curve of the
-    counts summed over images.
+    - `ods`, `ois`: the best point at one threshold for all images, and at each image's own
+    - `ap`: the average precision
+    - `r50`: the recall at precision 0.5, NaN if the curve does not cross 0.5; `edges_r50`: the same
+      by the edges toolbox
+    - `curve`: the curve of the counts summed over images
 
     Examples
     --------

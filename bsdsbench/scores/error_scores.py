@@ -40,71 +40,81 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     weights int (S, N): number of copies of each image in each sample.
     """
     thresholds = stack["thresholds"]
-    tables = _sum_tables(stack, weights)
-    at_ods, rises = [], []  # one element per curve
-    for curve in range(tables["matches"].shape[1]):
-        table = {name: counts[:, curve] for name, counts in tables.items()}  # (S, T, columns)
-        summed = PRCurve.of_counts(thresholds, table["matches"], protocol.operator)
-        ods = best(summed, protocol.ods_rule)
-        nearest = np.abs(thresholds - np.asarray(ods.threshold)[:, None]).argmin(axis=1)  # (S,)
-        at_ods.append({name: t[np.arange(len(nearest)), nearest] for name, t in table.items()})
-        rises.append(_ods_rises(table, thresholds, np.asarray(ods.f), protocol))
-    sums = {name: np.sum([table[name] for table in at_ods], axis=0) for name in tables}
-    missed, false, total = sums["missed"], sums["false"], sums["matches"]  # (S, columns)
-    all_missed, all_false = (pixels.sum(axis=1, keepdims=True) for pixels in (missed, false))
+    sums = _sum_over_images(stack, weights)
+    totals = dict.fromkeys(sums, np.zeros(()))  # name -> (S, columns), at the ODS thresholds
+    rises = []  # one array for each curve
+    for k in range(sums["matches"].shape[1]):
+        of_curve = {name: counts[:, k] for name, counts in sums.items()}  # (S, T, columns)
+        curve = PRCurve.of_counts(thresholds, of_curve["matches"], protocol.operator)
+        ods = best(curve, protocol.ods_rule)
+        rises.append(_ods_rises(of_curve, thresholds, np.asarray(ods.f), protocol))
+        distance = np.abs(thresholds - np.asarray(ods.threshold)[:, None])  # (S, T)
+        nearest = np.arange(len(distance)), distance.argmin(axis=1)
+        for name, counts in of_curve.items():
+            totals[name] = totals[name] + counts[nearest]
+    missed, false, matches = totals["missed"], totals["false"], totals["matches"]
+    annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]
+    all_missed, all_false = missed.sum(axis=1, keepdims=True), false.sum(axis=1, keepdims=True)
+    agreement = defined_ratio(totals["agreement_matched"], totals[COUNTED])
     return {
-        "error": _by_class(MISSED, defined_ratio(missed, total[:, [TOTAL_GT]]))
-        | _by_class(FALSE, defined_ratio(false, total[:, [TOTAL_PRED]])),
-        "error_share": _by_class(MISSED, defined_ratio(missed, all_missed))
-        | _by_class(FALSE, defined_ratio(false, all_false)),
-        "agreement": _by_class(AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),
+        "error": {
+            **_by_class(MISSED, defined_ratio(missed, annotated)),
+            **_by_class(FALSE, defined_ratio(false, predicted)),
+        },
+        "error_share": {
+            **_by_class(MISSED, defined_ratio(missed, all_missed)),
+            **_by_class(FALSE, defined_ratio(false, all_false)),
+        },
+        "agreement": _by_class(AGREEMENT, agreement),
         "delta_ods": _by_class(MISSED + FALSE + AGREEMENT, defined_mean(np.array(rises), axis=0)),
     }
 
 
-def _by_class(classes: tuple[str, ...], columns: F8) -> dict[str, F8]:
-    """Return the columns (S, classes) as class -> float64 (S,)."""
-    return dict(zip(classes, columns.T, strict=True))
+def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
+    """Return the columns of (S, classes) by the name of their class, (S,) each."""
+    return dict(zip(classes, scores.T, strict=True))
 
 
-def _ods_rises(table: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
+def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
     """Return how much the ODS of one curve rises if a class of errors is repaired, (S, 9).
 
-    The nine columns are the classes, each repaired alone: MISSED (their pixels count as matched),
-    FALSE (their pixels are removed) and AGREEMENT (their unmatched pixels count as matched).
-    Samples without ground truth are NaN.
+    Each column repairs one class alone: MISSED (their pixels count as matched), FALSE (their pixels
+    are removed), then AGREEMENT (their unmatched pixels count as matched). Samples without ground
+    truth are NaN.
 
-    table: the summed counts of the curve, name -> (S, T, columns).
+    counts: the summed counts of the curve, name -> (S, T, columns).
     ods_f (S,): the F of the curve's ODS, before any repair.
     """
-    matches = table["matches"]
-    unmatched = table[COUNTED] - table["agreement_matched"]
-    missed, false = table["missed"], table["false"]
-    repairs = [(MATCHED_GT, missed), (TOTAL_PRED, -false), (MATCHED_GT, unmatched)]
+    matches = counts["matches"]
+    unmatched = counts[COUNTED] - counts["agreement_matched"]
+    repairs = (
+        (MATCHED_GT, counts["missed"]),
+        (TOTAL_PRED, -counts["false"]),
+        (MATCHED_GT, unmatched),
+    )
     rises = []
-    for column, change in repairs:
-        for pixels in np.moveaxis(change, -1, 0):  # (S, T), of one class
+    for column, changes in repairs:
+        for k in range(changes.shape[-1]):  # one class of errors
             repaired = matches.copy()
-            repaired[..., column] += pixels
+            repaired[..., column] += changes[..., k]
             curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
             rises.append(best(curve, protocol.ods_rule).f - ods_f)
     has_gt = matches[:, :1, TOTAL_GT] > 0
     return np.where(has_gt, np.column_stack(rises), np.nan)
 
 
-def _sum_tables(stack: Stack, weights: Weights) -> dict[str, F8]:
+def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
     """Return the weighted sum of each count over the images: name -> (S, curves, T, columns).
 
-    Counts without an axis of curves are taken as one curve. The count named COUNTED does not depend
+    Counts without an axis of curves are those of one curve. The count named COUNTED does not depend
     on the threshold; it is repeated at all T thresholds.
     """
-    n_images, n_steps = len(stack["matches"]), len(stack["thresholds"])
-    tables: dict[str, F8] = {}
+    n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
+    sums: dict[str, F8] = {}
     for name in ("matches", "missed", "false", "agreement_matched", COUNTED):
         counts = stack[name]
-        rows = 1 if name == COUNTED else n_steps
-        # (N, curves, T or 1, columns)
-        counts_by_curve = counts.reshape(n_images, -1, rows, counts.shape[-1])
-        summed = weighted_sum(weights, counts_by_curve)
-        tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
-    return tables
+        n_columns = counts.shape[-1]
+        n_rows = 1 if name == COUNTED else n_thresholds
+        summed = weighted_sum(weights, counts.reshape(n_images, -1, n_rows, n_columns))
+        sums[name] = np.broadcast_to(summed, (*summed.shape[:2], n_thresholds, n_columns))
+    return sums

@@ -39,10 +39,11 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     [0.25, 0.0]
     """
     num, den = as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator")
+    # `broadcast_shapes` takes longer than most divisions
     shape = num.shape if num.shape == den.shape else np.broadcast_shapes(num.shape, den.shape)
-    out = np.zeros(shape)
-    np.divide(num, den, out=out, where=den != 0)
-    return out
+    quotient = np.zeros(shape)
+    np.divide(num, den, out=quotient, where=den != 0)
+    return quotient
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -87,7 +88,8 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 def defined_f(shares: F8) -> F8:
     """Return F of precision and recall, (..., 2). It is NaN if both are NaN, and 0 if one is."""
-    f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
+    filled = np.nan_to_num(shares)
+    f = f_measure(filled[..., 0], filled[..., 1])
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 
