@@ -64,7 +64,7 @@ from bsdsbench.transforms.resize import bicubic
 
 
 def _is_labels(values: object) -> bool:
-    """Return True for a tuple of labels, whole numbers from 0 below 2^31."""
+    """Return True for a tuple of labels: integers from 0, below 2^31."""
     return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
 
 
@@ -183,35 +183,21 @@ class SemanticOptions:
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
 ) -> Bool:
-    """Draw the boundaries of every class of a label map.
+    """Draw the boundaries of every class of a label map, bool (C, H, W).
 
     With radius 0, a pixel is boundary of a class if some, but not all, of the pixel and its
     neighbours below, to the right and below-right belong to the class (the rule of seg2bdry). With
     radius r, a pixel is boundary if a pixel on the other side of the outline is at most r away.
     Ignored pixels are on neither side and never boundary, unless `ignored_rule` is "span".
 
-    Parameters
-    ----------
-    labels : array
-        (H, W), integers: labels of the classes, 0, and ignored labels.
-    params : SemanticOptions
-        The classes and the rules of drawing.
-    instances : array or None
-        (H, W), integers. If given, the boundary of every instance of a class is drawn too.
-    framed : array or None
-        `labels` with the border overwritten by the ignored label. If given, classes are drawn from
-        this map. Instances are always drawn without the frame, as in py-edge-eval, which only
-        matters for "span".
+    labels: integers (H, W), labels of the classes, 0, and ignored labels.
+    instances: integers (H, W). If given, the boundary of every instance of a class is drawn too.
+    framed: `labels` with the border overwritten by the ignored label. If given, classes are drawn
+        from this map, but instances from `labels`, as in py-edge-eval. The two differ only for
+        "span".
 
-    Returns
-    -------
-    array
-        bool (C, H, W), in the order of `params.classes`.
-
-    Raises
-    ------
-    DataError, ShapeError
-        If `labels` is no label map or has a label of no class; if the shapes differ.
+    Raises DataError or ShapeError if `labels` is no label map, has a label of no class, or has
+    another size than `instances`.
     """
     unframed = as_label_map(labels, "label map")
     drawn_labels = unframed if framed is None else framed
@@ -220,27 +206,30 @@ def class_boundaries(
     _check_labels(present, params)
     spans = params.radius > 0 and params.ignored_rule == "span"
     draw = _draw_spanning_boundary if spans else _draw_boundary
+    margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
     boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
     for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
-        region = unframed == label
         masks = [drawn_labels == label]
         if instances is not None:
+            region = unframed == label
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
         for mask in masks:
-            covered = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]  # rows, columns
-            margin = 2 * params.radius + 1  # pixels further away do not change the boundary
-            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in covered)
+            rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+            box = np.s_[
+                max(rows[0] - margin, 0) : rows[-1] + margin + 1,
+                max(cols[0] - margin, 0) : cols[-1] + margin + 1,
+            ]
             boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
     return boundaries
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if one of the labels that are present is neither of a class nor 0.
+    """Raise DataError if a label that is present belongs to no class and is not 0.
 
-    If the labels of the classes have gaps, all labels below the largest are accepted.
+    If the labels of the classes have gaps (`ids`), all labels below the largest are accepted.
     """
     known = params.class_labels
     others = range(max(known)) if params.ids else ()
@@ -255,10 +244,9 @@ def _check_labels(present: set[int], params: SemanticOptions) -> None:
 
 
 def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask among the valid pixels; all maps are bool (H, W).
+    """Draw the boundary of a mask among the valid pixels, by the rule of `class_boundaries`.
 
-    With radius 0 the rule is `seg2bdry`. With a larger one, pixels inside or outside the mask are
-    boundary if a pixel on the other side of its outline is at most `radius` away.
+    All maps are bool (H, W).
     """
     if not radius:
         return seg2bdry(mask, valid)
@@ -269,10 +257,10 @@ def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
 
-    A pixel is boundary if its distance to the outside of the mask plus its distance to the inside
-    is at most `radius`. Pixels that are not `valid` are taken as inside for the first distance and
-    outside for the second, so that the boundary spans thin strips of them. If nothing is outside,
-    there is no boundary.
+    A pixel is boundary if its distance to the outside of the mask plus its distance to the mask is
+    at most `radius`. Pixels that are not `valid` are inside for the first distance and outside for
+    the second, so that the boundary spans thin strips of them. If nothing is outside, there is no
+    boundary.
     """
     from scipy.ndimage import distance_transform_edt
 
@@ -299,11 +287,11 @@ class PreparedClasses(NamedTuple):
 
 
 def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
-    """Draw boundaries from labels, then scale and crop both maps so that they can be compared.
+    """Draw the boundaries of label maps, then bring prediction and ground truth to one size.
 
-    `pred` is a label map (H, W), whose boundaries are drawn, or soft or bool boundaries (C, H, W).
-    Annotated boundaries are used as they are, unless there are none or `params.radius` is set; then
-    they are drawn from the annotated labels.
+    `pred` is a label map (H, W), or soft or bool boundaries (C, H, W). Annotated boundaries are
+    used as they are, unless there are none or `params.radius` is set; then they are drawn from the
+    annotated labels.
 
     Raises ShapeError if the sizes differ or the border leaves no pixel, DataError if the ground
     truth has neither labels nor boundaries, or lacks the instances that `params` asks for.
@@ -311,15 +299,15 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # Scale for boundaries after they are drawn; `_draw_from_labels` scales labels before that
-    scale_drawn = params.scale if params.scaled == "boundaries" else 1
+    # Drawn boundaries are scaled here, or their labels before drawing, by `_draw_from_labels`
+    drawn_scale = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
         boundaries = _draw_from_labels(gt.labels, params, instances)
-        gt_scale = scale_drawn
+        gt_scale = drawn_scale
     else:
-        checked = _check_class_axis(annotated, params, "class boundaries")
-        boundaries = _overwrite_border(checked != 0, params)
+        _check_class_axis(annotated, params, "class boundaries")
+        boundaries = _overwrite_border(annotated != 0, params)
         gt_scale = params.scale
     if params.thin_gt:
         boundaries = thin_each(boundaries)
@@ -328,8 +316,8 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
     maps = pred
     if pred.ndim == 2:
-        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), scale_drawn)
-    maps = _check_class_axis(maps, params, "class maps")
+        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), drawn_scale)
+    _check_class_axis(maps, params, "class maps")
     maps = _resize(maps, boundaries.shape[1:], params.resize)
     if params.frame or not params.border:
         return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
@@ -339,9 +327,11 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
             f"{params.border} pixels on each side"
         )
     inner = np.s_[..., params.border : -params.border, params.border : -params.border]
-    maps, boundaries = (np.ascontiguousarray(side[inner]) for side in (maps, boundaries))
-    labels = None if labels is None else np.ascontiguousarray(labels[inner])
-    return PreparedClasses(maps, boundaries, labels)
+    return PreparedClasses(
+        np.ascontiguousarray(maps[inner]),
+        np.ascontiguousarray(boundaries[inner]),
+        None if labels is None else np.ascontiguousarray(labels[inner]),
+    )
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
@@ -352,20 +342,20 @@ def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | Non
     return class_boundaries(_scale_to_nearest(labels, scale), params, scaled_instances, framed)
 
 
-def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> Map:
-    """Return an array (C, H, W), a map per class. Raises ShapeError, naming `what`, for others."""
+def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
+    """Raise ShapeError, naming `what`, for an array that is not (C, H, W), a map per class."""
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         is_last = array.shape[-1] == len(params.classes)
         fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
         expected = f"({len(params.classes)}, rows, columns)"
         raise ShapeError(f"{what}: shape {array.shape}, expected {expected}", fix=fix)
-    return array
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
     """Overwrite the border of `params.frame` pixels, if any.
 
-    A label map (H, W) gets an ignored label there, or stays if there is none; maps (C, H, W) get 0.
+    Maps (C, H, W) get 0 there. A label map (H, W) gets the first ignored label, or is returned
+    unchanged if no label is ignored.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
@@ -386,11 +376,12 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
     from PIL import Image
 
-    chosen = []  # the rows and the columns that Pillow samples, read off a resized ramp
-    for n, new_n in zip(maps.shape[1:], shape, strict=True):
-        ramp = Image.fromarray(np.arange(n, dtype=np.int32)[None])
-        chosen.append(np.asarray(ramp.resize((new_n, 1), Image.Resampling.NEAREST))[0])
-    return np.ascontiguousarray(maps[:, chosen[0]][:, :, chosen[1]])
+    # Pillow resizes the numbers of the rows and of the columns, which tells those that it samples
+    sampled = []
+    for size, new_size in zip(maps.shape[1:], shape, strict=True):
+        numbers = Image.fromarray(np.arange(size, dtype=np.int32)[None])
+        sampled.append(np.asarray(numbers.resize((new_size, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, sampled[0]][:, :, sampled[1]])
 
 
 def _scale_to_nearest(array: Map, scale: float) -> Map:
@@ -481,25 +472,28 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
-        # Count empty maps to learn which arrays the counter returns
-        counts = dict(counter(np.zeros(boundaries.shape[1:]), (boundaries[0] & False,), protocol))
-        thresholds = counts.pop("thresholds")
-        for name, array in counts.items():
-            counts[name] = np.zeros((len(opt.classes), *array.shape), np.int64)
-        radius = protocol.radius((boundaries.shape[1], boundaries.shape[2]))
+        shape = boundaries.shape[1], boundaries.shape[2]
         counted = boundaries.any(axis=(1, 2)) | (opt.absent == "count")
-        for k in np.flatnonzero(counted):
-            soft, drawn, dropped = maps[k], boundaries[k], None
+        # Shows which arrays the counter returns; skipped classes get zeros of their shapes
+        empty = counter(np.zeros(shape), (np.zeros(shape, bool),), protocol)
+        per_class: list[Arrays] = []
+        for soft, drawn, label, is_counted in zip(
+            maps, boundaries, opt.class_labels, counted, strict=True
+        ):
+            if not is_counted:
+                per_class.append({name: np.zeros_like(array) for name, array in empty.items()})
+                continue
+            dropped = None
             if labels is not None and opt.interior != "keep" and drawn.any():
-                interior = np.equal(labels, opt.class_labels[k]) & ~_dilate(drawn, radius)
+                interior = np.equal(labels, label) & ~_dilate(drawn, protocol.radius(shape))
                 if opt.interior == "kill_first":
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:
                     dropped = interior
-            of_class = counter(soft, (drawn,), protocol, dropped=dropped)
-            for name, array in counts.items():
-                array[k] = of_class[name]
-        return {**counts, "thresholds": thresholds, "counted": counted}
+            per_class.append(counter(soft, (drawn,), protocol, dropped=dropped))
+        names = [name for name in empty if name != "thresholds"]
+        counts = {name: np.stack([arrays[name] for arrays in per_class]) for name in names}
+        return {**counts, "thresholds": empty["thresholds"], "counted": counted}
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
         """Return the counts (N, T, 4) of each class; keys are paths ("per_class", NAME)."""
@@ -521,18 +515,19 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         # (S, C): annotated boundary pixels; `matches` (N, C, T, 4) has the same at all thresholds
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
         is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
-        per_class, means, n_defined = {}, {}, {}
+        per_class = {}
         for k, ((_, name), matches) in enumerate(self.curves(stack, opt).items()):
             scores = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
-            scores = {**scores, "n_images": n_images[:, k]}
+            scores["n_images"] = n_images[:, k]
             per_class[name] = _undefine_absent(scores, is_annotated[:, k])
+        tree: dict[str, Any] = {}
+        n_defined = {}
         for key in ("ods", "ois", "ap"):
-            values = np.array([value_at(score, key) for score in per_class.values()])  # (C, S)
-            means[f"{key}_mean"] = defined_mean(values, axis=0)
-            n_defined[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), is_annotated.shape[1]
-        n_classes = is_annotated.sum(axis=1)
-        over_classes = over("classes", n_defined)
-        return {**means, "n_classes": n_classes, "per_class": per_class, "over": over_classes}
+            values = np.array([value_at(scores, key) for scores in per_class.values()])  # (C, S)
+            tree[f"{key}_mean"] = defined_mean(values, axis=0)
+            n_defined[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), len(per_class)
+        tree["n_classes"] = is_annotated.sum(axis=1)
+        return {**tree, "per_class": per_class, "over": over("classes", n_defined)}
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images.
@@ -555,7 +550,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
 
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
-    """Raise DataError if the maps of an image do not hold what the options say.
+    """Raise DataError if the maps of an image seem to hold something else than the options say.
 
     Two label maps must number their classes alike, and the prediction must not be a mask of 0 and
     255. Maps (C, H, W) must be boundaries, not channels that exclude each other, such as the
@@ -575,12 +570,12 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
     """Set the scores of a class to NaN in the data sets that do not annotate the class.
 
-    scores: an array (S,), or a dict of arrays and of such dicts. "n_images" and values that are no
-    arrays, such as curves, stay. is_annotated (S,): for each data set.
+    scores: an array (S,), or a dict of arrays and of such dicts. "n_images" and what is no array,
+    such as a curve, stay. is_annotated (S,): for each data set.
     """
-    if isinstance(scores, dict):
-        return {
-            key: value if key == "n_images" else _undefine_absent(value, is_annotated)
-            for key, value in scores.items()
-        }
-    return np.where(is_annotated, scores, np.nan) if isinstance(scores, np.ndarray) else scores
+    if isinstance(scores, np.ndarray):
+        return np.where(is_annotated, scores, np.nan)
+    if not isinstance(scores, dict):
+        return scores
+    undefined = {name: _undefine_absent(value, is_annotated) for name, value in scores.items()}
+    return undefined | {name: scores[name] for name in scores.keys() & {"n_images"}}
