@@ -69,13 +69,14 @@ class SaliencyOptions:
 
 
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Return the measures at each threshold for N images, {name: float64 (N, 258)}.
+    """Return each measure at every threshold for N images, {name: float64 (N, 258)}.
 
-    `counts` holds the arrays of `SaliencyMetric.count`, stacked for N images or N sums of images.
     The columns are the 256 levels, the adaptive threshold and one half. Images whose pixels are all
-    void are NaN.
+    void are NaN. `counts` holds the arrays of `SaliencyMetric.count` for N images, or N sums of
+    images.
     """
-    tp, fp = (np.column_stack([counts[k], counts[f"half_{k}"]]) for k in ("tp", "fp"))
+    tp = np.column_stack([counts["tp"], counts["half_tp"]])
+    fp = np.column_stack([counts["fp"], counts["half_fp"]])
     positives = counts["positives"][:, None]
     negatives = counts["pixels"][:, None] - positives
     precision, recall = ratio(tp, tp + fp), ratio(tp, positives)
@@ -168,20 +169,17 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
+        counts["positives"], counts["pixels"] = mask.sum(), mask.size
+        counts["abs_error_sum"] = np.abs(value - mask).sum(dtype=np.float64)
         levels = _to_levels(value)
-        mean = value.mean() if value.size else 0.0
-        is_adaptive, is_above_half = value >= float(min(2 * mean, 1.0)), value > 0.5
-        for name, pixels in (("tp", mask), ("fp", ~mask)):
-            n_at_level = np.bincount(levels[pixels], minlength=_LEVELS)
-            n_from_level = np.cumsum(n_at_level[::-1])[::-1]
-            counts[name] = np.append(n_from_level, (is_adaptive & pixels).sum())
-            counts[f"half_{name}"] = (is_above_half & pixels).sum()
-        return {
-            **counts,
-            "positives": mask.sum(),
-            "pixels": mask.size,
-            "abs_error_sum": np.abs(value - mask).sum(dtype=np.float64),
-        }
+        adaptive_threshold = min(2 * value.mean(), 1.0) if value.size else 0.0
+        is_adaptive, is_above_half = value >= float(adaptive_threshold), value > 0.5
+        for name, side in (("tp", mask), ("fp", ~mask)):
+            n_at_level = np.bincount(levels[side], minlength=_LEVELS)
+            n_from_level = np.cumsum(n_at_level[::-1])[::-1]  # at this level or above
+            counts[name] = np.append(n_from_level, (is_adaptive & side).sum())
+            counts[f"half_{name}"] = (is_above_half & side).sum()
+        return counts
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
@@ -203,37 +201,39 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         max_f_pr, ods, curve : the largest F of mean precision and mean recall, the point where it
             is reached, and the curve of both
         """
-        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        curves, sum_curves = _curves(stack, opt.beta2), _curves(total, opt.beta2)
-        positives, n_pixels = stack["positives"][:, None], stack["pixels"][:, None]
-        alignment = e_measure(stack["tp"], stack["fp"], positives, n_pixels)  # (N, 257)
-        curves["e"] = _undefine_void(alignment, stack["pixels"])
+        n_pixels = stack["pixels"]
+        sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
+        curves, sum_curves = _curves(stack, opt.beta2), _curves(sums, opt.beta2)
+        alignment = e_measure(
+            stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
+        )
+        curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without one half
         precision = weighted_mean(weights, curves.pop("precision")[:, :_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_LEVELS])
         scores: dict[str, Any] = {
             **_best_of_curve(precision, recall, opt.beta2),
-            "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
+            "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
             "max_f_sum": sum_curves["f"][:, :_LEVELS].max(axis=1),
             "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE],
         }
-        means = {
-            "mae_mean": defined_ratio(stack["abs_error_sum"], stack["pixels"]),
-            "s_measure_mean": _undefine_void(stack["s_measure"], stack["pixels"]),
-            "weighted_f_mean": _undefine_void(stack["weighted_f"], stack["pixels"]),
+        values = {  # of each image, (N,)
+            "mae_mean": defined_ratio(stack["abs_error_sum"], n_pixels),
+            "s_measure_mean": _undefine_void(stack["s_measure"], n_pixels),
+            "weighted_f_mean": _undefine_void(stack["weighted_f"], n_pixels),
         }
         for name, curve in curves.items():
             at_levels = curve[:, :_LEVELS]
-            means[f"mean_{name}_mean"] = at_levels.mean(axis=1)
-            means[f"adaptive_{name}_mean"] = curve[:, _ADAPTIVE]
+            values[f"mean_{name}_mean"] = at_levels.mean(axis=1)
+            values[f"adaptive_{name}_mean"] = curve[:, _ADAPTIVE]
             if name in _AT_HALF:
-                means[f"{name}_mean"] = curve[:, _HALF]
+                values[f"{name}_mean"] = curve[:, _HALF]
                 scores[f"{name}_sum"] = sum_curves[name][:, _HALF]
             mean_curve = weighted_mean(weights, at_levels)  # (S, 256)
             if name in _ERRORS:
                 scores[f"min_{name}_mean"] = mean_curve.min(axis=1)
             else:
                 scores[f"max_{name}_mean"] = mean_curve.max(axis=1)
-        return {**scores, **image_means(weights, means)}
+        return {**scores, **image_means(weights, values)}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
@@ -251,14 +251,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
     """Return the scores of S curves (S, 256) of mean precision and recall at the 256 levels.
 
-    "curve" holds the curves, "ods" the point with the largest F on each (fields of shape (S,), the
-    lowest threshold if several points tie), "max_f_pr" its F.
+    "curve" holds the curves, "ods" the point of the largest F on each (fields (S,), at the lowest
+    of several thresholds), "max_f_pr" this F.
     """
     thresholds = np.arange(_LEVELS) / 255
     rates = {"recall": recall, "precision": precision, "f": f_beta(precision, recall, beta2)}
     best = rates["f"].argmax(axis=1)
-    at_best = {name: rate[np.arange(len(best)), best] for name, rate in rates.items()}
-    ods = {"threshold": thresholds[best], **at_best}
+    ods = {name: rate[np.arange(len(best)), best] for name, rate in rates.items()}
+    ods["threshold"] = thresholds[best]
     return {"max_f_pr": ods["f"], "curve": PRCurve(thresholds, precision, recall), "ods": ods}
 
 
@@ -297,9 +297,9 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
 
     With g = mask - mean(mask) and m = map - mean(map), each pixel's alignment is
     a = 2 g m / (g g + m m). The measure is the sum of (1 + a)^2 / 4 over all pixels, divided by
-    their number minus 1 (at least 1) as in the authors' program. A binary map and a mask have only
-    four kinds of pixels, so counts are enough. For an empty mask the sum is replaced by the number
-    of pixels that are off in the map, and for a full mask by the number that are on.
+    their number minus 1 (at least 1) as in the authors' program. For an empty mask the sum is
+    replaced by the number of pixels that are off in the map, and for a full mask by the number that
+    are on.
 
     Parameters
     ----------
@@ -314,15 +314,16 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
         float64, of the broadcast shape.
     """
     mean_g, mean_m = ratio(positives, pixels), ratio(tp + fp, pixels)
-    kinds = (  # value in the mask, value in the map, number of pixels
+    # A binary map and a mask have four kinds of pixels: in the mask, on in the map, their number
+    kinds = (
         (1, 1, tp),
         (0, 1, fp),
         (1, 0, positives - tp),
         (0, 0, pixels - positives - fp),
     )
     total: Any = 0.0
-    for in_mask, in_map, n in kinds:
-        g, m = in_mask - mean_g, in_map - mean_m
+    for in_mask, is_on, n in kinds:
+        g, m = in_mask - mean_g, is_on - mean_m
         total = total + n * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
     is_uniform = (positives == 0) | (positives == pixels)
     n_right = np.where(positives == 0, pixels - fp, tp)
@@ -353,28 +354,36 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
         In [0, 1]; 0 if all pixels are void.
     """
     soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
-
-    def valid_values(values: Map, window: slice | tuple[slice, slice] = slice(None)) -> Map:
-        """Return the values in a window: unchanged without void, else the valid ones, flat."""
-        return values[window] if valid is None else values[window][valid[window]]
-
-    values, on = valid_values(soft), valid_values(mask)
-    share = on.mean() if on.size else 0.0
+    values, on = (soft, mask) if valid is None else (soft[valid], mask[valid])
+    if not on.size:
+        return 0.0
+    share = on.mean()
     if share in (0, 1):
-        return float(abs(1 - share - values.mean())) if on.size else 0.0
+        return float(abs(1 - share - values.mean()))
     inside, outside = _object_similarity(values[on]), _object_similarity(1 - values[~on])
     by_object = share * inside + (1 - share) * outside
+    return max(0.0, float(0.5 * by_object + 0.5 * _region_similarity(soft, mask, valid)))
+
+
+def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
+    """Return the mean similarity of a map and a mask over the quarters of the image, by area.
+
+    The quarters meet at the centroid of the mask. Pixels that are not `valid` belong to none.
+    """
+    n_mask = int(np.count_nonzero(mask))
     y, x = (  # the first row and column after the centroid
-        1 + round(float(np.arange(size) @ np.count_nonzero(mask, axis=1 - axis)) / on.sum())
+        1 + round(float(np.arange(size) @ np.count_nonzero(mask, axis=1 - axis)) / n_mask)
         for axis, size in enumerate(mask.shape)
     )
-    total = 0.0
+    total, n_pixels = 0.0, 0
     for window in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
-        quarter = valid_values(soft, window)
+        quarter, quarter_mask = soft[window], mask[window]
+        if valid is not None:
+            quarter, quarter_mask = quarter[valid[window]], quarter_mask[valid[window]]
         if quarter.size:
-            quarter_mask = valid_values(mask, window).astype(np.float64)
-            total += quarter.size * _similarity(quarter, quarter_mask)
-    return max(0.0, float(0.5 * by_object + 0.5 * (total / values.size)))
+            total += quarter.size * _similarity(quarter, quarter_mask.astype(np.float64))
+            n_pixels += quarter.size
+    return total / n_pixels
 
 
 def _object_similarity(values: F8) -> float:
@@ -387,8 +396,8 @@ def _object_similarity(values: F8) -> float:
 def _similarity(a: F8, b: F8) -> float:
     """Return the structural similarity (SSIM) of two arrays, without its stabilising constants.
 
-    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)), where ma and mb are the means, va and vb the
-    variances and cov the covariance. 0 / 0 gives 1.
+    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) with means ma and mb, variances va and vb, and the
+    covariance cov. 0 / 0 gives 1.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     da, db = a - mean_a, b - mean_b
@@ -425,10 +434,10 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     if not mask.any():
         return 0.0
     error = np.abs(np.asarray(soft, np.float64) - mask)
-    # Distance to the mask (H, W), and row and column of each pixel's nearest mask pixel (2, H, W)
-    distance, nearest = ndimage.distance_transform_edt(~mask, return_indices=True)
+    # Distance to the mask, and row and column of each pixel's nearest mask pixel, (H, W) each
+    distance, (row, col) = ndimage.distance_transform_edt(~mask, return_indices=True)
+    blurred = without_void(error[row, col], valid)
     kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
-    blurred = without_void(error.take(nearest[0] * error.shape[1] + nearest[1]), valid)
     for axis in range(2):  # a 2D Gaussian is the product of two 1D Gaussians
         blurred = ndimage.correlate1d(blurred, kernel / kernel.sum(), axis, mode="constant")
     hit = mask.sum() - np.minimum(error, blurred)[mask].sum()

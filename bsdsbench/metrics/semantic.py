@@ -473,7 +473,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
         shape = boundaries.shape[1], boundaries.shape[2]
-        counted = boundaries.any(axis=(1, 2)) | (opt.absent == "count")
+        counted = np.asarray(boundaries.any(axis=(1, 2))) | (opt.absent == "count")
         # Shows which arrays the counter returns; skipped classes get zeros of their shapes
         empty = counter(np.zeros(shape), (np.zeros(shape, bool),), protocol)
         per_class: list[Arrays] = []
