@@ -169,8 +169,6 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
-        counts["positives"], counts["pixels"] = mask.sum(), mask.size
-        counts["abs_error_sum"] = np.abs(value - mask).sum(dtype=np.float64)
         levels = _to_levels(value)
         adaptive_threshold = min(2 * value.mean(), 1.0) if value.size else 0.0
         is_adaptive, is_above_half = value >= float(adaptive_threshold), value > 0.5
@@ -179,6 +177,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             n_from_level = np.cumsum(n_at_level[::-1])[::-1]  # at this level or above
             counts[name] = np.append(n_from_level, (is_adaptive & side).sum())
             counts[f"half_{name}"] = (is_above_half & side).sum()
+        counts["positives"], counts["pixels"] = mask.sum(), mask.size
+        counts["abs_error_sum"] = np.abs(value - mask).sum(dtype=np.float64)
         return counts
 
     def pixel_steps(

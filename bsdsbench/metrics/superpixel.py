@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -52,8 +52,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
       superpixel straddles the border of region j, its smaller part counts as error.
     - "ue_levin": undersegmentation error (Levinshtein et al., TurboPixels, PAMI 2009), 0 is best,
       may exceed 1: (1/G) sum_j (sum of a_i over the i that overlap j, minus b_j) / b_j. Stutz's
-      program divides by the largest label + 1 rather than by G, and so reports a smaller value if
-      labels are skipped, for example if they start at 1.
+      program divides by the largest label + 1, and so reports less if labels are skipped.
     - "asa": achievable segmentation accuracy (Liu et al., Entropy rate superpixels, CVPR 2011), in
       (0, 1], 1 is best: (1/N) sum_i max_j n_ij. This is the share of pixels labelled correctly if
       each superpixel takes the label of the region it overlaps most.
@@ -91,17 +90,18 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     from bsdsbench.kernels.matching.graph import within_reach
 
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
-    indptr, cols, n = table.cells
-    gt_area = table.gts.col_area
-    area_of_cell = np.repeat(table.row_area, np.diff(indptr))  # a_i of the cell's superpixel
-    excess = np.bincount(cols, area_of_cell, gt_area.size) - gt_area
-    drawn, annotated = (_draw_borders(np.asarray(m)) for m in (labels, gt))
+    row_starts, region, overlap = table.cells  # a row for each superpixel, a cell for each overlap
+    region_area = table.gts.col_area
+    superpixel_area = np.repeat(table.row_area, np.diff(row_starts))  # for each overlap
+    covered = np.bincount(region, superpixel_area, region_area.size)
+    most = np.maximum.reduceat(overlap, row_starts[:-1])  # the largest overlap of each superpixel
+    drawn, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
     radius = recall_radius(drawn.shape)
-    near = within_reach(drawn, np.full(2 * radius + 1, radius, np.int32))
+    near = within_reach(drawn, np.full(2 * radius + 1, radius, np.int32))  # a square window
     return {
-        "ue": float(np.minimum(n, area_of_cell - n).sum() / table.n_pixels),
-        "ue_levin": float((excess / gt_area).mean()),
-        "asa": int(np.maximum.reduceat(n, indptr[:-1]).sum()) / table.n_pixels,
+        "ue": float(np.minimum(overlap, superpixel_area - overlap).sum() / table.n_pixels),
+        "ue_levin": float(((covered - region_area) / region_area).mean()),
+        "asa": int(most.sum()) / table.n_pixels,
         "recall": float(ratio((near & annotated).sum(), annotated.sum())),
     }
 
@@ -109,10 +109,12 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 def _draw_borders(labels: Map) -> Bool:
     """Return which pixels differ in label from one of their four neighbours, bool (H, W)."""
     borders = np.zeros(labels.shape, np.bool_)
-    for drawn, values in ((borders, labels), (borders.T, labels.T)):
-        differs = values[1:] != values[:-1]
-        drawn[1:] |= differs
-        drawn[:-1] |= differs
+    differs = labels[1:] != labels[:-1]  # from the pixel above
+    borders[1:] |= differs
+    borders[:-1] |= differs
+    differs = labels[:, 1:] != labels[:, :-1]  # from the pixel to the left
+    borders[:, 1:] |= differs
+    borders[:, :-1] |= differs
     return borders
 
 
@@ -158,10 +160,10 @@ def compactness(labels: ArrayLike) -> float:
     DataError, ShapeError
         If `labels` is not a label map.
     """
-    maps = as_label_map(labels)
-    flat, area, _ = number_regions(maps)
-    padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
-    sides = np.zeros(padded.shape, np.int64)
+    label_map = as_label_map(labels)
+    flat, area, _ = number_regions(label_map)
+    padded = np.pad(flat.reshape(label_map.shape), 1, constant_values=-1)
+    sides = np.zeros(padded.shape, np.int64)  # sides of each pixel on the border of its superpixel
     for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
         sides += padded != np.roll(padded, step, axis)
     perimeter = np.bincount(flat, np.ravel(sides[1:-1, 1:-1]))
@@ -191,12 +193,12 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     DataError
         If `image` does not have two or three axes, `labels` is not a label map, or sizes differ.
     """
-    maps = as_label_map(labels)
+    label_map = as_label_map(labels)
     pixels = np.asarray(image, np.float64)
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
-    same_shape(pixels.shape[:2], maps.shape, "image")
-    flat, area, _ = number_regions(maps)
+    same_shape(pixels.shape[:2], label_map.shape, "image")
+    flat, area, _ = number_regions(label_map)
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()
@@ -229,27 +231,22 @@ class SuperpixelOptions:
 _REUSED = 1.5
 
 
-class Superpixels(NamedTuple):
-    """A label map (H, W) of superpixels, and the number of its 8-connected pieces."""
+def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
+    """Return the superpixels of a label map (H, W), and the number of its 8-connected pieces.
 
-    labels: Map
-    n_pieces: int
+    The superpixels are the labels, or their connected components if `opt.components` is 4 or 8.
 
-
-def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W): its labels, or connected components of these.
-
-    The option `components` decides. Raises DataError if 8 bits seem to have been too few, so that
-    labels were used again: the labels up to 255 (all, or all but one) are in use, and there are
-    more pieces than labels or, if `components` is 0, over _REUSED times as many.
+    Raises DataError if 8 bits seem to have been too few, so that labels were used again: the labels
+    up to 255 (all, or all but one) are in use, and there are more pieces than labels or, if
+    `components` is 0, over _REUSED times as many.
     """
-    maps = as_label_map(labels)
+    label_map = as_label_map(labels)
     if opt.components:
-        maps = number_pieces(maps, opt.components)
-    n_labels, n_pieces = np.unique(maps).size, int(number_pieces(maps, 8).max())
-    all_in_use = not opt.components and maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
-    most_pieces = n_labels * (_REUSED if opt.components == 0 else 1)
-    if all_in_use and n_pieces > most_pieces:
+        label_map = number_pieces(label_map, opt.components)
+    n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
+    if opt.components or label_map.min() < 0 or label_map.max() != 255 or n_labels < 255:
+        return label_map, n_pieces
+    if n_pieces > n_labels * (1 if opt.components is None else _REUSED):
         fix = [Setting("superpixel.components", 8, "takes each piece as one")]
         if n_pieces <= _REUSED * n_labels:
             fix.append(Setting("superpixel.components", 0, "takes each label as one"))
@@ -258,7 +255,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
             "numbers?), expected each superpixel in one piece: save 16 or 32 bits",
             fix=fix,
         )
-    return Superpixels(maps, n_pieces)
+    return label_map, n_pieces
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")
@@ -267,7 +264,7 @@ _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 def _n_pieces(stack: Stack) -> F8:
     """Return the number of pieces in each map, (N,); NaN for old runs, which did not count them."""
-    unknown = np.full(np.shape(stack["n_superpixels"]), np.nan)
+    unknown = np.full(len(stack["n_superpixels"]), np.nan)
     return np.asarray(stack.get("n_pieces", unknown))
 
 
@@ -303,7 +300,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
     ) -> Arrays:
-        """Compute the measures of one image, and count its labels and their 8-connected pieces.
+        """Compute the measures of one image, and count its superpixels and pieces.
 
         The functions of `measures` are float64 (3,): mean, minimum and maximum over annotators.
         `variation` is NaN if the picture is missing. Raises DataError if there is not exactly one
@@ -318,10 +315,14 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         for name in _MEASURES:
             values = [measured[name] for measured in per_annotator]
             counts[name] = np.array([np.mean(values), min(values), max(values)])
-        counts["compactness"] = compactness(labels)
         has_photo = "photo" in gt.parts
-        counts["variation"] = explained_variation(labels, gt.photo) if has_photo else np.nan
-        return {**counts, "n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
+        return {
+            **counts,
+            "compactness": compactness(labels),
+            "variation": explained_variation(labels, gt.photo) if has_photo else np.nan,
+            "n_superpixels": np.unique(labels).size,
+            "n_pieces": n_pieces,
+        }
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
@@ -331,13 +332,14 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         if opt.components is not None or not is_reused.any():
             return []
         names = listed([ids[i] for i in np.flatnonzero(is_reused).tolist()], 3)
-        n_reused = f"{is_reused.sum()} of {len(ids)} maps"
-        settings = (
+        message = (
+            f"labels of {is_reused.sum()} of {len(ids)} maps lie in several pieces each [{names}]"
+        )
+        fix = (
             Setting("superpixel.components", 8, "takes each piece as a superpixel"),
             Setting("superpixel.components", 0, "each label, as here"),
         )
-        message = f"labels of {n_reused} lie in several pieces each [{names}]"
-        return [InputWarning(message, fix=settings)]
+        return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
         """Split the counts of N images into values (N,), such as "ue.mean" and "ue.min"."""
@@ -350,9 +352,8 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
 
     def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
         """Describe what a superpixel is, and the conventions of the measures."""
-        kinds = "".join(f"{caption}; " for caption in captions(opt).values())
-        kinds = kinds or "each label is one, also in several pieces; "
+        kind = captions(opt).get("components", "each label is one, also in several pieces")
         return (
-            f"superpixels: {kinds}means over annotators, then over images; boundary recall within "
+            f"superpixels: {kind}; means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"
         )
