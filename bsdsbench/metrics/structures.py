@@ -21,7 +21,6 @@ ECCV 2010.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -91,7 +90,7 @@ def _foregrounds(
 ) -> MapPair:
     """Return the predicted and the annotated foreground, bool (H, W); void pixels are False.
 
-    A pixel is predicted as foreground if its value is at or above `threshold`.
+    A pixel is predicted if its value is at least `threshold`.
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
@@ -102,8 +101,6 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     """Compute b0, b1 and the Euler characteristic of a mask, or of each of its patches.
 
     b0 is the number of components, b1 the number of holes, and b0 - b1 the Euler characteristic.
-    The latter is summed over all squares of 2 x 2 pixels, and b1 follows from it (Gray, "Local
-    properties of binary images in two dimensions", 1971).
 
     Parameters
     ----------
@@ -143,14 +140,24 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
         # Labels run on from patch to patch: b0 is the growth of the largest label
         last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
         b0 = np.diff(last, prepend=0)
-        corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
-        n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]  # in each 2 x 2 square
-        is_diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
-        squares = np.stack([n_on == 1, n_on == 3, is_diagonal])
-        n_one, n_three, n_diagonal = np.count_nonzero(squares, axis=(2, 3))
-        euler = (n_one - n_three + (2 if connectivity == 4 else -2) * n_diagonal) // 4
+        euler = _euler_characteristics(padded, connectivity)
         numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
     return np.concatenate(numbers)
+
+
+def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
+    """Return the Euler characteristic of each of N masks (N, H, W) with a border of 0, (N,).
+
+    It is a sum over all squares of 2 x 2 pixels (Gray, "Local properties of binary images in two
+    dimensions", 1971).
+    """
+    top_left, top_right = masks[:, :-1, :-1], masks[:, :-1, 1:]
+    bottom_left, bottom_right = masks[:, 1:, :-1], masks[:, 1:, 1:]
+    n_on = top_left + bottom_left + top_right + bottom_right
+    is_diagonal = (n_on == 2) & (top_left == bottom_right)
+    squares = np.stack([n_on == 1, n_on == 3, is_diagonal])
+    n_one, n_three, n_diagonal = np.count_nonzero(squares, axis=(2, 3))
+    return (n_one - n_three + (2 if connectivity == 4 else -2) * n_diagonal) // 4
 
 
 class TopologyMetric(ValuesMetric[TopologyOptions]):
@@ -181,19 +188,16 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
             other mask, and all its skeleton pixels
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
-        count_in_patches = partial(
-            betti_numbers, connectivity=opt.connectivity, patch=opt.patch, stride=opt.stride
-        )
-        pred_numbers, gt_numbers = map(count_in_patches, masks)
+        patches = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
+        errors = np.abs(betti_numbers(masks.pred, **patches) - betti_numbers(masks.gt, **patches))
         if "valid" in gt.parts:
             # A patch counts if its valid pixels form a component, that is, unless all are void
-            is_counted = count_in_patches(gt.valid)[:, 0] > 0
-            pred_numbers, gt_numbers = pred_numbers[is_counted], gt_numbers[is_counted]
+            errors = errors[betti_numbers(gt.valid, **patches)[:, 0] > 0]
         # Label maps with the label 0 on the mask and -1 (no label) elsewhere
-        pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)
+        pred_label, gt_label = masks.pred.astype(np.int8) - 1, masks.gt.astype(np.int8) - 1
         return {
-            "errors": np.abs(pred_numbers - gt_numbers).sum(axis=0),
-            "patches": len(pred_numbers),
+            "errors": errors.sum(axis=0),
+            "patches": len(errors),
             "skeleton": skeleton_pixels(pred_label, gt_label, 1)[0],
         }
 
@@ -231,17 +235,10 @@ class CcqOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-class _BufferedLines(NamedTuple):
-    """The centre lines of both maps, and the pixels within the buffer distance of each line."""
-
-    lines: MapPair
-    near: MapPair
-
-
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-) -> _BufferedLines:
-    """Return the centre lines of both foregrounds and the buffers around them.
+) -> tuple[MapPair, MapPair]:
+    """Return the centre lines of both maps, and the pixels within the buffer of each map's lines.
 
     The lines are the skeletons of the foregrounds or, if `opt.lines` is "given", the foregrounds.
     """
@@ -253,13 +250,13 @@ def _find_lines(
     lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
     disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, masks.gt.shape)
     near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
-    return _BufferedLines(MapPair(*lines), MapPair(*near))
+    return MapPair(*lines), MapPair(*near)
 
 
 def _half_widths(
     radius: float, spacing: tuple[float, float], shape: tuple[int, ...]
 ) -> NDArray[np.int32]:
-    """Return the half width of each row of a disk in pixels, int32 (rows,), from top to bottom.
+    """Return the half width of each row of a disk, from top to bottom, int32 (rows,).
 
     Row k extends half_width[k] pixels to the left and to the right of the centre.
 
@@ -268,7 +265,7 @@ def _half_widths(
     """
     sizes = zip(spacing, shape, strict=True)
     # Distances of the centre, the next row (column), and so on, to one beyond the radius
-    down, right = (s * np.arange(min(int(radius / s) + 1, n) + 1) for s, n in sizes)
+    down, right = (size * np.arange(min(int(radius / size) + 1, n) + 1) for size, n in sizes)
     row_distance = np.concatenate([down[:0:-1], down])
     half = (np.hypot(row_distance[:, None], right[1:]) <= radius).sum(axis=1).astype(np.int32)
     return half[row_distance <= radius]
@@ -302,7 +299,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
-        return {"matched": matched, "total": [line.sum() for line in lines]}
+        return {"matched": matched, "total": [lines.pred.sum(), lines.gt.sum()]}
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
@@ -316,8 +313,9 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
+        missed, near_both = lines.gt & ~near.pred, near.pred & near.gt
         classes = np.select(
-            [matched_pred, lines.pred, lines.gt & ~near.pred, near.pred & near.gt, *near],
+            [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
             [MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, NEAR_BOTH, NEAR_PRED, NEAR_GT],
         )
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
