@@ -58,13 +58,7 @@ from bsdsbench.metrics.label_maps import name_file_in_errors
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import MatchCounts, Stack
 from bsdsbench.scores.curve import curve_scores
-from bsdsbench.scores.ratios import (
-    Weights,
-    defined_mean,
-    defined_ratio,
-    f_measure,
-    ratio,
-)
+from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_measure, ratio
 
 _RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
 RADIUS = 10.0  # pixels, at which distances of DBE are truncated
@@ -104,8 +98,9 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     """
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
+    # From each predicted edge pixel to the nearest true one, and the other way
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
-    is_valid = valid[pred] if opt.strict else np.ones(to_gt.size, bool)
+    is_valid = valid[pred]
     is_near = (to_gt < RADIUS) & is_valid
     if opt.dbe == "ibims":
         from_pred = np.minimum(np.where(is_valid, to_gt, 0.0), RADIUS)
@@ -119,11 +114,10 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 def _count_edges(
     maps: DepthMaps, gt: GroundTruth, protocol: Protocol, opt: DepthOptions, counter: Counter
 ) -> MatchCounts:
-    """Match the edges of the predicted depth to the true edges, and return the match counts.
+    """Match the edges of the predicted depth to the true edges with `counter`.
 
     The predicted edges are soft (`log_steps`), or binary if `opt.pred_edges` is "canny". Pixels
-    outside `maps.valid` are set to 0 in both maps. `counter` does the matching, like
-    `boundary_counts`.
+    outside `maps.valid` are set to 0 in both maps.
     """
     if opt.pred_edges == "canny":
         soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
@@ -155,22 +149,20 @@ def log_steps(depth: F8) -> F8:
     log_depth = np.log(np.maximum(depth, NEAREST))
     steps = np.zeros(depth.shape)
     with np.errstate(invalid="ignore"):
-        # The pixels that have a right (lower) neighbour, as a view of `steps`
-        for with_neighbour, axis in ((steps[:, :-1], 1), (steps[:-1], 0)):
-            differences = np.abs(np.diff(log_depth, axis=axis))
-            np.fmax(with_neighbour, differences, out=with_neighbour)
+        steps[:, :-1] = np.fmax(steps[:, :-1], np.abs(np.diff(log_depth, axis=1)))
+        steps[:-1] = np.fmax(steps[:-1], np.abs(np.diff(log_depth, axis=0)))
     return np.minimum(steps, 1.0)
 
 
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
-    """Return the share of one map's edges that the other map has too, (..., R), for R ratios.
-
-    It is computed in each of the four directions and averaged.
+    """Return the share of one map's edges that the other map has too, averaged over directions.
 
     pairs (..., R, 4, columns): numbers of edges by ratio and direction. Column 0 counts the edges
         common to both maps, `column` all edges of the one map.
     strict: if True, a direction without edges counts as 0. If False, it is left out, and the mean
         is NaN if no direction has edges.
+
+    Returns (..., R).
     """
     if strict:
         return ratio(pairs[..., 0], pairs[..., column]).mean(axis=-1)
@@ -245,12 +237,15 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
             maps = prepare_depth_maps(pred.depth, gt, opt)
+            inverse_pred = inverse(maps.pred)
             if "si" in opt.measures:
-                inverses = inverse(maps.pred), inverse(require(maps.gt, "depth"))
-                counts["si"] = depth_pairs.ratio_pairs(*inverses, maps.valid, _RATIOS)
+                inverse_gt = inverse(require(maps.gt, "depth"))
+                counts["si"] = depth_pairs.ratio_pairs(
+                    inverse_pred, inverse_gt, maps.valid, _RATIOS
+                )
             if "matte" in opt.measures:
-                compared = inverse(maps.pred), require(maps.matte, "matte")
-                counts["matte"] = depth_pairs.count_hit_mask_edges(*compared, _RATIOS)
+                matte = require(maps.matte, "matte")
+                counts["matte"] = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
@@ -271,21 +266,22 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         si_f1@1_05, ... : the value at a single ratio, here 1.05
         dbe_accuracy, dbe_completeness : mean distances in pixels. Both are NaN without true edges,
             and RADIUS if no predicted edge lies within RADIUS of a true one.
-        si_f1_pooled, ... : copies without a change, for the columns that are computed from sums
+        si_f1_pooled, ... : copies, for the columns that are computed from sums
         """
         at_ratios, values = dict[str, F8](), dict[str, F8]()  # arrays (N, R), arrays (N,)
         if "si" in counts:
-            recall, precision = (_mean_share(counts["si"], k, opt.strict) for k in (2, 1))
+            recall = _mean_share(counts["si"], 2, opt.strict)
+            precision = _mean_share(counts["si"], 1, opt.strict)
             f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
             at_ratios["si_f1"] = np.where(np.isnan(recall), np.nan, f)
             at_ratios |= {"si_precision": precision, "si_recall": recall}
         if "matte" in counts:
             at_ratios["matte_recall"] = _mean_share(counts["matte"], 1, opt.strict)
         for key, shares in at_ratios.items():
-            is_defined, filled = ~np.isnan(shares), np.nan_to_num(shares)
-            for name, weights in ((key, _RATIOS), (f"{key}_plain", np.ones(_RATIOS.size))):
-                total = (is_defined * weights).sum(axis=-1)
-                values[name] = defined_ratio((filled * weights).sum(axis=-1), total)
+            weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined shares have no weight
+            total = (np.nan_to_num(shares) * weights).sum(axis=-1)
+            values[key] = defined_ratio(total, weights.sum(axis=-1))
+            values[f"{key}_plain"] = defined_mean(shares)
             for k, limit in enumerate(_RATIOS):
                 # Keys have "_" for the decimal point: si_f1@1_05 is the value at the ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
@@ -301,7 +297,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return the scores from `values`, (S,) each; if edges are matched, also the PR curve's."""
+        """Return the scores of `values` and, if edges are matched, of their PR curve."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
@@ -326,7 +322,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         is_known = maps.valid & ~is_unknown
         if maps.gt is None or not is_known.any():
             return
-        log_pred, log_gt = (np.log(inverse(m[is_known])) for m in (maps.pred, maps.gt))
+        log_pred = np.log(inverse(maps.pred[is_known]))
+        log_gt = np.log(inverse(maps.gt[is_known]))
         covariance = ((log_pred - log_pred.mean()) * (log_gt - log_gt.mean())).mean()
         if covariance < -0.3 * log_pred.std() * log_gt.std():
             other = "depth" if opt.pred_holds == "inverse" else "inverse"

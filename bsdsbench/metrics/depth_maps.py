@@ -131,8 +131,8 @@ class DepthMaps(NamedTuple):
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """Return the true edges, one bool map (H, W) per annotator.
 
-        They are the annotated edges or, if `opt.gt_edges` is "canny", the Canny edges of the true
-        depth. Raises DataError if the ground truth lacks the edges or the depth.
+        They are annotated or, if `opt.gt_edges` is "canny", found in the true depth. Raises
+        DataError if the ground truth lacks the edges or the depth.
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
@@ -150,7 +150,7 @@ def require(annotation: _Annotation | None, what: str) -> _Annotation:
 
 
 def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Crop the predicted and the annotated map, convert them to depth, and align the prediction.
+    """Crop the maps of an image, convert them to depth, and align the prediction with the truth.
 
     `pred` (H, W) holds depth or inverse depth, as `opt.pred_holds` says. The depth of a pixel is
     known if its value is finite and above 0. `opt.invalid` decides which pixels count
@@ -219,8 +219,8 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     """Fit a predicted depth map to the true one by least squares. Each map is (H, W).
 
-    The fit uses the pixels of the mask `known`, and is applied to all pixels. Without a known pixel
-    `depth` is returned unchanged. `align` selects the model:
+    The fit uses the pixels of the mask `known` (if there are none, nothing is fitted), and is
+    applied to all pixels. `align` selects the model:
 
     - "none": no change
     - "scale": factor * depth
@@ -230,7 +230,7 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     if align == "none" or not known.any():
         return depth
     in_disparity = align.startswith("disparity")
-    pred, target = (inverse(d) if in_disparity else d for d in (depth, true))
+    pred, target = (inverse(depth), inverse(true)) if in_disparity else (depth, true)
     x, y = pred[known], target[known]
     mean = x.mean() if align.endswith("shift") else 0.0  # 0: fit through the origin
     spread = np.sum((x - mean) * (x - mean))
@@ -249,10 +249,10 @@ def inverse(depth: F8) -> F8:
 
 
 def canny_edges(depth: F8, form: str) -> Bool:
-    """Return the Canny edges of a depth map (H, W) as a variant of DBE detects them, bool (H, W).
+    """Return the Canny edges of a depth map (H, W) as a form of DBE detects them, bool (H, W).
 
-    form: "ibims" detects edges of the depth. "sharpdepth" also detects edges of 1 / depth and joins
-        the two edge maps; its thresholds are lower. NaN makes no edge in either.
+    "ibims" detects edges of the depth. "sharpdepth", with lower thresholds, joins those of the
+    depth and of 1 / depth. NaN makes no edge.
     """
     from skimage.feature import canny
 
