@@ -21,6 +21,7 @@ ECCV 2010.
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -235,10 +236,17 @@ class CcqOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
+class _BufferedLines(NamedTuple):
+    """The centre lines of both maps, and the pixels within the buffer distance of each line."""
+
+    lines: MapPair
+    near: MapPair
+
+
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-) -> tuple[MapPair, MapPair]:
-    """Return the centre lines of both maps, and the pixels within the buffer of each map's lines.
+) -> _BufferedLines:
+    """Return the centre lines of both maps and the buffers around them.
 
     The lines are the skeletons of the foregrounds or, if `opt.lines` is "given", the foregrounds.
     """
@@ -250,7 +258,7 @@ def _find_lines(
     lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
     disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, masks.gt.shape)
     near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
-    return MapPair(*lines), MapPair(*near)
+    return _BufferedLines(MapPair(*lines), MapPair(*near))
 
 
 def _half_widths(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -231,10 +231,17 @@ class SuperpixelOptions:
 _REUSED = 1.5
 
 
-def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
-    """Return the superpixels of a label map (H, W), and the number of its 8-connected pieces.
+class Superpixels(NamedTuple):
+    """A label map (H, W) of superpixels, and the number of its 8-connected pieces."""
 
-    The superpixels are the labels, or their connected components if `opt.components` is 4 or 8.
+    labels: Map
+    n_pieces: int
+
+
+def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
+    """Return the superpixels of a label map (H, W).
+
+    They are the labels, or their connected components if `opt.components` is 4 or 8.
 
     Raises DataError if 8 bits seem to have been too few, so that labels were used again: the labels
     up to 255 (all, or all but one) are in use, and there are more pieces than labels or, if
@@ -245,7 +252,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
     if opt.components or label_map.min() < 0 or label_map.max() != 255 or n_labels < 255:
-        return label_map, n_pieces
+        return Superpixels(label_map, n_pieces)
     if n_pieces > n_labels * (1 if opt.components is None else _REUSED):
         fix = [Setting("superpixel.components", 8, "takes each piece as one")]
         if n_pieces <= _REUSED * n_labels:
@@ -255,7 +262,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
             "numbers?), expected each superpixel in one piece: save 16 or 32 bits",
             fix=fix,
         )
-    return label_map, n_pieces
+    return Superpixels(label_map, n_pieces)
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")

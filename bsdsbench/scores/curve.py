@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -214,16 +214,18 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     return _operating_point(threshold, at_best(recall), at_best(precision))
 
 
-def _best_in_segments(f: F8, precision: F8, recall: F8) -> tuple[NDArray[np.intp], F8]:
+class _Positions(NamedTuple):
+    """One position on each of S curves, between two neighbouring thresholds."""
+
+    start: NDArray[np.intp]  # (S,), index of the threshold before it
+    weight: F8  # (S,), from 0 at this threshold to 1 at the next
+
+
+def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     """Find the highest F on each of S curves, at 100 points of every segment.
 
     A segment joins two adjacent thresholds; precision and recall are interpolated linearly along
-    it. Ties go to the first point.
-
-    f, precision, recall: (S, T), at T >= 2 thresholds.
-
-    Returns (S,) each: the index of the threshold at which the segment of the highest F starts, and
-    the position in the segment, from 0 at its start to 1 at the next threshold.
+    it. Ties go to the first point. f, precision, recall: (S, T), at T >= 2 thresholds.
 
     Two kinds of segment are skipped for speed. Neither can change the answer:
 
@@ -244,15 +246,15 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> tuple[NDArray[np.intp
     top_f, top_step = np.empty(curve.size), np.empty(curve.size, np.intp)
     for first in range(0, curve.size, _SEGMENTS):
         chunk = slice(first, first + _SEGMENTS)
-        at = curve[chunk, None], segment[chunk, None]
-        step_precision = p1[at] * _STEPS + p0[at] * (1 - _STEPS)  # (segments, 100)
-        step_recall = r1[at] * _STEPS + r0[at] * (1 - _STEPS)
+        place = curve[chunk, None], segment[chunk, None]
+        step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)  # (segments, 100)
+        step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
         step_f = f_measure(step_precision, step_recall)
         top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
     # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
     order = np.lexsort((-top_f, curve))
     winners = order[np.unique(curve, return_index=True)[1]]
-    return segment[winners], _STEPS[top_step[winners]]
+    return _Positions(segment[winners], _STEPS[top_step[winners]])
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
