@@ -1,8 +1,7 @@
-"""Every measure of two masks, or of every label of two maps at once: one table, `TABLE`.
+"""Every measure of two masks, or of every label of two label maps, in the table `TABLE`.
 
-Measures compare pixels, outlines, shells (inner boundaries) and skeletons.
-
-Three outlines are in use, and give different numbers:
+Measures compare pixels, inner boundaries, skeletons or outlines. Three kinds of outline are in use,
+and give different numbers:
 
 - "rim": pixels of the mask with one of the four neighbours outside the mask or the image
   (scipy, medpy, MONAI, torchmetrics, panoptica).
@@ -11,7 +10,7 @@ Three outlines are in use, and give different numbers:
 - "corner": corners of pixels where 2 x 2 of them are neither all in nor all out, each with the
   length of contour that crosses there (DeepMind's surface-distance).
 
-Distances are Euclidean, between the sites of the same label in the other map, in the unit of
+Distances are Euclidean, to the outline of the same label in the other map, in the unit of
 `spacing` = (row, column) steps.
 """
 
@@ -39,29 +38,29 @@ Spacing = tuple[float, float]
 PIXELS = (1.0, 1.0)
 
 
-class Sites(NamedTuple):
-    """The outline sites (pixels or corners) of n labels in one map, grouped by label."""
+class OutlinePoints(NamedTuple):
+    """The points (pixels or corners of pixels) of the outlines of n labels in one map."""
 
-    start: I8  # (n + 1,); the sites of label k are start[k] : start[k + 1] of the other arrays
-    label: I8  # (sites,)
-    distance: F8  # (sites,), to the label's outline in the other map; inf if it has none there
-    length: F8  # (sites,), length of contour at the site; 0 unless sites are corners
+    start: I8  # (n + 1,); the points of label k are start[k] : start[k + 1] of the other arrays
+    label: I8  # (points,)
+    distance: F8  # (points,), to the label's outline in the other map; inf if it has none there
+    length: F8  # (points,), length of contour at the point; 0 for the outline "rim"
 
     @property
     def n(self) -> I8:
-        """The number of sites of each label, int64 (n,)."""
+        """The number of points of each label, int64 (n,)."""
         return np.diff(self.start)
 
     def sums(self, values: Map) -> F8:
-        """Sum `values` (sites,) over the sites of each label, float64 (n,)."""
+        """Sum `values` (points,) over the points of each label, float64 (n,)."""
         return np.bincount(self.label, values, self.start.size - 1).astype(np.float64)
 
 
-BothSites = tuple[Sites, Sites]  # of pred and of gt
+BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps to compare, with areas, shells and outlines computed once for all measures.
+    """Two label maps to compare; what several measures need is computed once.
 
     `spacing` holds the distances between rows and between columns. Raises DataError unless both are
     finite and above 0.
@@ -71,38 +70,38 @@ class Compared:
         if len(spacing) != 2 or not all(0 < s < math.inf for s in spacing):
             raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
         self.pair, self.spacing = pair, (float(spacing[0]), float(spacing[1]))
-        self._sites: dict[tuple[str, Spacing], BothSites] = {}
+        self._outlines: dict[tuple[str, Spacing], BothOutlines] = {}
         self._shells: dict[int, I8] = {}
 
     @cached_property
     def areas(self) -> I8:
         """The pixels of each label, int64 (n, 3): common to both maps, in pred, in gt."""
         if self.pair.n == 1:  # for masks this takes a tenth of the time
-            on, true = self.pair.pred >= 0, self.pair.gt >= 0
-            return np.array([[np.count_nonzero(mask) for mask in (on & true, on, true)]])
-        return self._sum_areas(self._label_pairs.pixels)
+            in_pred, in_gt = self.pair.pred >= 0, self.pair.gt >= 0
+            return np.array([[np.count_nonzero(m) for m in (in_pred & in_gt, in_pred, in_gt)]])
+        return self._sum_areas(self._overlaps.pixels)
 
     @cached_property
-    def _label_pairs(self) -> Overlaps:
+    def _overlaps(self) -> Overlaps:
         """The pairs of labels (in pred, in gt) that occur at a pixel."""
         return find_overlaps(self.pair.pred, self.pair.gt)
 
     def _sum_areas(self, pixels: I8) -> I8:
         """Sum the pixels of each label, int64 (n, 3), with the columns of `areas`.
 
-        `pixels` holds the number of pixels to count for each pair of labels in `_label_pairs`.
+        `pixels` holds the number of pixels to count for each pair of labels in `_overlaps`.
         """
-        pred, gt, _, _ = self._label_pairs
-        labels_of = (np.where(pred == gt, pred, -1), pred, gt)
-        # -1 (no label) is counted at index 0 and dropped
-        sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
+        pred, gt = self._overlaps.pred, self._overlaps.gt
+        in_both = np.where(pred == gt, pred, -1)
+        # Labels are counted from index 1 on: index 0 is for -1 (no label), and is dropped
+        sums = [np.bincount(of + 1, pixels, self.pair.n + 1)[1:] for of in (in_both, pred, gt)]
         return np.stack(sums, axis=1).astype(np.int64)
 
     def shells(self, size: float) -> I8:
         """Count the pixels of each label's inner boundary, int64 (n, 3), with columns of `areas`.
 
-        The inner boundary, or shell, is what repeated erosion with a 3 x 3 square removes. `size`
-        is its width, see `_shell_width`.
+        The inner boundary is what repeated erosion with a 3 x 3 square removes. `size` is its
+        width, see `_shell_width`.
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
@@ -113,14 +112,28 @@ class Compared:
                 self._shells[width] = erosion.label_shells(pred, gt, n, width)
         return self._shells[width]
 
-    def sites(self, outline: str, steps: Spacing) -> BothSites:
-        """Return the "rim", "side" or "corner" sites of pred and gt; `steps` is a spacing."""
-        if (outline, steps) not in self._sites:
-            self._sites[outline, steps] = _find_sites(self.pair, outline, steps)
-        return self._sites[outline, steps]
+    def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
+        """Return the outlines of pred and gt, "rim", "side" or "corner", with distances.
+
+        `steps`, a spacing, is the unit of the distances.
+        """
+        if (kind, steps) not in self._outlines:
+            self._outlines[kind, steps] = _find_outlines(self.pair, kind, steps)
+        return self._outlines[kind, steps]
+
+    def _trimap_areas(self, width: float) -> I8:
+        """Count `areas` among the pixels at most `width` away from another label of gt.
+
+        Raises DataError if the width is not positive and finite.
+        """
+        if not 0 < width < math.inf:
+            raise DataError(f"trimap width {width}: expected pixels above 0")
+        near = self._squared_distance_to_other_label <= with_tolerance(width * width)
+        overlap_of_pixel = self._overlaps.of_pixel[near]
+        return self._sum_areas(np.bincount(overlap_of_pixel, minlength=self._overlaps.pixels.size))
 
     @cached_property
-    def _to_other_label(self) -> F8:
+    def _squared_distance_to_other_label(self) -> F8:
         """The squared distance of each pixel to another label of gt, float64 (H, W)."""
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
@@ -131,52 +144,47 @@ class Compared:
         - "shells": the same, but only pixels of inner boundaries; `size` is their width
         - "trimap": the same, but only pixels at most `size` away from another label of gt
         - "skeletons": int64 (n, 2, 2), the counts of `skeleton_pixels`
-        - "rim", "side", "corner": the `Sites` of pred and of gt, with distances in the unit of
+        - "rim", "side", "corner": the outlines of pred and of gt, with distances in the unit of
           `spacing`, or in pixels if " in pixels" is appended, as in "rim in pixels"
-
-        Raises DataError if the size of shells or of a trimap is not positive and finite.
         """
         if what == "areas":
             return self.areas
         if what == "shells":
             return self.shells(size)
         if what == "trimap":
-            if not 0 < size < math.inf:
-                raise DataError(f"trimap width {size}: expected pixels above 0")
-            near = self._label_pairs.of_pixel[self._to_other_label <= with_tolerance(size * size)]
-            return self._sum_areas(np.bincount(near, minlength=self._label_pairs.pixels.size))
+            return self._trimap_areas(size)
         if what == "skeletons":
-            return skeleton_pixels(*self.pair[:3])
-        outline, _, in_pixels = what.partition(" ")
-        return self.sites(outline, PIXELS if in_pixels else self.spacing)
+            return skeleton_pixels(self.pair.pred, self.pair.gt, self.pair.n)
+        kind, _, in_pixels = what.partition(" ")
+        return self.outlines(kind, PIXELS if in_pixels else self.spacing)
 
 
-def _find_sites(pair: LabelPair, outline: str, steps: Spacing) -> BothSites:
-    """Find the outline sites of both maps, and their distances to the other map's outline.
+def _find_outlines(pair: LabelPair, kind: str, steps: Spacing) -> BothOutlines:
+    """Find the outlines of both maps, and the distance of each point to the other map's outline.
 
-    steps: the distances between rows and between columns. outline: one of
+    steps: the distances between rows and between columns. kind: one of
 
     - "rim": pixels of a label with one of four neighbours outside it. Beyond the image is outside.
     - "side": windows of 2 x 2 pixels, some inside and some outside the label. Beyond the right and
       the lower end of the image, its edge pixels are repeated.
     - "corner": windows of 2 x 2 pixels as well, but beyond all four ends of the image is outside.
     """
-    outlines = []  # of pred and gt
-    for labels in np.array(pair[:2], np.int32):
-        if outline == "side":
+    traced = []  # of pred, of gt
+    for labels in (pair.pred.astype(np.int32), pair.gt.astype(np.int32)):
+        if kind == "side":
             padded = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         else:
             padded = np.pad(labels, 1, constant_values=-1)
-        trace = distances.rims if outline == "rim" else distances.corners
-        outlines.append(trace(padded, pair.n))
-    lengths = _contour_lengths(steps)
-    sites = []
-    for here, other in zip(outlines, outlines[::-1], strict=True):
+        trace = distances.rims if kind == "rim" else distances.corners
+        traced.append(trace(padded, pair.n))
+    length_of_window = _contour_lengths(steps)
+    outlines = []
+    for here, other in (traced, traced[::-1]):
         distance = np.sqrt(distances.nearest(here, other, *steps))
-        length = np.zeros(distance.size) if outline == "rim" else lengths[here.codes]
+        length = np.zeros(distance.size) if kind == "rim" else length_of_window[here.codes]
         label = np.repeat(np.arange(pair.n), np.diff(here.start))
-        sites.append(Sites(here.start, label, distance, length))
-    return sites[0], sites[1]
+        outlines.append(OutlinePoints(here.start, label, distance, length))
+    return outlines[0], outlines[1]
 
 
 def _contour_lengths(steps: Spacing) -> F8:
@@ -202,13 +210,11 @@ def pixel_distances(a: Map, b: Map) -> F8:
 
     Returns float64, one value per pixel of `a` in raster order; all are inf if `b` is empty.
     """
-    a_sites, b_sites = (np.array(np.nonzero(mask), np.int32) for mask in (a, b))
-    a_outline, b_outline = (  # with a single label
-        distances.Outlines(np.array([0, rows.size]), rows, cols)
-        for rows, cols in (a_sites, b_sites)
-    )
-    squared = distances.nearest(a_outline, b_outline, *PIXELS)
-    return np.sqrt(squared)
+    points = []
+    for mask in (a, b):
+        rows, cols = np.array(np.nonzero(mask), np.int32)
+        points.append(distances.Outlines(np.array([0, rows.size]), rows, cols))  # a single label
+    return np.sqrt(distances.nearest(points[0], points[1], *PIXELS))
 
 
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
@@ -264,23 +270,25 @@ def _dice(counts: I8, _: float) -> F8:
     return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
 
 
-def _f_within(sides: BothSites, radius: float) -> F8:
+def _f_within(outlines: BothOutlines, radius: float) -> F8:
     """Compute F (n,) of the shares of each outline that lie within `radius` of the other one."""
-    return f_measure(*(ratio(s.sums(s.distance <= with_tolerance(radius)), s.n) for s in sides))
+    limit = with_tolerance(radius)
+    precision, recall = (ratio(o.sums(o.distance <= limit), o.n) for o in outlines)
+    return f_measure(precision, recall)
 
 
-def _fom(sides: BothSites, alpha: float) -> F8:
+def _fom(outlines: BothOutlines, alpha: float) -> F8:
     """Compute Pratt's figure of merit of each label, (n,); 0/0 is 0.
 
-    It is the sum of 1 / (1 + alpha d^2) over the sites of pred, at distance d from gt's outline,
-    divided by the number of sites of pred or of gt, whichever is larger.
+    It is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, at distance d from gt's,
+    divided by the number of points of either outline, whichever is larger.
     """
-    pred, gt = sides
+    pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
     return ratio(merit, np.maximum(pred.n, gt.n))
 
 
-def _hausdorff(definition: str, sides: BothSites, percent: float) -> F8:
+def _hausdorff(definition: str, outlines: BothOutlines, percent: float) -> F8:
     """Compute a percentile of the Hausdorff distance of each label, float64 (n,).
 
     It is NaN if either outline is empty. `definition` is one of
@@ -291,23 +299,27 @@ def _hausdorff(definition: str, sides: BothSites, percent: float) -> F8:
       larger of the two
     """
     share = given_number(percent, "percent", 0, 100) / 100
-    pred, gt = sides
+    pred, gt = outlines
     percentiles = np.full(pred.n.size, np.nan)
     for k in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
-        of_pred, of_gt = (slice(*side.start[k : k + 2]) for side in sides)
-        pred_distance, gt_distance = pred.distance[of_pred], gt.distance[of_gt]
+        in_pred, in_gt = slice(*pred.start[k : k + 2]), slice(*gt.start[k : k + 2])
+        of_pred, of_gt = pred.distance[in_pred], gt.distance[in_gt]
         if definition == "pooled":
-            percentiles[k] = _quantile(np.concatenate([pred_distance, gt_distance]), share)
+            percentiles[k] = _quantile(np.concatenate([of_pred, of_gt]), share)
         elif definition == "directed":
-            percentiles[k] = max(_quantile(pred_distance, share), _quantile(gt_distance, share))
+            percentiles[k] = max(_quantile(of_pred, share), _quantile(of_gt, share))
         else:
-            of_length = _length_quantile(pred_distance, pred.length[of_pred], share)
-            percentiles[k] = max(of_length, _length_quantile(gt_distance, gt.length[of_gt], share))
+            within_pred = _length_quantile(of_pred, pred.length[in_pred], share)
+            within_gt = _length_quantile(of_gt, gt.length[in_gt], share)
+            percentiles[k] = max(within_pred, within_gt)
     return percentiles
 
 
 def _quantile(values: F8, q: float) -> float:
-    """Return the quantile `q`, linear between ranks (numpy's can differ in the last bit)."""
+    """Return the quantile `q` in [0, 1], linear between ranks.
+
+    numpy.quantile can differ in the last bit.
+    """
     rank = q * (values.size - 1)
     low, high = math.floor(rank), math.ceil(rank)
     ranked = np.partition(values, (low, high))
@@ -317,44 +329,46 @@ def _quantile(values: F8, q: float) -> float:
 def _length_quantile(distance: F8, length: F8, q: float) -> float:
     """Return the smallest distance within which at least a share `q` of the contour lies.
 
-    distance, length (sites,): of each site of one outline.
+    distance, length (points,): of each point of one outline.
 
-    Sites are sorted by (distance, length) and added by numpy, as surface-distance does. Where a
+    Points are sorted by (distance, length) and added by numpy, as surface-distance does. Where a
     share is equal to q but for the last bit, another order would lead to another distance.
     """
     order = np.lexsort((length, distance))
     share = np.cumsum(length[order]) / np.sum(length[order])
-    return float(distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]])
+    first = int(np.searchsorted(share, q))  # the last share may be below 1 by rounding
+    return float(distance[order[min(first, order.size - 1)]])
 
 
-def _assd(directed: bool, sides: BothSites, _: float) -> F8:
+def _assd(directed: bool, outlines: BothOutlines, _: float) -> F8:
     """Compute the average surface distance of each label, (n,).
 
-    It is the mean over the sites of both outlines together or, if `directed`, the mean over each
-    outline's sites, averaged over the two outlines.
+    It is the mean over the points of both outlines together or, if `directed`, the mean over each
+    outline's points, averaged over the two outlines.
     """
-    distance_sums = [side.sums(side.distance) for side in sides]
-    return _divide_outlines(distance_sums, [side.n for side in sides], directed)
+    sums = [outline.sums(outline.distance) for outline in outlines]
+    return _divide_outlines(sums, [outline.n for outline in outlines], directed)
 
 
-def _nsd(unit: str, sides: BothSites, tolerance: float) -> F8:
+def _nsd(unit: str, outlines: BothOutlines, tolerance: float) -> F8:
     """Compute normalised surface distance, (n,): the share of the outlines within `tolerance`.
 
-    `unit` says what is shared: the length of both contours together ("area"), the sites of both
-    outlines together ("counts"), or the sites of each outline, averaged over the two ("mean").
+    `unit` says what is shared: the length of both contours together ("area"), the points of both
+    outlines together ("counts"), or the points of each outline, averaged over the two ("mean").
     """
     near, total = [], []
-    for side in sides:
-        weight = side.length if unit == "area" else np.ones(side.length.size)
-        near.append(side.sums((side.distance <= with_tolerance(tolerance)) * weight))
-        total.append(side.sums(weight))
+    for outline in outlines:
+        weight = outline.length if unit == "area" else np.ones(outline.length.size)
+        near.append(outline.sums((outline.distance <= with_tolerance(tolerance)) * weight))
+        total.append(outline.sums(weight))
     return _divide_outlines(near, total, unit == "mean")
 
 
 def _divide_outlines(sums: list[F8], totals: Sequence[F8 | I8], separately: bool) -> F8:
-    """Divide sums (n,) of pred and gt by totals, after adding both or `separately`, then averaged.
+    """Divide the sums over two outlines by their totals, (n,) each; 0/0 is 0.
 
-    In both lists the first array is for pred's outlines, the second for gt's.
+    If `separately`, each outline has its own ratio, and the ratios are averaged. Else both sums and
+    both totals are added first.
     """
     if separately:
         return (ratio(sums[0], totals[0]) + ratio(sums[1], totals[1])) / 2
@@ -382,7 +396,7 @@ TABLE = {
     "biou-min": _Definition("shells", lambda shells, _: iou(shells), 0.02, False),
     "f": _Definition("side in pixels", _f_within, 0.008, False),
     "bf": _Definition("rim in pixels", _f_within, 0.0075, False),
-    "hd": _Definition("rim", lambda sides, _: _hausdorff("directed", sides, 100), 0.0, True),
+    "hd": _Definition("rim", lambda outlines, _: _hausdorff("directed", outlines, 100), 0.0, True),
     "hd%-pooled": _Definition("rim", partial(_hausdorff, "pooled"), 95.0, True),
     "hd%-directed": _Definition("rim", partial(_hausdorff, "directed"), 95.0, True),
     "hd%-area": _Definition("corner", partial(_hausdorff, "area"), 95.0, True),
@@ -402,23 +416,23 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
 
     name: a key of `TABLE`. size: in the meaning that `measure` gives for this name.
     empty: a key of `CONVENTIONS`, by which a label gets its value if one map or both have nothing
-        of it to compare: no pixels, outline sites or skeleton pixels.
+        of it to compare: no pixels, outline or skeleton.
     """
     definition = TABLE[name]
-    inputs = compared.find(definition.what, size)
+    found = compared.find(definition.what, size)
     if name == "f":
         size = davis_radius(compared.pair.shape, size)
     elif name == "bf" and size < 1:
         size *= compared.pair.diagonal()
-    values = definition.value_of(inputs, size)
+    values = definition.value_of(found, size)
     if name == "biou-min":
         values = np.minimum(values, iou(compared.areas))
-    if isinstance(inputs, tuple):
-        n_pred, n_gt = (sites.n for sites in inputs)
+    if isinstance(found, tuple):  # outlines
+        n_pred, n_gt = found[0].n, found[1].n
     elif definition.what == "skeletons":
-        n_pred, n_gt = inputs[..., 1].T
-    else:
-        _, n_pred, n_gt = inputs.T
+        n_pred, n_gt = found[:, 0, 1], found[:, 1, 1]
+    else:  # areas
+        n_pred, n_gt = found[:, 1], found[:, 2]
     is_empty = (n_pred == 0) | (n_gt == 0)
     if not is_empty.any():
         return values

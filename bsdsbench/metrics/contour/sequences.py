@@ -1,0 +1,168 @@
+"""Means over sequences, as DAVIS takes them: over the frames of each object, then over all objects.
+
+Image ids are SEQUENCE/FRAME. The objects of a sequence are those annotated in its first frame.
+Source. Perazzi et al., CVPR 2016, and davis2017-evaluation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from bsdsbench.arguments import F8
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.loaders.pairing import natural_sort_key
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean
+
+OBJECT_COUNTS = ("frame", "objects")  # the counts whose length differs between frames
+_OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
+
+
+def encode_id(image_id: str) -> F8:
+    """Encode an image id of L characters as code points, float64 (L, 1): counts are numbers."""
+    return np.array([[ord(character)] for character in image_id], np.float64)
+
+
+def _decode_ids(frames: F8) -> list[str]:
+    """Decode N image ids from `encode_id`, stacked to (N, L, 1) and padded with NaN."""
+    ids = []
+    for code_points in frames[..., 0]:
+        characters = code_points[~np.isnan(code_points)].astype(int)
+        ids.append("".join(map(chr, characters)))
+    return ids
+
+
+def follow_objects(stack: Stack) -> Stack:
+    """Sort the measures of N frames by the objects of their sequences.
+
+    `stack` holds the counts of the frames, padded with NaN to equal lengths: "frame" (N, L, 1), the
+    ids from `encode_id`; "objects" (N, n, 3 + M), with the columns number, pixels in pred, pixels
+    in gt, and M measures; "absent" (N, M), the measures of two empty masks. They are replaced by
+
+    sequence : int64 (N,), the index of the frame's sequence
+    position : int64 (N,), the frame's index in the natural order of the sequence
+    n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
+    unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
+    tracks : float64 (N, K, M), the measures of the k-th object of the sequence; "absent" if neither
+        map of the frame has the object
+
+    A stack without "objects" is returned unchanged.
+    """
+    if "objects" not in stack:
+        return stack
+    ids = _decode_ids(stack["frame"])
+    frames_of: dict[str, list[int]] = {}  # sequence -> its frames in natural order
+    for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
+        frames_of.setdefault(ids[i].rpartition("/")[0], []).append(i)
+    numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
+    in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
+    in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
+    first_frames = [frames[0] for frames in frames_of.values()]
+    objects_of = [numbers[first][in_gt[first]] for first in first_frames]
+    most_objects = max(map(len, objects_of))
+    tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
+    sequence, position, n_frames, n_objects, unknown = np.zeros((5, len(ids)), np.int64)
+    for s, (listed, objects) in enumerate(zip(frames_of.values(), objects_of, strict=True)):
+        frames = np.array(listed)
+        sequence[frames] = s
+        position[frames] = np.arange(frames.size)
+        n_frames[frames] = frames.size
+        n_objects[frames] = objects.size
+        annotated = numbers[frames][in_gt[frames]]
+        is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
+        unknown[frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
+        for k, number in enumerate(objects):
+            row, column = np.nonzero(numbers[frames] == number)
+            tracks[frames[row], k] = measures[frames[row], column]
+    per_image = {k: v for k, v in stack.items() if k not in (*OBJECT_COUNTS, "absent")}
+    return {
+        **per_image,
+        "sequence": sequence,
+        "position": position,
+        "n_frames": n_frames,
+        "n_objects": n_objects,
+        "unknown": unknown,
+        "tracks": tracks,
+    }
+
+
+def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
+    """Raise DataError if the frames form no sequences, or objects do not fit their sequence.
+
+    ids: the N image ids. stack: from `follow_objects`. These are errors:
+
+    - numbered names without a folder begin differently ("cat_01", "dog_01"): several sequences
+    - the ids of the ground truth form a different number of sequences
+    - an object is predicted that no frame of its sequence annotates
+    - `skip_ends` leaves out both ends of a sequence that has no frame between them
+    """
+    numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
+    beginnings = sorted({match[1] for match in numbered if match})  # the text before the number
+    has_folder = any("/" in image_id for image_id in ids)
+    if all(numbered) and len(beginnings) > 1 and not has_folder:
+        raise DataError(
+            f"{ids[0]}: names in one folder begin with {beginnings[0]} and {beginnings[1]}, "
+            "expected a folder for each sequence, SEQUENCE/FRAME",
+            fix=_OVER_IMAGES,
+        )
+    if len({image_id.rpartition("/")[0] for image_id in ids}) != stack["sequence"].max() + 1:
+        raise DataError(
+            f"{ids[0]}: its ground truth has another image_id, expected the image's, SEQUENCE/FRAME"
+        )
+    if stack["unknown"].any():
+        i = int(np.flatnonzero(stack["unknown"])[0])
+        raise DataError(
+            f"{ids[i]}: object {stack['unknown'][i]} is predicted, expected those of the sequence",
+            fix=_OVER_IMAGES,
+        )
+    is_short = stack["n_frames"] < 3
+    if skip_ends and is_short.any():
+        raise DataError(
+            f"{ids[int(np.argmax(is_short))]}: in a sequence of fewer than 3 frames, none is left "
+            "without its ends",
+            fix=Setting("contour.skip_ends", False),
+        )
+
+
+def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
+    """Average each measure over the frames of every object, then over all objects.
+
+    stack: from `follow_objects`. weights (S, N): how often each frame occurs in each of S data
+    sets. skip_ends: True leaves out the first and last frame of each sequence.
+
+    Returns `objects` (S,), the number of objects with a value, and for M measures, (S, M), `mean`;
+    `recall`, the share of frames in which the measure exceeds 0.5; and `decay`, the mean over the
+    first quarter of the frames minus the mean over the last (neighbouring quarters share a frame).
+    They are NaN if no frame is left.
+    """
+    tracks = stack["tracks"]
+    nothing = np.zeros((len(weights), 0, tracks.shape[2]))
+    means, recalls, decays = [nothing], [nothing], [nothing]  # (S, objects, M) of each sequence
+    n_skipped = int(skip_ends)  # at either end
+    for number in np.unique(stack["sequence"]):
+        frames = np.flatnonzero(stack["sequence"] == number)
+        n_kept = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
+        position = stack["position"][frames] - n_skipped
+        is_kept = (position >= 0) & (position < n_kept)
+        if not is_kept.any():
+            continue
+        frames, position = frames[is_kept], position[is_kept]
+        times = weights[:, frames]
+        values = tracks[frames, : int(stack["n_objects"][frames[0]])]  # (frames, objects, M)
+        quarter_ends = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1  # halves are rounded up
+        is_first, is_last = position <= quarter_ends[1], position >= quarter_ends[3]
+        first_mean = weighted_mean(times, np.where(is_first[:, None, None], values, np.nan))
+        last_mean = weighted_mean(times, np.where(is_last[:, None, None], values, np.nan))
+        means.append(weighted_mean(times, values))
+        recalls.append(weighted_mean(times, values > 0.5))
+        decays.append(first_mean - last_mean)
+    mean = np.concatenate(means, axis=1)
+    return {
+        "mean": defined_mean(mean, axis=1),
+        "recall": defined_mean(np.concatenate(recalls, axis=1), axis=1),
+        "decay": defined_mean(np.concatenate(decays, axis=1), axis=1),
+        "objects": (~np.isnan(mean)).any(axis=2).sum(axis=1).astype(np.float64),
+    }
