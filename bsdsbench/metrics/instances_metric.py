@@ -160,7 +160,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     if opt.sizes:
         gt_rows = _count_by_size(is_found, table.gt_pixels, opt.sizes)
         pred_rows = _count_by_size(is_correct, table.pred_pixels, opt.sizes)
-        by_size = {"by_size": np.stack([gt_rows, pred_rows], axis=1)}
+        by_size["by_size"] = np.stack([gt_rows, pred_rows], axis=1)
     return Counts(
         **_jaccard_sums(table, one_to_one),
         objects=[[is_found.sum(), is_found.size], [is_correct.sum(), is_correct.size]],
@@ -185,7 +185,7 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     0 is no object.
     """
     overlaps = find_overlaps(pred, gt)
-    # Number the objects from 1 without gaps; appending 0 makes sure that index 0 is no object
+    # Rows and columns 1, 2, .. are the objects. A 0 is appended so that index 0 is always no object
     rows = np.unique(np.append(overlaps.gt, 0), return_inverse=True)[1]
     cols = np.unique(np.append(overlaps.pred, 0), return_inverse=True)[1]
     table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)
@@ -196,7 +196,7 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
 
 
 def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, list[np.int64]]:
-    """Sum the intersections (`inside`) and unions (`joined`) of the pairs of each index in JACCARD.
+    """Sum the intersections (`inside`) and unions (`joined`) of pairs for each index in JACCARD.
 
     - aji pairs each annotated object with the predicted object of largest IoU
     - aji_plus takes the `one_to_one` pairs, given as indices of annotated and of predicted objects
@@ -208,9 +208,9 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
     shared, union, iou, gt_pixels, pred_pixels = table
     largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
     inside, joined = [], []
-    for candidates in (largest, one_to_one):
+    for pairs in (largest, one_to_one):
         is_pair = np.zeros(iou.shape, bool)
-        is_pair[candidates] = shared[candidates] > 0
+        is_pair[pairs] = shared[pairs] > 0
         lone_gt = gt_pixels[~is_pair.any(axis=1)].sum()
         lone_pred = pred_pixels[~is_pair.any(axis=0)].sum()
         inside.append(shared[is_pair].sum())
@@ -223,10 +223,10 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
 
 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
-    """Return the pairs that make an annotated object found and a predicted one right, bool (G, P).
+    """Return which pairs count as found and correct, bool (G, P), by the rule `opt.overlap`.
 
-    `opt.overlap` decides: pairs that share a pixel ("any"), pairs with an IoU above `opt.iou`
-    ("iou"), or as many such pairs as can be made if each object is in one only ("one-to-one").
+    The pairs share a pixel ("any"), or have an IoU above `opt.iou` ("iou"); "one-to-one" makes as
+    many of the latter as possible with each object in one pair only.
     """
     is_pair = table.shared > 0 if opt.overlap == "any" else table.iou > opt.iou
     if opt.overlap == "one-to-one":
@@ -293,16 +293,16 @@ def _object_scores(objects: Map) -> dict[str, F8]:
     `objects` (..., 2, 2) is laid out as in `instance_counts`. Recall is NaN if nothing is
     annotated, precision if nothing is predicted, and F if both are NaN.
     """
-    matched, total = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
-    shares = defined_ratio(matched, total)
-    unmatched = (total - matched).astype(np.float64)
+    n_matched, n_all = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
+    shares = defined_ratio(n_matched, n_all)
+    n_unmatched = (n_all - n_matched).astype(np.float64)
     return {
         "f1": defined_f(shares),
         "precision": shares[..., 1],
         "recall": shares[..., 0],
-        "found": matched[..., 0].astype(np.float64),
-        "missed": unmatched[..., 0],
-        "false": unmatched[..., 1],
+        "found": n_matched[..., 0].astype(np.float64),
+        "missed": n_unmatched[..., 0],
+        "false": n_unmatched[..., 1],
     }
 
 
@@ -347,16 +347,12 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
         """Compute the columns (N,) from the counts of N images, or from N sums over images."""
-        indices = defined_ratio(counts["inside"], counts["joined"]).T
-        index_of = dict(zip(JACCARD, indices, strict=True))
-        detection = _object_scores(counts["objects"])
-        return {
-            **index_of,
-            **{f"pooled.{key}": values for key, values in index_of.items()},
-            "sorted_ap": counts["sorted_ap"],
-            "mean_f1": detection["f1"],
-            **detection,
-        }
+        indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
+        jaccard = {name: indices[:, k] for k, name in enumerate(JACCARD)}
+        pooled = {f"pooled.{name}": values for name, values in jaccard.items()}
+        objects = _object_scores(counts["objects"])
+        more = {"sorted_ap": counts["sorted_ap"], "mean_f1": objects["f1"]}
+        return {**jaccard, **pooled, **more, **objects}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
@@ -364,9 +360,9 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         """Return the scores (S,) and, if `sizes` is set, `by_size`: class of sizes -> scores."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
-            detection = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
+            by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
             scores["by_size"] = {
-                name: {key: values[:, k] for key, values in detection.items()}
+                name: {key: values[:, k] for key, values in by_size.items()}
                 for k, name in enumerate(opt.size_names)
             }
         return scores

@@ -1,7 +1,7 @@
-"""Label maps: what they hold, how they are read and refused, and what their metrics share.
+"""Label maps: options that say what they hold, checks of an image's two maps, `LabelMetric`.
 
-Ids that cannot be meant are refused: a different numbering, or ids cut to 8 bits. A map is refused
-only for what a correct map cannot show.
+Maps whose numbers cannot be meant are refused, such as maps of two different numberings, or numbers
+cut to 8 bits. The checks are such that no correct map is refused.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The n pairs of values that two maps have at a pixel, in the order of their first pixels."""
+    """The n different pairs of values that two maps have at a pixel, in raster order."""
 
     pred: I8  # (n,), the value of each pair in pred
     gt: I8  # (n,), the value in gt
@@ -63,9 +63,10 @@ class Overlaps(NamedTuple):
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
     """Find the pairs of values that occur at a pixel of two maps (H, W) of integers or bool."""
-    flat = (np.ascontiguousarray(values, np.int64).ravel() for values in (pred, gt))
-    (pred_value, gt_value, pixels), of_pixel = value_pairs(*flat)
-    return Overlaps(pred_value, gt_value, pixels, of_pixel.reshape(pred.shape))
+    pred_values = np.ascontiguousarray(pred, np.int64).ravel()
+    gt_values = np.ascontiguousarray(gt, np.int64).ravel()
+    (pred_of_pair, gt_of_pair, pixels), of_pixel = value_pairs(pred_values, gt_values)
+    return Overlaps(pred_of_pair, gt_of_pair, pixels, of_pixel.reshape(pred.shape))
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
@@ -74,10 +75,10 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
     Void pixels have an `ignored` value or, in a map of int64, the value VOID.
     """
     array = np.asarray(gt)
-    marks = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
-    if not marks:
+    void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
+    if not void_values:
         return None
-    void = np.logical_or.reduce([array == mark for mark in marks])
+    void = np.logical_or.reduce([array == value for value in void_values])
     return void if void.any() else None
 
 
@@ -94,39 +95,40 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
     return array
 
 
-def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
+def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
     """Check two label maps with `as_label_map`. Raises ShapeError if their shapes differ."""
-    maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
-    same_shape(maps[0].shape, maps[1].shape)
+    maps = MapPair(as_label_map(pred, SIDES[0]), as_label_map(gt, SIDES[1]))
+    same_shape(maps.pred.shape, maps.gt.shape)
     return maps
 
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Add a file to a DataError that names none: the file of the map that the message is about.
+    """Add the file of the map to a DataError that is raised inside and names no file.
 
-    The message begins with "prediction: " or "ground truth: ", which the file's name replaces. A
-    message with another beginning is taken to be about the prediction.
+    The name replaces "prediction: " or "ground truth: " at the beginning of the message. A message
+    with another beginning is taken to be about the prediction.
     """
     try:
         yield
     except DataError as error:
         problem = error.problems[0]
-        side, _, has_without_side = problem.has.partition(": ")
+        side, _, message = problem.has.partition(": ")
         if problem.file or side in (pred.where, gt.where):
             raise
-        where = (gt if side == SIDES[1] else pred).where
-        has = has_without_side if side in SIDES else problem.has
-        raise type(error)(attrs.evolve(problem, file=where, has=has)) from None
+        if side not in SIDES:
+            message = problem.has
+        file = (gt if side == SIDES[1] else pred).where
+        raise type(error)(attrs.evolve(problem, file=file, has=message)) from None
 
 
 def _unit_words(options: LabelOptions) -> str:
-    """Describe what is compared for the caption, such as "instances paired by number"."""
-    unit = f"{len(options.classes)} classes" if options.classes else "masks"
+    """Describe what is compared, for the caption, such as "instances paired by number"."""
+    classes = f"{len(options.classes)} classes" if options.classes else ""
     if options.unit == "class":
-        return unit
-    unit = f"instances of {unit}" if options.classes else "instances"
-    return f"{unit} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
+        return classes or "masks"
+    instances = f"instances of {classes}" if classes else "instances"
+    return f"{instances} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
 
 
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
@@ -165,16 +167,16 @@ def number_components(mask: Map, neighbours: int, what: str) -> Map:
     """Number the connected components of a mask (H, W) from 1; pixels outside it are 0.
 
     neighbours: 4, or 8 to join pixels diagonally too. A gray mask is binarised at one half. Raises
-    DataError, in which `what` names the map, if it is no mask.
+    DataError, which calls the map `what`, if it is no mask.
     """
     return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
 
 class MapContents:
-    """What label maps hold: masks, classes or instances, in fields that `LabelOptions` explains.
+    """What label maps hold: masks, classes or instances. `LabelOptions` explains the fields.
 
-    The values here are for metrics of instances alone, which make options of `components` and
-    `ignore` only.
+    The values here are those of metrics that compare instances without classes, whose options are
+    `components` and `ignore` only.
     """
 
     classes: tuple[str, ...] = ()
@@ -248,7 +250,7 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Convert one step or two to a pair of floats; leave other values to the option's check."""
+    """Convert one number or two to a pair of floats; leave other values to the option's check."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -276,10 +278,10 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     Raises DataError if a map is a stack of several maps, if labels or numbers were cut to fewer
     bits, or if the two maps number their classes differently.
     """
+    # `class_boundaries`, a stack, is refused by `_single_map`
     wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
-    # `class_boundaries`, a stack, is refused by `_single_map`; `gt.labels` raises without any part
     present = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
-    gt_map = gt.parts[present[0]] if present else gt.labels
+    gt_map = gt.parts[present[0]] if present else gt.labels  # raises, as there are no labels
     pred_map, valid = pred.classes, gt.parts.get("valid")
     if pred_map.ndim == 3 and not pred_map.any():  # a reader's stack without any instance
         nothing = -1 if opt.classes or opt.divisor else 0
@@ -323,8 +325,8 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
     """Return the `label_maps` of an image, and the options that still apply to them.
 
-    Two options are reset once they have been applied: `ignore` if its pixels are marked as void (by
-    the reader of a mask, or while components are numbered), and `components`.
+    `ignore` is reset if its pixels are void already (in a mask, whose reader marked them, and after
+    components are numbered), and so is `components` after it has been applied.
     """
     if "mask" in gt.parts and not opt.classes and opt.ignored:
         opt = _evolve(opt, ignore=-1)
@@ -367,8 +369,8 @@ class LabelMetric(Metric[MapOptions]):
         """Return what one label map (H, W) shows about the meaning of the labels in its set.
 
         Maps of objects, without a divisor or a choice of `components`, show if their numbers tell
-        objects apart. Annotated maps of classes show if they may be masks of 0 and 255. Other maps
-        give no evidence. `truth` is True for an annotated map.
+        objects apart. Annotated maps (`truth`) of classes show if they may be masks of 0 and 255.
+        Other maps show nothing.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -394,10 +396,10 @@ class LabelMetric(Metric[MapOptions]):
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
-    """Return a label map (H, W), which may be the only map of an integer stack (1, H, W).
+    """Return a label map (H, W), or the only map of an integer stack (1, H, W).
 
-    Raises DataError, in which `what` names the map, for any other stack, (C, H, W) or (H, W, C).
-    `shape`, (..., rows, columns) of the map on the other side, tells which axis holds the classes.
+    Raises DataError, which calls the maps `what`, for any other stack, (C, H, W) or (H, W, C). The
+    `shape` (..., rows, columns) of the other side's map tells which axis holds the classes.
     """
     if maps.ndim != 3:
         return maps
@@ -432,16 +434,18 @@ def refuse_other_numbering(
         return
     is_known = ~np.isin(gt, list(ignored))
     n_known = int(is_known.sum())
-    if 4 * int((pred == gt)[is_known].sum()) >= n_known:
+    n_right = int((pred == gt)[is_known].sum())
+    if 4 * n_right >= n_known:
         return
-    predicted, annotated, pixels, _ = find_overlaps(pred[is_known], gt[is_known])
-    n_right = int(pixels[predicted == annotated].sum())
-    for renumbered, numbering in _numberings(predicted, np.array(labels)):
-        same = renumbered == annotated
-        n_agreeing = np.unique(renumbered[same]).size
-        agrees = n_agreeing >= FEW or (n_agreeing > 1 and np.isin(renumbered, annotated).all())
-        n_fitting = int(pixels[same].sum())
-        if not agrees or 2 * n_fitting <= n_known or 4 * n_right >= n_fitting:
+    overlaps = find_overlaps(pred[is_known], gt[is_known])
+    for renumbered, numbering in _numberings(overlaps.pred, np.array(labels)):
+        is_right = renumbered == overlaps.gt
+        n_agreeing = np.unique(renumbered[is_right]).size
+        has_all = np.isin(renumbered, overlaps.gt).all()
+        n_fitting = int(overlaps.pixels[is_right].sum())
+        if n_agreeing < (2 if has_all else FEW) or 2 * n_fitting <= n_known:
+            continue
+        if 4 * n_right >= n_fitting:
             continue
         fixes: tuple[Fix, ...] = ("shift the labels of one side",)
         if max(labels) - min(labels) >= len(labels):  # with gaps, as in no other metric
@@ -457,7 +461,7 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield predicted labels (n,) converted on the assumption of a wrong numbering, and its name.
+    """Yield predicted labels (n,), converted as if their numbering were wrong, and its name.
 
     If the `labels` (C,) of the classes have gaps, one map may have train ids (positions of the
     classes, from 0 or 1) where the other has labels; values of no class then become -1. In any
@@ -465,16 +469,16 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
-        order = np.argsort(labels)
-        # The class whose label is the value, if there is one
-        nearest_class = order[np.minimum(np.searchsorted(labels, values, sorter=order), n - 1)]
+        is_label, label_class = np.nonzero(values[:, None] == labels)
+        class_of = np.full(values.size, -1)
+        class_of[is_label] = label_class
         for first in (0, 1):  # train ids begin at 1 in programs that keep 0 for the background
             is_train_id = (values >= first) & (values < first + n)
             label_of = labels[np.where(is_train_id, values - first, 0)]
             from_train_ids = np.where(is_train_id, label_of, -1)
             ids = f"train ids ({first} .. {first + n - 1})"
             yield from_train_ids, f"{ids} beside label ids in the truth"
-            to_train_ids = np.where(labels[nearest_class] == values, nearest_class + first, -1)
+            to_train_ids = np.where(class_of >= 0, class_of + first, -1)
             yield to_train_ids, f"label ids beside {ids} in the truth"
     yield values - 1, "labels one above those of the truth"
     yield values + 1, "labels one below those of the truth"
@@ -494,13 +498,15 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
         n_values = 1 << (8 * narrow.dtype.itemsize)
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
-        is_cut = other >= n_values
         ids = np.unique(other[other > 0])
         cut_ids = np.unique(ids & (n_values - 1))
-        some_lost = cut_ids.size < ids.size or cut_ids[0] == 0
+        are_all_kept = cut_ids.size == ids.size and cut_ids[0] > 0
+        if unit == "instance" and are_all_kept:
+            continue
+        is_cut = other >= n_values
         unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
         n_agreeing = int((unsigned == other & (n_values - 1))[is_cut].sum())
-        if (unit != "instance" or some_lost) and 2 * n_agreeing > int(is_cut.sum()):
+        if 2 * n_agreeing > int(is_cut.sum()):
             raise DataError(
                 f"{what}: {narrow.dtype} with the other side's numbers modulo {n_values} (up to "
                 f"{other.max()} there), expected all their bits: save 16 or 32 bits"

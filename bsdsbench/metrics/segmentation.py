@@ -35,6 +35,7 @@ from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import (
     LabelMetric,
     LabelOptions,
+    MapPair,
     Overlaps,
     as_label_maps,
     find_overlaps,
@@ -84,21 +85,19 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        classes = _overlaps_of_classes(pred, gt, params)
+        pred_class, gt_class, pixels, _ = _overlaps_of_classes(pred, gt, params)
     else:
         regions = find_instances(pred, gt, params)
         instances = _count_instances(regions, params)
         # The class of each overlap's region; the index -1 (no region) takes the last entry, -1
-        classes = regions.overlaps._replace(
-            pred=np.append(regions.pred.class_of, -1)[regions.pred.of_overlap],
-            gt=np.append(regions.gt.class_of, -1)[regions.gt.of_overlap],
-        )
+        pred_class = np.append(regions.pred.class_of, -1)[regions.pred.of_overlap]
+        gt_class = np.append(regions.gt.class_of, -1)[regions.gt.of_overlap]
+        pixels = regions.overlaps.pixels
         if not params.classes:  # pixels of no instance are ground, void pixels are not counted
-            classes = classes._replace(pixels=np.where(regions.gt.void, 0, classes.pixels))
-    m = n + 1  # the class -1 (none) comes last, as -1 % m is n
-    cell = classes.gt % m * m + classes.pred % m
-    table = np.bincount(cell, classes.pixels, m * m)
-    return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
+            pixels = np.where(regions.gt.void, 0, pixels)
+    confusion = np.zeros((n + 1, n + 1), np.int64)
+    np.add.at(confusion, (gt_class, pred_class), pixels)  # the class -1 (none) is the last
+    return Counts(confusion=confusion, **instances)
 
 
 def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
@@ -111,21 +110,22 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
         void = void_of(gt, params.ignored)
-        counted = ... if void is None else ~void  # `...` selects all pixels
-        overlaps = find_overlaps(masks.pred[counted], masks.gt[counted])
+        if void is not None:
+            masks = MapPair(masks.pred[~void], masks.gt[~void])
+        overlaps = find_overlaps(masks.pred, masks.gt)
         return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     # Check and convert each pair of labels once, as if the pairs were the pixels of one row
-    rows = overlaps.pred[None], overlaps.gt[None]
-    classes = as_pair(*rows, len(params.classes), params.ignored, params.first)
+    pred_row, gt_row = overlaps.pred[None], overlaps.gt[None]
+    classes = as_pair(pred_row, gt_row, len(params.classes), params.ignored, params.first)
     return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
 
 
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
-    """Count the paired and the lone instances of each of C classes; arrays are (C,).
+    """Count `tp`, `fp`, `fn` and `iou_sum` of the instances of each of C classes, (C,) each.
 
-    A predicted region is not counted as `fp` if more than half of it is on void pixels or on a
-    crowd of its class.
+    A predicted instance is no `fp` if more than half of it is on void pixels or on a crowd of its
+    class.
     """
     n, matching = len(params.class_names), match_regions(regions, params.unit == "id")
     # Pairs come first, then regions of pred only, then regions of gt only
@@ -160,10 +160,10 @@ def _count_pixels(confusion: Map) -> _Pixels:
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     """Compute the scores of each class from the counts of one image, or from summed counts.
 
-    Pairs are regions of the same class with an IoU above 0.5. An unpaired predicted region is no
-    error if more than half of it is ignored. Ignored pixels with the value (`ignore` + 1) x divisor
-    - 1 - k are a crowd of class k (from 0): they stay in the union, and only a predicted region of
-    class k counts them as ignored.
+    Instances are paired if they have the same class and an IoU above 0.5. An unpaired predicted
+    instance is no error if more than half of it is ignored. Ignored pixels with the value (`ignore`
+    + 1) x divisor - 1 - k are a crowd of class k (from 0): they stay in the union, and only a
+    predicted instance of class k counts them as ignored.
 
     Parameters
     ----------
@@ -258,10 +258,8 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         if not opt.classes:
             # The index "no class" becomes the second class, "ground", which has no instances: a new
             # last index is added to every axis but the first, (S, ...)
-            total = {
-                name: np.pad(values, [(0, 0), *[(0, 1)] * (values.ndim - 1)])
-                for name, values in total.items()
-            }
+            for name, values in total.items():
+                total[name] = np.pad(values, [(0, 0), *[(0, 1)] * (values.ndim - 1)])
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
@@ -280,11 +278,13 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
             by_class |= objects
-        per_class = {}
-        listed_names = names if len(names) > 1 else ()
-        for k, name in enumerate(listed_names):
-            keys = by_class if k < len(opt.class_names) else _MEANS  # the ground has no objects
-            per_class[name] = {key: by_class[key][:, k] for key in keys} | {"gt_pixels": gt[:, k]}
+        per_class: dict[str, dict[str, Map]] = {}
+        if len(names) > 1:
+            for k, name in enumerate(names):
+                is_ground = k == len(opt.class_names)
+                keys = _MEANS if is_ground else by_class  # the ground has no objects
+                per_class[name] = {key: by_class[key][:, k] for key in keys}
+                per_class[name]["gt_pixels"] = gt[:, k]
         return {**scores, "over": over("classes", n_defined), "per_class": per_class}
 
     def pixel_steps(

@@ -259,7 +259,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     if void is not None and void.all():  # no pixel is compared: not the case of two empty masks
         values[:] = np.nan
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
-    of_labels: dict[str, NDArray[Any]] = {
+    of_labels: dict[str, NDArray[np.generic]] = {
         "value_sum": np.nan_to_num(values, posinf=np.inf),  # NaN adds 0, infinite distances stay
         "value_count": ~np.isnan(values),
         "areas": compared.areas,
@@ -303,10 +303,10 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     return {"shells": shells, "near": near, "outline": outline}
 
 
-def _sum_by_class(rows: NDArray[Any], class_of: I8, n_classes: int) -> NDArray[Any]:
+def _sum_by_class(rows: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
     """Sum rows (labels, ...) of counts over the labels of each class. Bool and int become int64."""
     dtype = np.float64 if rows.dtype.kind == "f" else np.int64
-    sums = np.zeros((n_classes, *rows.shape[1:]), dtype)
+    sums: NDArray[np.generic] = np.zeros((n_classes, *rows.shape[1:]), dtype)
     np.add.at(sums, class_of, rows)
     return sums
 
@@ -454,7 +454,7 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
-) -> dict[str, Any]:
+) -> ScoreTree:
     """Return the scores for means over sequences, (S,) each, from the result of `sequence_means`.
 
     keys: the keys of the M measures.

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple, TypedDict, Unpack, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -94,7 +94,8 @@ class Compared:
         pred, gt = self._overlaps.pred, self._overlaps.gt
         in_both = np.where(pred == gt, pred, -1)
         # Labels are counted from index 1 on: index 0 is for -1 (no label), and is dropped
-        sums = [np.bincount(of + 1, pixels, self.pair.n + 1)[1:] for of in (in_both, pred, gt)]
+        labels_of = (in_both, pred, gt)
+        sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
 
     def shells(self, size: float) -> I8:
@@ -419,20 +420,20 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         of it to compare: no pixels, outline or skeleton.
     """
     definition = TABLE[name]
-    found = compared.find(definition.what, size)
+    inputs = compared.find(definition.what, size)
     if name == "f":
         size = davis_radius(compared.pair.shape, size)
     elif name == "bf" and size < 1:
         size *= compared.pair.diagonal()
-    values = definition.value_of(found, size)
+    values = definition.value_of(inputs, size)
     if name == "biou-min":
         values = np.minimum(values, iou(compared.areas))
-    if isinstance(found, tuple):  # outlines
-        n_pred, n_gt = found[0].n, found[1].n
+    if isinstance(inputs, tuple):  # outlines
+        n_pred, n_gt = inputs[0].n, inputs[1].n
     elif definition.what == "skeletons":
-        n_pred, n_gt = found[:, 0, 1], found[:, 1, 1]
+        n_pred, n_gt = inputs[:, 0, 1], inputs[:, 1, 1]
     else:  # areas
-        n_pred, n_gt = found[:, 1], found[:, 2]
+        n_pred, n_gt = inputs[:, 1], inputs[:, 2]
     is_empty = (n_pred == 0) | (n_gt == 0)
     if not is_empty.any():
         return values
@@ -532,14 +533,6 @@ def measure(
     return float(values[0]) if classes is None else values
 
 
-class _Settings(TypedDict, total=False):
-    """The keywords of `measure` other than `classes`."""
-
-    ignore: int | tuple[int, ...] | None
-    spacing: Spacing
-    empty: str
-
-
 class Measure(NamedTuple):
     """The function `measure` with its name and its convention for empty masks already chosen.
 
@@ -552,28 +545,6 @@ class Measure(NamedTuple):
     name: str
     empty: str = "skip"
 
-    @overload
-    def __call__(
-        self,
-        pred: ArrayLike,
-        gt: ArrayLike,
-        size: float | None = None,
-        *,
-        classes: None = None,
-        **settings: Unpack[_Settings],
-    ) -> float: ...
-
-    @overload
-    def __call__(
-        self,
-        pred: ArrayLike,
-        gt: ArrayLike,
-        size: float | None = None,
-        *,
-        classes: int,
-        **settings: Unpack[_Settings],
-    ) -> F8: ...
-
     def __call__(
         self,
         pred: ArrayLike,
@@ -581,8 +552,12 @@ class Measure(NamedTuple):
         size: float | None = None,
         *,
         classes: int | None = None,
-        **settings: Unpack[_Settings],
+        ignore: int | tuple[int, ...] | None = None,
+        spacing: Spacing = PIXELS,
+        empty: str | None = None,
     ) -> float | F8:
-        """Compute `measure` by this name, with this convention for empty masks by default."""
-        settings.setdefault("empty", self.empty)
-        return measure(self.name, pred, gt, size, classes=classes, **settings)
+        """Compute `measure` by this name, by default with this convention for empty masks."""
+        given = self.empty if empty is None else empty
+        return measure(
+            self.name, pred, gt, size, classes=classes, ignore=ignore, spacing=spacing, empty=given
+        )

@@ -1,4 +1,4 @@
-"""Convert masks, label maps and instance maps to pairs of masks, and draw how they differ.
+"""Masks, label maps and instance maps become maps with common labels; how these differ is drawn.
 
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integers with the
 labels 0 .. classes - 1. Pixels whose annotated label is one of `ignored` are cleared in both maps.
@@ -110,18 +110,19 @@ def as_pair(
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))
     pred_map, gt_map = as_label_maps(pred, gt)
-    without_label: dict[float, str] = {0: ""} if first else {}  # value -> remark for the message
-    without_label |= dict.fromkeys(ignored, " (ignored)")
+    # Values that are no class -> remark for the message
+    other_values: dict[float, str] = {0: ""} if first else {}
+    other_values |= dict.fromkeys(ignored, " (ignored)")
     renumbered = []
     for labels, what in ((pred_map, SIDES[0]), (gt_map, SIDES[1])):
-        is_none = np.isin(labels, list(without_label))
+        is_none = np.isin(labels, list(other_values))
         if labels.dtype == np.int64:
             is_none |= labels == VOID
         if what == SIDES[0] and labels.max() < 0:  # -1 everywhere: an empty prediction
             is_none = labels == -1
         is_wrong = ~is_none & ((labels < first) | (labels >= first + classes))
         if is_wrong.any():
-            also = "".join(f", or {label}{remark}" for label, remark in without_label.items())
+            also = "".join(f", or {value}{remark}" for value, remark in other_values.items())
             raise DataError(
                 f"{what}: label {labels[is_wrong][0]}, expected {first} .. "
                 f"{first + classes - 1}{also}"
@@ -140,8 +141,10 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
     box: tuple[slice, ...] = ()
     if masks.pred.size > _SMALL:
         either = masks.pred | masks.gt
-        covered = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]  # rows, columns
-        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(1) for i in covered)
+        rows, cols = np.flatnonzero(either.any(axis=1)), np.flatnonzero(either.any(axis=0))
+        box = (slice(1), slice(1))  # a single pixel if both masks are empty
+        if rows.size:
+            box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) for i in (rows, cols))
     pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
     return LabelPair(pred, gt, 1, masks.pred.shape)
 
@@ -208,16 +211,19 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     else:
         matching = match_regions(instances)
         pred_new, gt_new, class_of = matching.pred_new, matching.gt_new, matching.class_of
-    has_pixels = np.zeros(class_of.size, bool)
-    for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
-        has_pixels[new[side.of_overlap[side.of_overlap >= 0]]] = True
-    without_gaps = np.cumsum(has_pixels) - 1
-    labels = []
-    for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
+    sides = (instances.pred, pred_new), (instances.gt, gt_new)
+    has_pixels = np.zeros(class_of.size, bool)  # False for instances that lie on void alone
+    for regions, new in sides:
+        is_region = regions.of_overlap >= 0
+        has_pixels[new[regions.of_overlap[is_region]]] = True
+    label_of_new = np.cumsum(has_pixels) - 1
+    maps = []
+    for regions, new in sides:
         # The index -1 (no region) takes the last entry, -1 (no label)
-        new_label = np.append(without_gaps[new], -1).astype(np.int32)
-        labels.append(new_label[side.of_overlap][instances.overlaps.of_pixel])
-    pair = LabelPair(labels[0], labels[1], int(has_pixels.sum()), labels[0].shape)
+        label_of_region = np.append(label_of_new[new], -1).astype(np.int32)
+        label_of_overlap = label_of_region[regions.of_overlap]
+        maps.append(label_of_overlap[instances.overlaps.of_pixel])
+    pair = LabelPair(maps[0], maps[1], int(has_pixels.sum()), maps[0].shape)
     return ClassedPair(pair, class_of[has_pixels], None if ids is None else ids[has_pixels])
 
 
@@ -229,9 +235,15 @@ class Regions(NamedTuple):
     of_overlap: I8  # (overlaps,), the region that each of `Instances.overlaps` is part of, or -1
     void: Bool  # (overlaps,), True for overlaps with an ignored value in this map
 
+    def count_pixels(self, pixels: I8) -> I8:
+        """Sum `pixels` (overlaps,) over the overlaps of each region, int64 (regions,)."""
+        is_region = self.of_overlap >= 0
+        sums = np.bincount(self.of_overlap[is_region], pixels[is_region], self.ids.size)
+        return sums.astype(np.int64)
+
 
 class Instances(NamedTuple):
-    """The regions of both maps, and the overlaps of values (in pred, in gt).
+    """The regions of two instance maps, and the overlaps of their values.
 
     Pixels with an ignored label are void, unless their number says that they are a crowd, a group
     of objects that are not told apart. With C classes, the number divisor - 1 - k is a crowd of
@@ -264,12 +276,13 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
     is_crowd = has_number & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
     is_own_crowd = is_crowd & (crowd_class == _class_of_value(pred_values, opt))
     is_excused = (gt_regions.void & ~is_crowd) | is_own_crowd
-    n_pixels, on_crowd, n_excused = (
-        _count_pixels(pred_regions, np.where(counted, overlaps.pixels, 0))
-        for counted in (True, is_crowd, is_excused)
+    pixels = overlaps.pixels
+    on_crowd = pred_regions.count_pixels(pixels * is_crowd)
+    excused = ratio(
+        pred_regions.count_pixels(pixels * is_excused), pred_regions.count_pixels(pixels)
     )
-    pred_regions.of_overlap[gt_regions.void] = -1
-    return Instances(pred_regions, gt_regions, overlaps, on_crowd, ratio(n_excused, n_pixels))
+    pred_regions.of_overlap[gt_regions.void] = -1  # from here on, void pixels are in no region
+    return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
 
 
 def _number_bare_labels(values: I8, opt: MapContents) -> I8:
@@ -290,13 +303,6 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
-def _count_pixels(regions: Regions, pixels: I8) -> I8:
-    """Sum the pixels (overlaps,) of the overlaps that each region consists of, int64 (regions,)."""
-    is_region = regions.of_overlap >= 0
-    region, n = regions.of_overlap[is_region], regions.ids.size
-    return np.bincount(region, pixels[is_region], n).astype(np.int64)
-
-
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one map from the values (overlaps,) that its overlaps have.
 
@@ -304,7 +310,7 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
     With a divisor, ignored classes are void, and `_without_class` says which other values are no
     region. Without one, each value above 0 is a region, and ignored values of the ground truth are
-    void. VOID is always void. Raises DataError if a value can be no instance.
+    void. VOID is always void. Raises DataError if a value cannot be an instance.
     """
     if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
@@ -319,9 +325,9 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         void = (values == VOID) | np.isin(values, ignored)
         is_none = void | (values <= 0)
     ids, number = np.unique(np.where(is_none, -1, values), return_inverse=True)
-    n_negative = int((ids < 0).sum())  # 1 if -1 occurs, an overlap without region, else 0
-    ids = ids[n_negative:]
-    return Regions(ids, _class_of_value(ids, opt), number - n_negative, void)
+    if is_none.any():  # the first id is -1: number it -1, and the regions from 0
+        ids, number = ids[1:], number - 1
+    return Regions(ids, _class_of_value(ids, opt), number, void)
 
 
 def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
@@ -373,8 +379,8 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     union. Source: panopticapi, evaluation.py.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
-    in_pred = _count_pixels(pred, pixels) + instances.on_crowd
-    in_gt = _count_pixels(gt, pixels)
+    in_pred = pred.count_pixels(pixels) + instances.on_crowd
+    in_gt = gt.count_pixels(pixels)
     in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
     # Candidates: annotated region i and predicted region j, with their shared pixels
     i, j, shared = gt.of_overlap[in_both], pred.of_overlap[in_both], pixels[in_both]
@@ -384,9 +390,11 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
         _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)  # also without overlap
         shared = shared_of_gt[i]
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
-    is_pair = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
-    pairs = np.flatnonzero(is_pair)[np.argsort(i[is_pair])]
-    i, j, iou = i[pairs], j[pairs], iou[pairs]
+    if not by_number:
+        is_pair = (iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i])
+        i, j, iou = i[is_pair], j[is_pair], iou[is_pair]
+    order = np.argsort(i)
+    i, j, iou = i[order], j[order], iou[order]
     pred_new, gt_new = np.full(pred.ids.size, -1), np.full(gt.ids.size, -1)
     pred_new[j] = gt_new[i] = np.arange(i.size)
     pred_only, gt_only = np.flatnonzero(pred_new < 0), np.flatnonzero(gt_new < 0)
@@ -406,38 +414,39 @@ class RegionPixels(NamedTuple):
     spacing: tuple[float, float] | None = None  # row, column step; None: distances are not measured
 
     def steps(self) -> DrawnSteps:
-        """Return the outcome of each pixel (right, false, missed or other), one step per part.
+        """Return the outcome of each pixel (right, false, missed or other) for each class.
 
-        Each class is a part; if there are several, the first part is "all classes". Outcomes are
-        counted so that the F of a step is the Dice of its part.
+        The classes are the `parts` of the result. If there are several, the first part is "all
+        classes". Pixels are counted so that the F of a part is its Dice.
         """
         parts: dict[str, int | None] = {"all classes": None} if len(self.names) > 1 else {}
         parts |= {name: k for k, name in enumerate(self.names)}
-        errors = self._largest_errors()
         outcomes = np.stack([self._outcomes(k).ravel() for k in parts.values()], axis=1)
-        codes = (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
-        right, false, missed, other = ((outcomes == code).sum(axis=0) for code in codes)  # (parts,)
+        n_right, n_false, n_missed, n_other = (  # (parts,) each
+            (outcomes == code).sum(axis=0)
+            for code in (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
+        )
         # "Other" pixels are in different objects of the two maps, so they are missed and false
-        n_gt, n_pred = right + missed + other, right + false + other
+        n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
+        errors = self._largest_errors()
         return DrawnSteps(
             np.arange(float(len(parts))),
-            np.stack([right, n_gt, right, n_pred], axis=-1),
+            np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
             *changes_of(outcomes, self.pred.shape),
             parts=tuple(parts),
             measure="Dice",
-            # Where the distance of the outlines is largest, in each part
             marks=tuple(errors.get(number) for number in parts.values()),
         )
 
     def _outcomes(self, number: int | None) -> Map:
-        """Return the outcome of each pixel as a code of `pixel_steps`, uint8 (H, W).
+        """Return the outcome of each pixel for the objects of one class, uint8 (H, W).
 
-        Only objects of the class `number` are compared; None compares all. A pixel is
-        MATCHED_PIXEL if both maps have the same object there, OTHER_PIXEL if they have different
-        ones, FALSE_PIXEL or MISSED_PIXEL if only `pred` or only `gt` has one, and else 0.
+        `number` is the class; None takes all. A pixel is MATCHED_PIXEL if both maps have the same
+        object there, OTHER_PIXEL if they have different ones, FALSE_PIXEL or MISSED_PIXEL if only
+        `pred` or only `gt` has one, and else 0.
         """
-        # One entry per object; the last, False, is for the index -1 (no object)
-        is_wanted = np.append((self.class_of == number) | (number is None), False)
+        is_wanted = (self.class_of == number) | (number is None)
+        is_wanted = np.append(is_wanted, False)  # for the index -1 (no object)
         in_pred, in_gt = is_wanted[self.pred], is_wanted[self.gt]
         is_right = in_pred & (self.pred == self.gt)
         conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
@@ -452,27 +461,28 @@ class RegionPixels(NamedTuple):
         if self.spacing is None:
             return {}
         n, largest = self.class_of.size, dict[int | None, LargestError]()
-        rims = [
+        pred_rims, gt_rims = (
             distances.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), n)
             for labels in (self.pred, self.gt)
-        ]
-        for rim, other in (rims, rims[::-1]):
-            squared = distances.nearest(rim, other, *self.spacing)
+        )
+        for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
+            squared = distances.nearest(rims, other, *self.spacing)
             for label in range(n):
-                sites = slice(*rim.start[label : label + 2])
-                if not np.isfinite(squared[sites]).any():  # one map has no such object
+                points = slice(*rims.start[label : label + 2])
+                if not np.isfinite(squared[points]).any():  # one map has no such object
                     continue
-                site = sites.start + int(squared[sites].argmax())
+                farthest = points.start + int(squared[points].argmax())
+                row, col = rims.rows[farthest], rims.cols[farthest]
                 opposite = slice(*other.start[label : label + 2])
-                down = (other.rows[opposite] - rim.rows[site]) * self.spacing[0]
-                right = (other.cols[opposite] - rim.cols[site]) * self.spacing[1]
+                down = (other.rows[opposite] - row) * self.spacing[0]
+                right = (other.cols[opposite] - col) * self.spacing[1]
                 nearest = opposite.start + int((down**2 + right**2).argmin())
                 error = LargestError(
-                    row=int(rim.rows[site]),
-                    col=int(rim.cols[site]),
+                    row=int(row),
+                    col=int(col),
                     to_row=int(other.rows[nearest]),
                     to_col=int(other.cols[nearest]),
-                    distance=float(np.sqrt(squared[site])),
+                    distance=float(np.sqrt(squared[farthest])),
                 )
                 for number in (None, int(self.class_of[label])):
                     if number not in largest or error.distance > largest[number].distance:
