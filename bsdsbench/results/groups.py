@@ -306,7 +306,7 @@ class Partition:
     column: str
     names: tuple[str, ...]  # (G,): the groups, in the order of their values
     members: I8  # (N,): the group of each image, as an index into `names`
-    empty: tuple[str, ...] = ()  # ranges that contain no image, and so are not in `names`
+    empty: tuple[str, ...] = ()  # ranges of the user's limits that contain no image
 
     def weights(self) -> I8:
         """Return an array (G, N): 1 if image n is in group g, else 0."""
@@ -364,8 +364,10 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     numbers = [v for v in values if isinstance(v, float)]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
-        quartiles = np.unique(np.quantile(numbers, (0.25, 0.5, 0.75))).tolist()
-        return _divide(column, values, quartiles, open_ended=False)
+        quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
+        # Quartiles with the same numbers below them divide the images alike; the largest is kept
+        edge_of_count = {sum(n < quartile for n in numbers): quartile for quartile in quartiles}
+        return _divide(column, values, list(edge_of_count.values()), open_ended=False)
     different: list[Value] = [*sorted({*numbers}), *texts]
     if None in values:
         different.append(None)
@@ -386,8 +388,8 @@ def _divide(
         the last range has no upper limit. False for quartiles: the ranges go from the smallest to
         the largest value, both included.
 
-    Only ranges with an image become groups. The others are listed in `Partition.empty`, except for
-    the range below the user's first limit. Images without a number form the last group.
+    Only ranges with an image become groups. Other ranges between limits of the user are listed in
+    `Partition.empty`. Images without a number form the last group.
     """
     numbers: list[float | None] = []
     for value in values:
@@ -410,8 +412,8 @@ def _divide(
         for v in numbers
     ]
     used = sorted({*ranges})
-    first_listed = 1 if open_ended else 0
-    empty = [names[k] for k in range(first_listed, no_value) if k not in used]
+    # The first range lies below the user's limits; ranges of quartiles are never empty
+    empty = [names[k] for k in range(1, no_value) if k not in used]
     members = np.searchsorted(used, ranges).astype(np.int64)  # positions in `used`
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 

@@ -133,6 +133,14 @@ def test_numbers_are_cut_at_quartiles_or_where_one_says():
     refused("have no groups", partition, records(a=[]) or [ImageRecord("a", (1, 1))], "light")
 
 
+def test_quartiles_make_no_empty_range():
+    """The lower quartile is 2, and no number lies between it and the median, 5."""
+    images = records(size=[1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 6.0, 7.0, 8.0])
+    groups = partition(images, "size")
+    assert (groups.names, groups.empty) == (("[1, 5)", "[5, 5.75)", "[5.75, 8]"), ())
+    assert groups.members.tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2, 2]
+
+
 def test_few_numbers_and_lacking_values_are_groups_as_they_are():
     images = records(year=[2019.0, 2021.0, None, 2019.0], name=["s10", "s2", None, "s2"])
     assert partition(images, "year").names == ("2019", "2021", "no value")
