@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,11 @@ from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 
 _SCHEMA = "bsdsbench.comparison/1"
+
+
+def without_nan(content: Mapping[str, object]) -> dict[str, object]:
+    """Return content as plain JSON values, with None for NaN and infinite numbers."""
+    return dict(json.loads(json.dumps(content), parse_constant=lambda constant: None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +242,7 @@ class Comparison(ComparedScores):
         The keys are the fields, except that `signatures` maps the names of the runs to signatures,
         and that pairs of `images` also have "effect_size" and "win_tie_loss".
         """
-        text = json.dumps(asdict(self))
-        values = json.loads(text, parse_constant=lambda constant: None)
+        values: Any = without_nan(asdict(self))
         for pair, row in zip(self.images, values["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
         signatures = dict(zip(self.names, self.signatures, strict=False))

@@ -1,12 +1,11 @@
 """Methods of one or more runs: means over seeds or folds, and tests that know both variances.
 
-A score of a method is the mean of that score over its runs. It varies with the images that were
-drawn and with the run (seed, fold): intervals come from a bootstrap that draws both, images and
-runs, and crosses them (Owen, The pigeonhole bootstrap, Ann. Appl. Stat. 2007). A few runs say
-little of their variance, so that the deviation of drawn runs is widened by sqrt(R / (R - 1)) for R
-runs, and the interval by Student's t with Satterthwaite's degrees of freedom. Where the runs of two
-methods have the same names (seed0, seed1 ...) they are drawn in pairs, and p comes from exchanging
-the two runs of each pair, in all 2^R ways. With fewer than three runs of a method there is no p.
+A method's score is the mean over its runs. It varies with the images that were drawn and with the
+run (seed, fold), so its interval comes from a bootstrap that draws both, crossed (Owen, The
+pigeonhole bootstrap, Ann. Appl. Stat. 2007). `_draw_means` corrects for the small number of runs.
+If the runs of two methods have the same seeds, they are drawn in pairs, and p comes from exchanging
+the two runs of each pair. With fewer than three runs of a method there is no p.
+
 Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
 Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
 et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (NeurIPS 2021).
@@ -14,10 +13,10 @@ et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (Ne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, islice
-from math import isfinite, isnan, nan
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,13 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison import bootstrap, significance
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, SampledRun, Sampling
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
-from bsdsbench.comparison.comparison import ComparedScores, Interval, ScoreDifference, correct_p
+from bsdsbench.comparison.comparison import (
+    ComparedScores,
+    Interval,
+    ScoreDifference,
+    correct_p,
+    without_nan,
+)
 from bsdsbench.comparison.comparison_tables import (
     clusters_phrase,
     difference_cells,
@@ -38,7 +43,7 @@ from bsdsbench.comparison.comparison_tables import (
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.metrics import registry
-from bsdsbench.results.evaluation import Progress
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, reading_line, table_footer
@@ -47,8 +52,6 @@ from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
-# Fields of a MethodComparison that are written to JSON as they are
-_PLAIN_FIELDS = ("n_images", "cluster", "n_clusters", "n_boot", "seed", "level")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
@@ -86,7 +89,10 @@ class MethodComparison(ComparedScores):
         return f"<MethodComparison of {names} on {self.n_images} images>"
 
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
-        """Return the tables of means, of intervals and, for several methods, of differences."""
+        """Return the tables of means, of intervals and, for several methods, of differences.
+
+        `spread` is shown beside a mean: "sd", "se" or "range".
+        """
         return _method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
@@ -98,42 +104,42 @@ class MethodComparison(ComparedScores):
 
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON. Undefined numbers are None."""
-
-        def finite(value: float) -> float | None:
-            return value if isfinite(value) else None
-
         scores = []
         for interval in self.intervals:
             of_runs = self.of_runs[interval.run, interval.score]
             row = {
                 "method": interval.run,
                 "score": interval.score,
-                "mean": finite(interval.value),
-                "sd": finite(of_runs.sd),
-                "runs": list(map(finite, of_runs.values)),
-                "low": finite(interval.low),
-                "high": finite(interval.high),
+                "mean": interval.value,
+                "sd": of_runs.sd,
+                "runs": of_runs.values,
+                "low": interval.low,
+                "high": interval.high,
             }
             scores.append(row)
-        differences: list[dict[str, object]] = []
+        differences = []
         for d in self.differences:
-            is_paired = (d.a, d.b) in self.paired
-            numbers = {k: finite(getattr(d, k)) for k in ("value", "low", "high", "p", "p_holm")}
-            differences.append(
-                {"a": d.a, "b": d.b, "score": d.score, "paired": is_paired, **numbers}
-            )
-        return {
+            pair = {"a": d.a, "b": d.b, "score": d.score, "paired": (d.a, d.b) in self.paired}
+            numbers = {"value": d.value, "low": d.low, "high": d.high, "p": d.p, "p_holm": d.p_holm}
+            differences.append(pair | numbers)
+        mapping = {
             "schema": "bsdsbench.methods/1",
             "methods": {m.name: [run.name for run in m.runs] for m in self.methods},
             "scores": scores,
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
-            **{key: getattr(self, key) for key in _PLAIN_FIELDS},
+            "n_images": self.n_images,
+            "cluster": self.cluster,
+            "n_clusters": self.n_clusters,
+            "n_boot": self.n_boot,
+            "seed": self.seed,
+            "level": self.level,
             "protocol": self.protocol,
             "reading": self.reading,
-            "notes": list(self.notes),
-            "left_out": {name: dict(reasons) for name, reasons in self.left_out.items()},
+            "notes": self.notes,
+            "left_out": self.left_out,
         }
+        return without_nan(mapping)
 
 
 def compare_methods(
@@ -180,8 +186,22 @@ def compare_methods(
     methods = [method.in_order() for method in methods]
     refuse_equal_names("methods", [method.name for method in methods])
     runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
-    sampling = settings.over(runs, cluster)
-    metrics = shared_metrics(runs)
+    return _compare_methods(methods, runs, notes, settings.over(runs, cluster), progress)
+
+
+def _compare_methods(
+    methods: Sequence[Method],
+    runs: Sequence[Evaluation],
+    notes: Sequence[str],
+    sampling: Sampling,
+    progress: Progress | None,
+) -> MethodComparison:
+    """Compare methods by the scores that all of their runs have.
+
+    `runs` are the runs of the first method, then of the second, and so on, restricted to the images
+    that `sampling` draws. `notes` come from this restriction.
+    """
+    metrics, level = shared_metrics(runs), sampling.level
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled_runs)
@@ -189,22 +209,38 @@ def compare_methods(
     sampled = []
     for method in methods:
         drawn_runs = _draw_runs(method.n_runs, sampling.n_boot, sampling.seed)
-        runs_of_method = list(islice(remaining, method.n_runs))
-        sampled.append(_SampledMethod(method.name, runs_of_method, drawn_runs))
-    pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
-    paired = frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
-    compared = {score: _compare_by_score(sampled, score, paired, sampling) for score in scores}
+        own_runs = list(islice(remaining, method.n_runs))
+        sampled.append(_SampledMethod(method.name, own_runs, drawn_runs))
+    paired = _paired_by_seed(methods)
+    of_runs: dict[tuple[str, str], ScoresOfRuns] = {}
+    intervals: list[Interval] = []
+    differences: list[ScoreDifference] = []
+    ranks: dict[str, Ranks] = {}
+    for score in scores:
+        draws = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in sampled}
+        to_rank = {}
+        for m in sampled:
+            of_runs[m.name, score] = values = m.values(score)
+            low, high = draws[m.name].interval(level)
+            intervals.append(Interval(m.name, score, values.mean, low, high))
+            to_rank[m.name] = values.mean, draws[m.name].values
+        uncorrected = [
+            _difference(a, b, score, (a.name, b.name) in paired, draws, sampling)
+            for a, b in combinations(sampled, 2)
+        ]
+        differences += correct_p(uncorrected)
+        ranks[score] = ranks_of(score, to_rank, level)
     left_out = {}
-    for given, on_shared in zip(methods, with_runs(methods, runs), strict=True):
-        if on_shared.left_out:  # reasons of the method's own runs are preferred
-            left_out[given.name] = on_shared.left_out | given.left_out
+    for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
+        if restricted.left_out:  # reasons that the method itself gives are preferred
+            left_out[method.name] = restricted.left_out | method.left_out
     return MethodComparison(
         names=tuple(method.name for method in methods),
         methods=tuple(methods),
         scores=scores,
-        of_runs={(m.name, score): m.values(score) for score in scores for m in sampled},
-        intervals=tuple(interval for c in compared.values() for interval in c.intervals),
-        differences=tuple(difference for c in compared.values() for difference in c.differences),
+        of_runs=of_runs,
+        intervals=tuple(intervals),
+        differences=tuple(differences),
         paired=paired,
         n_images=len(runs[0].records),
         n_boot=sampling.n_boot,
@@ -214,53 +250,24 @@ def compare_methods(
         reading=reading_line(runs),
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
         shown=tuple(usual_scores(runs[0], scores)),
-        ranks={score: c.ranks for score, c in compared.items()},
+        ranks=ranks,
         cluster=sampling.column,
         n_clusters=sampling.n_clusters,
         left_out=left_out,
     )
 
 
-class _ComparisonByScore(NamedTuple):
-    """The comparison of methods by one score."""
-
-    intervals: list[Interval]  # for each method
-    differences: list[ScoreDifference]  # for each pair of methods
-    ranks: Ranks
-
-
-def _compare_by_score(
-    sampled: Sequence[_SampledMethod],
-    score: str,
-    paired: Collection[tuple[str, str]],
-    sampling: Sampling,
-) -> _ComparisonByScore:
-    """Compare methods by one score. Holm's method corrects the p-values over all pairs of methods.
-
-    `paired` names the pairs of methods whose runs have the same seeds.
-    """
-    means = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in sampled}
-    intervals = []
-    by_name = {}
-    for method in sampled:
-        value, mean = method.values(score).mean, means[method.name]
-        low, high = mean.interval(sampling.level)
-        intervals.append(Interval(method.name, score, value, low, high))
-        by_name[method.name] = (value, mean.values)
-    family = [
-        _difference(a, b, score, (a.name, b.name) in paired, means, sampling)
-        for a, b in combinations(sampled, 2)
-    ]
-    return _ComparisonByScore(
-        intervals, correct_p(family), ranks_of(score, by_name, sampling.level)
-    )
+def _paired_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
+    """Return the names of each pair of methods whose runs have the same, distinct seeds."""
+    pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
+    return frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
 
 
 class _Draws(NamedTuple):
     """Bootstrap draws of a number."""
 
     values: F8  # (B,): the number in each sample
-    # The number of images (or clusters) by which the interval is widened; with several runs it
+    # The number of images (or clusters) for which the interval is widened. With several runs it
     # follows from both variances, and need not be an integer
     n_effective: float
 
@@ -286,27 +293,25 @@ class _SampledMethod(NamedTuple):
 
 
 def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Draw `n_runs` of the runs with replacement for each bootstrap sample.
+    """Return how often each bootstrap sample draws each run, (n_boot, n_runs).
 
-    Returns int64 (n_boot, n_runs): how often each sample draws each run.
+    A sample draws `n_runs` runs with replacement.
     """
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
 def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
-    """Return draws of the mean of a score over R runs, with images and runs drawn together.
+    """Draw the mean of a score over R runs, with images and runs drawn together.
 
     by_run (R, B): score of each run in each sample of images
     drawn_runs (B, R): how often each sample draws each run
     n_units : number of images or clusters
 
-    A draw starts from the mean over all R runs in a sample of images. To this it adds the deviation
-    of the drawn runs' mean from the mean of all runs, multiplied by sqrt(R / (R - 1)), because so
-    few runs vary too little. `n_effective` is one more than Satterthwaite's degrees of freedom.
-
-    The scores of a single run are returned as they are, and so are means that are undefined in
-    every sample; `n_effective` is then `n_units`.
+    A draw is the mean over all R runs in a sample of images, plus the deviation of the drawn runs
+    from it. Deviations are multiplied by sqrt(R / (R - 1)), because so few runs vary too little.
+    `n_effective` is one more than Satterthwaite's degrees of freedom; for a single run, or if the
+    means are undefined in every sample, it is `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:
@@ -330,24 +335,21 @@ def _difference(
     b: _SampledMethod,
     score: str,
     is_paired: bool,
-    means: Mapping[str, _Draws],
+    draws_of_means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
     """Return the difference of a score, a minus b, between two methods. p is not corrected yet.
 
-    is_paired : True if the methods have the same seeds. The two runs of a seed are then drawn
-        together, and p comes from exchanging them. Otherwise p comes from the bootstrap.
-    means : method's name -> draws of its mean
-
-    p is NaN if one of the methods has fewer than LEAST_RUNS runs, unless both have a single run, or
-    if the difference is undefined.
+    If the methods have the same seeds (`is_paired`), the two runs of a seed are drawn together, and
+    p comes from exchanging them. Otherwise p comes from the bootstrap. p is NaN if a method has
+    fewer than LEAST_RUNS runs, unless both have a single run, or if the difference is undefined.
     """
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean
     if is_paired:
         draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
     else:
-        mean_a, mean_b = means[a.name], means[b.name]
+        mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
         n_effective = min(mean_a.n_effective, mean_b.n_effective)
         draws = _Draws(mean_a.values - mean_b.values, n_effective)
     n_runs = len(a.runs), len(b.runs)
@@ -366,24 +368,22 @@ def _difference(
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
-    """Return notes on the variance that intervals cover and on p-values, in this order.
+    """Return notes on the variance that intervals cover, and on missing and limited p-values.
 
-    - Intervals cover the runs too, if any method has several.
-    - Methods with a single run, whose intervals cover only `units`, such as "images".
-    - Methods with too few runs for a p-value, unless every method has a single run.
-    - Each pair of methods with the same seeds (`paired`, by name) and enough of them for a p-value.
+    `paired` has the names of each pair of methods with the same seeds. `units` says what is drawn
+    besides runs, such as "images".
     """
-    single = [m.name for m in methods if m.n_runs == 1]
-    has_several = any(m.n_runs > 1 for m in methods)
-    few = [m.name for m in methods if m.n_runs < LEAST_RUNS and has_several]
+    n_runs = {method.name: method.n_runs for method in methods}
+    single = [name for name, n in n_runs.items() if n == 1]
+    few = [name for name, n in n_runs.items() if n < LEAST_RUNS]
+    has_several = len(single) < len(methods)
     notes = []
     if has_several:
         notes.append(f"Intervals cover the variance of {units} and of runs (crossed bootstrap)")
     if single:
         notes.append(f"{', '.join(single)}: one run each, so the interval covers {units} only")
-    if few:
+    if few and has_several:  # single runs are compared by the bootstrap over images
         notes.append(f"No p-value for {', '.join(few)}: fewer than {LEAST_RUNS} runs")
-    n_runs = {m.name: m.n_runs for m in methods}
     for a, b in sorted(paired):
         n = n_runs[a]
         if n >= LEAST_RUNS:
@@ -408,8 +408,7 @@ def means_table(
 
     spread : the spread that is shown beside a mean
     columns : the scores to show, such as "ods", or "all"; None for the usual ones
-    extra : further rows, such as published results: name, {metric: scores}, {score key: mark}.
-        A marked score is never the best of its column; the mark "" prints nothing.
+    extra : further rows, such as published results
     notes : further lines below the table
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
@@ -430,9 +429,9 @@ def means_table(
         for score in shown:
             metric, _, key = score.partition(".")
             cell = value_at(by_metric.get(metric, {}), key)
-            mark = marks.get(key)
-            if mark is not None and cell is not None:
-                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            if key in marks and cell is not None:  # a marked score is never the best of its column
+                mark = f"[{marks[key]}]" if marks[key] else ""
+                cell = Estimate(cell, mark=mark, comparable=False)
             row.append(cell)
         rows.append(row)
     footer: Any = table_footer(runs_of(methods))
