@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from typing import Any
@@ -58,10 +58,11 @@ class ScoreDifference:
         return self.p_holm < 1 - level and not self.solver
 
 
-def correct_p(differences: Sequence[ScoreDifference]) -> list[ScoreDifference]:
+def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     """Return the differences with `p_holm` from Holm's correction of `p` over all of them."""
-    corrected = holm([difference.p for difference in differences])
-    return [replace(d, p_holm=p_holm) for d, p_holm in zip(differences, corrected, strict=True)]
+    tested = list(differences)
+    corrected = holm([d.p for d in tested])
+    return [replace(d, p_holm=p_holm) for d, p_holm in zip(tested, corrected, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

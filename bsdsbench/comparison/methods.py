@@ -224,11 +224,10 @@ def _compare_methods(
             low, high = draws[m.name].interval(level)
             intervals.append(Interval(m.name, score, values.mean, low, high))
             to_rank[m.name] = values.mean, draws[m.name].values
-        uncorrected = [
+        differences += correct_p(
             _difference(a, b, score, (a.name, b.name) in paired, draws, sampling)
             for a, b in combinations(sampled, 2)
-        ]
-        differences += correct_p(uncorrected)
+        )
         ranks[score] = ranks_of(score, to_rank, level)
     left_out = {}
     for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
