@@ -1,12 +1,9 @@
 """Check a run for regressions against a baseline of stored scores.
 
-A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image (base64 of
-counts.npz), which the statistical check needs.
-
-A score fails if it is worse than the baseline by more than its tolerance. All scores are gated
-(checked), or only chosen ones. With `statistical` the drop must also be significant in a paired
-bootstrap over the images, so that noise from single images does not fail a build. If there are too
-few images for a significant drop, the tolerance alone decides, and a note says so.
+A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image, which the
+statistical check needs. A score fails if it is worse than the baseline by more than its tolerance.
+With `statistical` the drop must also be significant in a paired bootstrap over the images, so that
+noise from single images does not fail a build.
 """
 
 from __future__ import annotations
@@ -14,10 +11,10 @@ from __future__ import annotations
 import base64
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -51,7 +48,6 @@ from bsdsbench.text import clip, show
 
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
-_SCHEMA_OF_CHECKS = "bsdsbench.check/1"
 TOLERANCE = 0.002
 _NAME = "baseline"  # the name of its run, in notes and errors
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
@@ -64,7 +60,7 @@ class Baseline:
     run: Evaluation
     scores: Mapping[str, float]
     tolerances: Mapping[str, Tolerance]  # of single scores
-    gated: Sequence[str] = ()  # the scores that are checked; none: all
+    gated: Sequence[str] = ()  # the scores to check; none: all
 
     @classmethod
     def of(
@@ -89,7 +85,7 @@ class Baseline:
         limits = _by_full_name(tolerances or {}, scores)
         gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
         for score, tolerance in limits.items():
-            _limit(tolerance, 0.0, score)
+            _limit(tolerance, 0.0, score)  # raises if the tolerance is invalid
         if earlier is not None and Path(earlier).exists():
             stored = cls.load(earlier)
             limits = {k: v for k, v in stored.tolerances.items() if k in scores} | limits
@@ -144,14 +140,10 @@ class Baseline:
             gated = stored.get("gated", [])
             if isinstance(gated, str):  # as earlier versions wrote it
                 gated = gated.split(", ")
-            run = Evaluation(
-                registry.read_protocol(entry(stored, "protocol", dict)),
-                _NAME,
-                unpack_records(
-                    source, base64.b64decode(entry(stored, "counts", str), validate=True)
-                ),
-                failed=entries({"left_out": {}, **stored}, "left_out", str),
-            )
+            protocol = registry.read_protocol(entry(stored, "protocol", dict))
+            counts = base64.b64decode(entry(stored, "counts", str), validate=True)
+            left_out = entries({"left_out": {}, **stored}, "left_out", str)
+            run = Evaluation(protocol, _NAME, unpack_records(source, counts), failed=left_out)
             return cls(run, entries(stored, "scores", float), tolerances, list(map(str, gated)))
 
 
@@ -212,7 +204,7 @@ class GateResult:
 
     def to_mapping(self) -> dict[str, object]:
         """Return plain values for JSON."""
-        return {"schema": _SCHEMA_OF_CHECKS, "passed": self.passed} | asdict(self)
+        return {"schema": "bsdsbench.check/1", "passed": self.passed} | asdict(self)
 
     def to_markdown(self) -> str:
         """Return a Markdown table with a row per score, for the summary of a CI job."""
@@ -289,11 +281,7 @@ def check(
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    gated = list(_by_full_name(dict.fromkeys(scores), stored.scores) or stored.gated)
-    if not gated:  # the overall scores, and the scores of parts that tables show
-        usual = score_names.usual_scores(stored.run, list(stored.scores), parts=True)
-        named = {score: score_names.score_name(score) for score in stored.scores}
-        gated = [s for s, name in named.items() if s in usual or not (name and name.part)]
+    gated = _scores_to_check(stored, scores)
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
     notes += [note.text for note in left_out_notes([run, baseline_run])]
     scores_before = stored.scores
@@ -302,17 +290,18 @@ def check(
         if undefined := [score for score in gated if score not in scores_before]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
         gated = [score for score in gated if score in scores_before]
-    tolerance_of_score = tolerance if isinstance(tolerance, Mapping) else {}
-    default = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
-    tolerances = dict.fromkeys(stored.scores, default)
-    tolerances |= _by_full_name(stored.tolerances, stored.scores)
-    tolerances |= _by_full_name(tolerance_of_score, stored.scores)
-    tolerances = {score: tolerances[score] for score in gated}
-    verdict = _check_images(
+    tolerance_for_all: Tolerance = TOLERANCE
+    tolerance_of_score = _by_full_name(stored.tolerances, stored.scores)
+    if isinstance(tolerance, Mapping):
+        tolerance_of_score |= _by_full_name(tolerance, stored.scores)
+    else:
+        tolerance_for_all = tolerance
+    tolerances = {score: tolerance_of_score.get(score, tolerance_for_all) for score in gated}
+    on_all = _check_images(
         run, baseline_run, scores_before, tolerances, sampling if statistical else None, progress
     )
-    checks = [*verdict.checks]
-    notes += verdict.notes
+    checks = [*on_all.checks]
+    notes += on_all.notes
     if by is not None:
         column, slices = runs_by_slice([run, baseline_run], by)
         # A drop has to be significant over all slices (Bonferroni)
@@ -332,6 +321,19 @@ def check(
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
 
 
+def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
+    """Return the `chosen` scores, or the default scores that `check` documents, as METRIC.SCORE."""
+    if named := list(_by_full_name(dict.fromkeys(chosen), baseline.scores) or baseline.gated):
+        return named
+    shown = score_names.usual_scores(baseline.run, list(baseline.scores), parts=True)
+    scores = []
+    for score in baseline.scores:
+        parsed = score_names.score_name(score)
+        if score in shown or not (parsed and parsed.part):
+            scores.append(score)
+    return scores
+
+
 def _check_images(
     run: Evaluation,
     baseline_run: Evaluation,
@@ -346,19 +348,26 @@ def _check_images(
     tolerances : METRIC.SCORE of each score to check -> its tolerance
     sampling : the settings of the paired bootstrap; None if the tolerance alone decides
 
-    Notes name the scores that are means over unequal numbers of values in the two runs, and say so
-    if no drop can be significant, in which case the tolerance alone decides too.
+    A note names the scores that are means over unequal numbers of values in the two runs. If no
+    drop can be significant, another note says so, and the tolerance alone decides.
     """
-    gated = list(tolerances)
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]
-    coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], gated)
-    notes = coverage_lines(coverage, gated)
-    tests = _PairedTests({}, 0, [])
-    level = sampling.level if sampling else 0.0
-    if sampling and metrics and gated:
-        tests = _test_differences(run, baseline_run, gated, sampling, progress)
-        notes += tests.notes
+    coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
+    notes = coverage_lines(coverage, list(tolerances))
+    tests: dict[str, ScoreDifference] = {}
+    n_tests, alpha = 0, 1.0
+    if sampling and metrics and tolerances:
+        alpha = 1 - sampling.level
+        tests = _test_differences(run, baseline_run, tolerances, sampling, progress)
+        n_tests = sum(not math.isnan(test.p) for test in tests.values())
+        least = least_p(len(run.records), sampling.n_boot, n_tests)
+        if n_tests and least >= alpha:  # every score would pass
+            tests = {}
+            notes.append(
+                f"no drop can be significant: with {n_tests} scores, {len(run.records)} images and "
+                f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
+            )
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -368,8 +377,8 @@ def _check_images(
             drop = value - before if score_names.lower_is_better(score) else before - value
         limit = _limit(tolerance, before, score)
         # Some scores, such as an equal error rate, cannot be resampled: the tolerance decides
-        test = tests.differences.get(score)
-        is_significant = test is None or test.p_holm < 1 - level
+        test = tests.get(score)
+        is_significant = test is None or test.p_holm < alpha
         verdict = Check(
             score=score,
             baseline=before,
@@ -379,43 +388,29 @@ def _check_images(
             p=test.p if test else None,
             p_holm=test.p_holm if test else None,
             failed=value is None or (drop > limit and is_significant),
-            n_tests=tests.n_tests,
+            n_tests=n_tests,
         )
         checks.append(verdict)
     return GateResult(run.name, tuple(checks), tuple(notes))
 
 
-class _PairedTests(NamedTuple):
-    """Tests of the scores of a run against a baseline."""
-
-    differences: dict[str, ScoreDifference]  # by score; empty if no drop can be significant
-    n_tests: int  # the number of p-values that Holm's correction is over
-    notes: list[str]
-
-
 def _test_differences(
     run: Evaluation,
     baseline_run: Evaluation,
-    gated: Sequence[str],
+    scores: Collection[str],
     sampling: Sampling,
     progress: Progress | None,
-) -> _PairedTests:
-    """Test the differences of the `gated` scores by a paired bootstrap over the images."""
-    level, n_boot, n_images = sampling.level, sampling.n_boot, len(baseline_run.records)
-    now_and_before = [replace(run, name="now"), baseline_run]
+) -> dict[str, ScoreDifference]:
+    """Test differences of `scores` by a paired bootstrap, with Holm's correction over them all."""
     compared = compare(
-        now_and_before, level=level, n_boot=n_boot, seed=sampling.seed, progress=progress
+        [replace(run, name="now"), baseline_run],
+        level=sampling.level,
+        n_boot=sampling.n_boot,
+        seed=sampling.seed,
+        progress=progress,
     )
-    differences = correct_p([d for d in compared.differences if d.score in gated])
-    n_tests = sum(not math.isnan(difference.p) for difference in differences)
-    least = least_p(n_images, n_boot, n_tests)
-    if n_tests and least >= 1 - level:  # every score would pass
-        note = (
-            f"no drop can be significant: with {n_tests} scores, {n_images} images and "
-            f"{n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
-        )
-        return _PairedTests({}, n_tests, [note])
-    return _PairedTests({d.score: d for d in differences}, n_tests, [])
+    differences = correct_p(d for d in compared.differences if d.score in scores)
+    return {d.score: d for d in differences}
 
 
 def assert_scores(
@@ -451,7 +446,7 @@ def _limit(tolerance: Tolerance, before: float, score: str) -> float:
     """
     what = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError):  # the whole text is then refused below
             return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(before)
     return given_number(tolerance, what, 0, math.inf)
 
