@@ -72,14 +72,10 @@ class Baseline:
     ) -> Baseline:
         """Make a baseline from the scores of a run.
 
-        tolerances : score -> its tolerance
-        earlier : file of an earlier baseline. If it exists, its tolerances are kept for scores
-            without a new one, and its `gated` if none are given now. Scores that the run lacks are
-            dropped.
-        gated : the scores to check; none means all
-
-        Scores are named METRIC.SCORE or by a short name. Raises DataError if a tolerance is
-        invalid, if a score is unknown, or if the earlier file is damaged.
+        If the file `earlier` exists, its tolerances are kept for scores without a new one, and its
+        `gated` if none are given now; scores that the run lacks are dropped. Scores are named
+        METRIC.SCORE or by a short name. Raises DataError if a tolerance is invalid, if a score is
+        unknown, or if the earlier file is damaged.
         """
         scores = score_names.flat_scores(run)
         limits = _by_full_name(tolerances or {}, scores)
@@ -94,11 +90,7 @@ class Baseline:
         return cls(baseline_run, scores, limits, gated_scores)
 
     def save(self, path: PathLike) -> None:
-        """Write the baseline to a JSON file atomically.
-
-        "counts" is the base64 text of a counts.npz. "gated" and "left_out" are stored if they are
-        not empty. Raises OSError if the file cannot be written.
-        """
+        """Write the baseline to a JSON file atomically. Raises OSError if that fails."""
         run = self.run
         arrays = arrays_of_records(run.records, {m: run.stack(m) for m in run.metrics})
         content = {
@@ -137,14 +129,12 @@ class Baseline:
             for score, tolerance in tolerances.items():
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):
                     entry(tolerances, score, float)  # raises unless it is a number
-            gated = stored.get("gated", [])
-            if isinstance(gated, str):  # as earlier versions wrote it
-                gated = gated.split(", ")
+            gated = list(map(str, stored.get("gated", [])))
             protocol = registry.read_protocol(entry(stored, "protocol", dict))
             counts = base64.b64decode(entry(stored, "counts", str), validate=True)
             left_out = entries({"left_out": {}, **stored}, "left_out", str)
             run = Evaluation(protocol, _NAME, unpack_records(source, counts), failed=left_out)
-            return cls(run, entries(stored, "scores", float), tolerances, list(map(str, gated)))
+            return cls(run, entries(stored, "scores", float), tolerances, gated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +259,10 @@ def check(
         The tolerance that the baseline has for a score is preferred to one for all scores.
     scores : the scores to check. Default: those that the baseline names; if it names none, the
         overall scores, and the scores of classes and other parts that tables show.
-    statistical : a drop must be significant at 1 - level to fail, after Holm's correction over the
-        scores
+    statistical : a drop must be significant at 1 - level, after Holm's correction over the scores
     common : check on the images that both have, instead of refusing different images
     by : a column of groups. Each group is checked too.
-    level, n_boot, seed : the confidence level, the number of bootstrap samples, and their seed
-    progress : called with (samples done, all samples, "")
+    level, n_boot, seed, progress : as in `compare`
 
     Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
     baseline is damaged.
@@ -342,14 +330,10 @@ def _check_images(
     sampling: Sampling | None,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Check the scores of a run against a baseline run on the same images.
+    """Check the scores in `tolerances` against a baseline run on the same images.
 
-    scores_before : METRIC.SCORE -> the baseline's score
-    tolerances : METRIC.SCORE of each score to check -> its tolerance
-    sampling : the settings of the paired bootstrap; None if the tolerance alone decides
-
-    A note names the scores that are means over unequal numbers of values in the two runs. If no
-    drop can be significant, another note says so, and the tolerance alone decides.
+    Without `sampling` the tolerance alone decides, and also if no drop can be significant, which a
+    note then says. Another note names scores that are means over unequal numbers of values.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]
@@ -418,9 +402,9 @@ def assert_scores(
 ) -> GateResult | None:
     """Check a run, or the folder of a run, against a baseline file, and raise if a score fails.
 
-    The AssertionError has at most five lines; it is raised too if there is no baseline. With
-    `update` nothing is checked: the baseline is written from the run, keeping the tolerances of the
-    file, and None is returned. `options` are further parameters of `check`.
+    The AssertionError has at most five lines; it is raised too if there is no baseline. `options`
+    are further parameters of `check`. With `update` nothing is checked: the baseline is written
+    from the run, keeping the tolerances of the file, and None is returned.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])
@@ -439,10 +423,9 @@ def assert_scores(
 
 
 def _limit(tolerance: Tolerance, before: float, score: str) -> float:
-    """Return the tolerance of a score in units of the score.
+    """Return the tolerance of a score in units of the score; "5%" is of the baseline, `before`.
 
-    A percentage such as "5%" is taken of the size of the baseline's value, `before`. Raises
-    DataError if the tolerance is neither a number nor a percentage, or if it is negative.
+    Raises DataError if it is neither a number nor a percentage, or if it is negative.
     """
     what = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
@@ -452,9 +435,9 @@ def _limit(tolerance: Tolerance, before: float, score: str) -> float:
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Replace the keys of `values`, which may be short names of scores, with METRIC.SCORE.
+    """Replace short names of scores, the keys of `values`, with METRIC.SCORE.
 
-    The keys of `scores` are the known scores. Raises DataError if a name stands for none of them.
+    Raises DataError if a name stands for none of `scores`.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

@@ -1,11 +1,9 @@
 """Score runs on slices, the groups of their images, next to the scores on all images.
 
-A slice is a row of weights, so that one call of `Metric.scores` scores all slices of a run. The
-numbers equal those of a run on the images of the slice alone. Intervals come from a jackknife
-within the slice: each image, or cluster of images, is left out once, and the width follows from
-Student's t with one degree of freedom less than there are images or clusters. The difference from
-all images has an interval too: an image that is left out of a slice is also left out of all images.
-`macro` is the mean over the slices, in which each slice counts the same.
+A slice is a row of weights, so one call of `Metric.scores` scores all slices of a run; the numbers
+equal those of a run on the images of the slice alone. Intervals come from a jackknife: each image,
+or cluster of images, is left out once, of the slice and of all images. `macro` is the mean over the
+slices, in which each slice counts the same.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), 11.2.
 """
@@ -38,7 +36,7 @@ ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
 
 
 class ValueInterval(NamedTuple):
-    """A number and its interval, both NaN if undefined."""
+    """A number and its interval, NaN where undefined."""
 
     value: float
     low: float
@@ -136,22 +134,22 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     for number in range(len(parts.names)):
         images = parts.images_of(number)
         slice_units, local_units = np.unique(units[images], return_inverse=True)
-        replicates = {}  # score -> the score on this slice without each of its units
+        without_units: dict[str, F8] = {}  # score -> the score on this slice without each unit
         if slice_units.size > 1:
             slice_run = replace(run, records=[run.records[i] for i in images])
             slice_weighted = WeightedRun(slice_run, run.metrics)
-            (replicates,) = scores_of([slice_weighted], jackknife_weights(local_units))
+            (without_units,) = scores_of([slice_weighted], jackknife_weights(local_units))
         for score, values in on_slices.items():
             value = float(values[number])
-            slice_without = replicates.get(score, np.full(slice_units.size, np.nan))
+            replicates = without_units.get(score, np.full(slice_units.size, np.nan))
             # Slice minus all, without each unit. A unit outside the slice changes only the latter
             differences = value - all_without[score]
-            differences[slice_units] += slice_without - value
+            differences[slice_units] += replicates - value
             if not np.isnan(value):
                 n_defined = int((~np.isnan(values)).sum())
-                macro_changes[score][slice_units] += (slice_without - value) / n_defined
+                macro_changes[score][slice_units] += (replicates - value) / n_defined
             slice_score = SliceScore(
-                _jackknife_interval(value, slice_without, slice_units.size, score),
+                _jackknife_interval(value, replicates, slice_units.size, score),
                 _jackknife_interval(value - on_all[score], differences, slice_units.size),
             )
             scores[score].append(slice_score)
@@ -170,16 +168,13 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
 def _jackknife_interval(
     value: float, replicates: F8, n_units: int, score: str = ""
 ) -> ValueInterval:
-    """Return a number with its jackknife interval.
+    """Return a number with its jackknife interval, NaN if a number is undefined or n_units is 1.
 
     replicates (n,): the number without each image or cluster
-    n_units : how many images or clusters the number itself depends on, which may be fewer than n;
+    n_units : how many images or clusters the number depends on, which may be fewer than n;
         Student's t has n_units - 1 degrees of freedom
-    score : METRIC.SCORE if the number is a score, "" if it is a difference. The interval of a score
-        is cut at 0, unless a replicate is below. If higher is better, or if the score is of an
-        error class, the interval is also cut at 1, unless a replicate is above.
-
-    The interval is NaN if there is only one image or cluster, or if a number is undefined.
+    score : METRIC.SCORE, or "" for a difference. The interval of a score ends at 0 and at 1 if the
+        replicates lie within these limits and the score has them.
     """
     from scipy.special import stdtrit
 
@@ -190,6 +185,7 @@ def _jackknife_interval(
     half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * error)
     low, high = value - half_width, value + half_width
     if score:
+        # Other scores of which less is better, such as distances, may be above 1
         is_error_share = score.endswith(tuple(f".{column.key}" for column in ERROR_COLUMNS))
         if replicates.min() >= 0:
             low = max(low, 0.0)
@@ -258,11 +254,10 @@ def _slice_table(
 ) -> Table | None:
     """Return the table of one metric and one column of groups, or None if no score is shown.
 
-    slices : the slices of the runs that have the metric
-    wanted : the scores to show, or "all"; None for those that tables of several runs show
-    of_parts : True for the scores of classes and other parts, False for the overall scores
-
-    Each score has two columns: the score, and its difference from the score on all images.
+    It has either the overall scores or, if `of_parts`, those of classes and other parts. Each score
+    has a second column: its difference from the score on all images. `slices` are of the runs that
+    have the metric. `wanted` names the scores, or "all"; None for those that tables of several runs
+    show.
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     if wanted is None:
@@ -301,29 +296,17 @@ def _slice_table(
     return Table(key, title, fields, rows, n_labels=len(labels), **footer)
 
 
-class _ImageSet(NamedTuple):
-    """A slice, all images, or the mean over slices, as a row of a table shows it."""
-
-    name: str
-    size: int  # number of images
-    scores: Mapping[str, SliceScore]  # METRIC.SCORE -> its score
-
-
 def _slice_rows(
     slices: Slices,
     keys: Iterable[str],
     scores_by_part: Mapping[str, Mapping[str, str]],
     of_parts: bool,
 ) -> list[list[Cell]]:
-    """Return a run's rows of the table: first all images, then each slice, then the slice mean.
+    """Return a run's rows of the table: all images, each slice, and the mean over the slices.
 
-    keys : the score columns of the table, in order
-    scores_by_part : for each part of the metric, such as a class, the score's full name by column
-        key: METRIC.PART.SCORE, or METRIC.SCORE for the part "". Every set of images has one row per
-        part. If a part does not have a score, its cell is undefined
-    of_parts : True to name the part in each row, after the slice
-
-    The scores on all images have neither intervals nor differences; those cells are undefined.
+    `keys` are the score columns of the table. `scores_by_part` has the name of each part's score
+    (METRIC.PART.SCORE) for such a key; each set of images has one row per part, which names the
+    part if `of_parts`. Scores on all images have neither intervals nor differences.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
@@ -331,19 +314,19 @@ def _slice_rows(
         for score, value in slices.whole.items()
     }
     n_images = len(slices.parts.members)
-    image_sets = [_ImageSet(ALL, n_images, on_all)]
-    for k, name in enumerate(slices.parts.names):
+    image_sets: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
+    for k, (name, size) in enumerate(zip(slices.parts.names, slices.sizes, strict=True)):
         on_slice = {score: values[k] for score, values in slices.scores.items()}
-        image_sets.append(_ImageSet(name, slices.sizes[k], on_slice))
-    image_sets.append(_ImageSet(MACRO, n_images, slices.macro))
+        image_sets.append((name, size, on_slice))
+    image_sets.append((MACRO, n_images, slices.macro))
     rows: list[list[Cell]] = []
-    for images in image_sets:
+    for name, size, scores in image_sets:
         for part, score_by_key in scores_by_part.items():
             part_cells = [part] if of_parts else []
-            row: list[Cell] = [slices.name, images.name, *part_cells, images.size]
+            row: list[Cell] = [slices.name, name, *part_cells, size]
             for key in keys:
                 score = score_by_key.get(key, "")  # "": the part does not have it
-                slice_score = images.scores.get(score, SliceScore(undefined, undefined))
+                slice_score = scores.get(score, SliceScore(undefined, undefined))
                 row += [slice_score.score.cell(), slice_score.difference.cell()]
             rows.append(row)
     return rows
@@ -352,18 +335,18 @@ def _slice_rows(
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
     """Return a table of scores for each group of a run's images, such as the images of a patient.
 
-    There is a row for each group and, if the metric has parts (such as classes), for each part. It
-    has every score of the group's images together, and the mean of the score over single images
-    where these have it. `by` is the column of groups. Its numbers are divided into ranges only if
-    `by` gives the limits.
+    A row is a group or, if the metric has parts (such as classes), a part in a group. It has every
+    score of the group's images together, and the mean over single images of scores that these have.
+    The numbers of the column `by` are divided into ranges only if `by` gives the limits.
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
     image_values = run.image_values(metric)  # part -> key -> values of all images
     tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
     paths = {"": (), **scorer.parts(run.protocol, scorer.options_of(run.protocol))}
+    scores_of_parts = {part: part_of(tree, path) for part, path in paths.items()}
     # part -> scores, whose arrays are (groups,)
-    pooled = {part: scores for part, path in paths.items() if (scores := part_of(tree, path))}
+    pooled = {part: scores for part, scores in scores_of_parts.items() if scores}
     columns: dict[str, Column] = {}
     for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
         is_measured = any(value_at(scores, c.key) is not None for scores in pooled.values())
@@ -402,11 +385,10 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
 def score_drawn(
     runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Return the score that a plot of slices draws, as METRIC.SCORE.
+    """Return METRIC.SCORE of the score that a plot of slices draws.
 
-    It is the first score that tables of the first run show by default and that all `slices` (one
-    item per run) contain. Given `metric`, only scores of this metric are considered. Raises
-    DataError if there is no such score.
+    It is the first usual score of the first run, of `metric` if given, that all slices have. Raises
+    DataError if there is none.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in score_names.usual_scores(runs[0], shared):
