@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,15 +76,14 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 
 
 def _only_metric(scores: Sequence[str]) -> str:
-    """Return the title of the metric if all scores belong to one metric, else "".
+    """Return the title of the metric that all scores belong to, to print once for the table.
 
-    The title is then printed once for the table instead of in the heading of every score. Returns
-    "" also for a default metric, whose scores have no title in their headings.
+    Returns "" for several metrics, and for a default metric, which headings never name.
     """
     metrics = {score.partition(".")[0] for score in scores}
-    if len(metrics) > 1 or metrics & {*registry.DEFAULT_METRICS}:
+    if len(metrics) != 1 or metrics & {*registry.DEFAULT_METRICS}:
         return ""
-    return "".join(registry.get(metric).title for metric in metrics)
+    return registry.get(metrics.pop()).title
 
 
 def clusters_phrase(compared: ComparedScores) -> str:
@@ -93,14 +92,14 @@ def clusters_phrase(compared: ComparedScores) -> str:
 
 
 def left_out_of(compared: ComparedScores) -> list[Note]:
-    """Return notes on the images that runs or methods left out, see `notes_on_left_out`."""
+    """Return notes on the images that runs or methods left out."""
     n_images = compared.n_images
     left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}
     return notes_on_left_out(left_out)
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return the notes of a table: images left out, the comparison's notes, `coverage_lines`."""
+    """Return the notes below every table: images left out, the comparison's notes, coverage."""
     coverage = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *coverage]
 
@@ -108,8 +107,8 @@ def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
     """Return lines that name the scores whose means are over unequal numbers of values in the runs.
 
-    `coverage` maps each such score to the numbers in words, such as "9 images in A, 10 images in
-    B"; see `fewer_values`. Scores with the same words share a line.
+    `coverage` has these numbers in words, see `fewer_values`. Scores with the same words share a
+    line.
     """
     headings_by_text: dict[str, list[str]] = {}
     for score in scores:
@@ -130,7 +129,7 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
 
 
 def _letters_note(compared: Comparison, correction: str = "") -> str:
-    """Return the note that explains letters. `correction` says over what Holm's correction is."""
+    """Return the note that explains letters. `correction` says what Holm's correction is over."""
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
@@ -155,10 +154,10 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of the scores of a metric's parts, with a row for each part and run.
+    """Return the table of scores of a metric's parts, with a row for each part and run.
 
-    `scores` are METRIC.PART.SCORE. The best run of each part is marked. For a single run there are
-    neither letters nor a column of runs.
+    The best run of each part is marked. For a single run there are neither letters nor a column of
+    runs.
     """
     has_pairs = len(compared.names) > 1
     columns, scores_by_part = group_by_part(scores)
@@ -192,8 +191,8 @@ def _defined(cell: Estimate | None) -> float | None:
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of overall scores, with intervals and letters, and a row for each run.
 
-    `title` is the title of the only metric; with "" the headings have the titles of their metrics,
-    see `_only_metric`. Notes on columns of AP name the runs whose curves start above recall 0.
+    `title` comes from `_only_metric`. Notes on columns of AP name the runs whose curves start above
+    recall 0.
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
@@ -226,7 +225,7 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences. `level` of the intervals is such as "95 %"."""
+    """Return the columns of a table of differences, whose intervals have a level such as "95 %"."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -238,8 +237,7 @@ def difference_fields(level: str) -> list[Field]:
 
 
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
-    """Return the cells of a difference: its value with interval, p, p after Holm's correction, and
-    the smallest detectable difference.
+    """Return the cells of a difference, for the last four columns of `difference_fields`.
 
     "~" marks a difference so small that the official solver alone may cause it, "*" a significant
     p.
@@ -252,7 +250,7 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of differences in overall scores, with a row per score and pair of runs.
 
-    `title` is the title of the only metric, or "", see `_only_metric`.
+    `title` comes from `_only_metric`.
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [
@@ -274,11 +272,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
 
 
 def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of differences in the scores of a metric's parts, such as its classes.
-
-    There is a row for each pair of runs and each of `scores` (METRIC.PART.SCORE), in the order of
-    the scores. A row is labelled with the two runs, the score and the part.
-    """
+    """Return the table of differences in scores of parts, with a row per score and pair of runs."""
     differences = [d for d in compared.differences if d.score in scores]
     differences.sort(key=lambda d: scores.index(d.score))
     rows: list[list[Cell]] = []
@@ -287,7 +281,6 @@ def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[s
             labels = [d.a, d.b, parsed.column.heading, parsed.part]
             rows.append([*labels, *difference_cells(d, compared.level)])
     run, other_run, score, *numbers = difference_fields(compared.percent)
-    label_fields = [run, other_run, score, PART]
     notes = [
         f"* significant at {1 - compared.level:.2g} after Holm's correction{_OVER_PARTS}.",
         *_solver_and_interval_notes(compared, differences),
@@ -296,10 +289,10 @@ def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[s
     return Table(
         f"{metric}-differences",
         f"{registry.get(metric).title}, differences part by part",
-        [*label_fields, *numbers],
+        [run, other_run, score, PART, *numbers],
         rows,
         notes=notes,
-        n_labels=len(label_fields),
+        n_labels=4,
         sentence=_difference_sentence(compared),
     )
 
@@ -312,45 +305,48 @@ def _difference_sentence(compared: Comparison) -> str:
 
 def _detectable_note(
     compared: Comparison, differences: Sequence[ScoreDifference], title: str
-) -> Iterator[str]:
-    """Yield a note on the smallest detectable differences, if they are defined.
+) -> list[str]:
+    """Return a note on the smallest detectable differences in the first score, over all pairs.
 
-    The note is about the first score in `differences` and gives the range over all pairs of runs.
-    `title` is the title of the only metric, or "", see `_only_metric`.
+    Returns [] if they are undefined. `title` comes from `_only_metric`.
     """
-    of_score = [d for d in differences if d.score == differences[0].score]
-    detectable = [d.least for d in of_score if not math.isnan(d.least)]
-    if texts := sorted(short(least, 3 if least >= 0.001 else 4) for least in detectable):
-        span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
-        yield (
-            f"With these images, a difference in {heading(of_score[0].score, title)} of {span} is "
-            f"detected four times out of five (p below {1 - compared.level:.2g} before Holm's "
-            "correction); smaller differences are detected less often."
-        )
+    score = differences[0].score
+    detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
+    texts = sorted(short(least, 3 if least >= 0.001 else 4) for least in detectable)
+    if not texts:
+        return []
+    span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
+    return [
+        f"With these images, a difference in {heading(score, title)} of {span} is "
+        f"detected four times out of five (p below {1 - compared.level:.2g} before Holm's "
+        "correction); smaller differences are detected less often."
+    ]
 
 
 def _solver_and_interval_notes(
     compared: Comparison, differences: Sequence[ScoreDifference]
-) -> Iterator[str]:
-    """Yield a note if a difference has the mark "~", and one if an interval and its p disagree.
+) -> list[str]:
+    """Return a note if a difference has the mark "~", and one if an interval and its p disagree.
 
     They disagree if the interval excludes 0 without a significant p before correction, or the other
     way round. The second note is for bootstrap p-values only.
     """
+    notes = []
     if reach := sorted(short(d.solver_moves, 4) for d in differences if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
-        yield (
+        notes.append(
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."
         )
     alpha = 1 - compared.level
     disagree = any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in differences)
     if compared.test == "bootstrap" and disagree:
-        yield (
+        notes.append(
             f"Near p = {alpha:.2g}, or with few images, an interval and its p-value may disagree "
             "about 0: the interval is interpolated between samples, while p counts the samples "
             "beyond 0 plus one. The p-value decides."
         )
+    return notes
 
 
 def _image_table(compared: Comparison) -> Table:
@@ -384,15 +380,15 @@ def _image_table(compared: Comparison) -> Table:
 
 
 def heading(score: str, title: str = "") -> str:
-    """Return the heading of METRIC.SCORE, see `score_field`: "ODS", or "Regions: PRI ODS"."""
+    """Return the heading of METRIC.SCORE, such as "ODS" or "Regions: PRI ODS"."""
     return score_field(score, title).heading
 
 
 def score_field(score: str, title: str = "") -> Field:
     """Return the column of METRIC.SCORE or METRIC.PART.SCORE in a table of several metrics.
 
-    The key is METRIC_SCORE or METRIC_PART_SCORE. The heading begins with the title of the metric,
-    unless the metric is a default one, or `title` is given because the table has it already.
+    Its heading begins with the title of the metric, unless the metric is a default one, or the
+    table has the `title` already.
     """
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics
