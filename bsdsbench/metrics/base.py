@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from attrs import frozen
+from attrs import fields_dict, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
@@ -50,6 +50,7 @@ Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that co
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
+_DEFAULT_AP_RULE = fields_dict(Protocol)["ap_rule"].default  # meant for matched boundaries
 _BLOCK = 128  # images scored one by one in a single call: weights (128, 128)
 
 # `Metric.reads` -> (kind of ground truth, kinds of predictions with the default first)
@@ -130,12 +131,13 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """Build the entry "over" of `scores`, which tells how many values each mean includes.
 
     unit: what is counted, such as "images".
-    counts: score -> (number of values included, number of all values), each (S,).
+    counts: score -> (number of values included, number of all values), each (S,) or a number.
     """
-    return {
-        key: {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}
-        for key, (n_included, n_all) in counts.items()
-    }
+    entry = {}
+    for score, (n_included, n_all) in counts.items():
+        pair = np.broadcast_arrays(n_included, n_all)
+        entry[score] = {unit: np.stack(pair, axis=-1)}
+    return entry
 
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
@@ -148,12 +150,12 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     """
     if not values:
         return {}
-    columns = np.column_stack(list(values.values()))  # (N, scores)
-    means = dict(zip(values, weighted_mean(weights, columns).T, strict=True))
-    n_defined = weighted_sum(weights, ~np.isnan(columns)).T  # (scores, S)
-    n_images = weights.sum(axis=1)
-    counts = {name: (n, n_images) for name, n in zip(values, n_defined, strict=True)}
-    return {**means, "over": over("images", counts)}
+    table = np.column_stack(list(values.values()))  # (N, scores)
+    means = weighted_mean(weights, table)  # (S, scores)
+    n_defined, n_images = weighted_sum(weights, ~np.isnan(table)), weights.sum(axis=1)
+    scores: dict[str, Any] = {name: means[:, k] for k, name in enumerate(values)}
+    counts = {name: (n_defined[:, k], n_images) for k, name in enumerate(values)}
+    return {**scores, "over": over("images", counts)}
 
 
 @frozen
@@ -176,14 +178,8 @@ class VoidOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-# The scores of `error_scores`, such as "error.absent"
-ERROR_COLUMNS = tuple(
-    Column(
-        f"{group}.{name}",
-        heading.format(name.replace("_", " ")),
-        lower=group != "agreement",
-        shown="never",
-    )
+def _error_columns() -> Iterator[Column]:
+    """Yield the columns of `error_scores`, such as "error.absent"."""
     for group, names, heading in (
         ("error", MISSED, "{} (of annotated)"),
         ("error", FALSE, "{} (of predicted)"),
@@ -192,15 +188,19 @@ ERROR_COLUMNS = tuple(
         ("agreement", AGREEMENT, "recall, drawn by {}"),
         ("delta_ods", (*MISSED, *FALSE), "dODS, {}"),
         ("delta_ods", AGREEMENT, "dODS, drawn by {}"),
-    )
-    for name in names
-)
+    ):
+        for name in names:
+            words = heading.format(name.replace("_", " "))
+            yield Column(f"{group}.{name}", words, lower=group != "agreement", shown="never")
+
+
+ERROR_COLUMNS = tuple(_error_columns())
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
 @typing.runtime_checkable
 class HumanForm(typing.Protocol[OptIn]):
-    """A metric that compares annotators, for the "human" point of precision-recall plots."""
+    """A metric that can compare annotators, for the "human" point of precision-recall plots."""
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
         """Count each annotator against the others; raise DataError if there are fewer than two."""
@@ -245,8 +245,9 @@ class Metric(ABC, Generic[Opt]):
     usual_option : str
         Name of the option with the keys of the columns that tables show by default. None means all.
     ap_option, beta2_option : str
-        Names of the options for the metric's own rule of AP, used in place of the protocol's, and
-        for beta^2 of its F, which is 1 without the option.
+        Name of the option for the metric's own rule of AP. If it is not set, the protocol's rule
+        applies, unless that has its default. And name of the option for beta^2 of the metric's F,
+        which is 1 without the option.
     matching_option : str
         Name of the option that switches off the matching. Without matching there is no curve, and
         no field in `uses` matters.
@@ -364,8 +365,8 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        None do if matching is switched off. Otherwise they are `uses`, and also the fields in READ,
-        which say how masks are read, if label maps are read as masks.
+        They are `uses` and, if label maps are read as masks, the fields that say how masks are read
+        (READ). There are none if matching is switched off.
         """
         if self.matching_option and not getattr(opt, self.matching_option):
             return ()
@@ -373,10 +374,9 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns` plus one column for each key of the form SCORE@TOLERANCE.
+        """Return `columns`, with a column before the last one for each key SCORE@TOLERANCE.
 
-        The extra columns go just before the last one. Keys are ignored unless their SCORE is in
-        `tolerance_scores`.
+        Keys are ignored unless their SCORE is in `tolerance_scores`.
         """
         at_tolerances = []
         for key in keys:
@@ -425,7 +425,8 @@ class Metric(ABC, Generic[Opt]):
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():
-            if column.score and (value := value_at(tree, key)) is not None:
+            value = value_at(tree, key)
+            if column.score and value is not None:
                 yield key, column, value
         if protocol is None:
             return
@@ -468,7 +469,7 @@ class Metric(ABC, Generic[Opt]):
         return count(pred, gt, protocol, opt, counter=counter)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return the options for reading predictions and ground truth under this protocol.
+        """Return how values in the files of predictions and ground truth are interpreted.
 
         `pred_kind` is one of the metric's `pred_kinds`, such as "soft".
         """
@@ -493,11 +494,14 @@ class Metric(ABC, Generic[Opt]):
 
         Raises ProtocolError if an option is unknown or has a wrong value.
         """
-        given = protocol.options.get(self.name, {})
-        if self.options is None and given:
-            raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
-        options = record_of(self.options, given, self.name) if self.options else None
-        return typing.cast(Opt, options)
+        given = dict(protocol.options.get(self.name, {}))
+        if self.options is None:
+            if given:
+                raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+            return typing.cast(Opt, None)
+        if self.ap_option and protocol.ap_rule != _DEFAULT_AP_RULE:
+            given.setdefault(self.ap_option, protocol.ap_rule)
+        return typing.cast(Opt, record_of(self.options, given, self.name))
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Stack the counts of N images, name -> (N, ...), as `stack_counts` does."""
@@ -509,24 +513,28 @@ class Metric(ABC, Generic[Opt]):
         Raises DataError if there are no records, a record lacks counts of this metric, or the
         thresholds differ.
         """
-        _, counts = zip(*counts_in_order(records, self.name), strict=True)
+        counts = [counts for _, counts in counts_in_order(records, self.name)]
         return self.score_of(self.stack(counts), protocol)
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images."""
-        n = len(stack[min(stack.keys() - self.shared)])  # any array with an axis of images will do
+        n = self._n_images(stack)
         once = np.ones((1, n), np.int64)
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Yield the scores of single images: a tree of arrays (B,) for each block of B images."""
-        block, per_image = dict(stack), stack.keys() - self.shared
-        n = len(stack[min(per_image)])
+        n = self._n_images(stack)
         for first in range(0, n, _BLOCK):
-            for name in per_image:
+            block = dict(stack)
+            for name in stack.keys() - self.shared:
                 block[name] = stack[name][first : first + _BLOCK]
             single = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
             yield self.all_scores(block, single, protocol)
+
+    def _n_images(self, stack: Stack) -> int:
+        """Return the number of images, the first axis of all counts that are not `shared`."""
+        return len(stack[min(stack.keys() - self.shared)])
 
 
 class ValuesMetric(Metric[Opt]):
@@ -542,14 +550,14 @@ class ValuesMetric(Metric[Opt]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Return each column's score (S,): the mean over images or, if pooled, of summed counts."""
         pooled = {column.key for column in self.columns if column.pooled}
-        per_image = self.values(stack, opt)
-        scores = image_means(weights, {k: v for k, v in per_image.items() if k not in pooled})
+        of_images = self.values(stack, opt)
+        scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
         if pooled:
-            per_image_names = stack.keys() - self.shared
-            sums = {name: weighted_sum(weights, stack[name]) for name in per_image_names}
-            scores |= {k: v for k, v in self.values(sums, opt).items() if k in pooled}
-        tree: dict[str, Any] = {}  # "pooled.aji" becomes {"pooled": {"aji": ...}}
-        for key, score in scores.items():
+            names = stack.keys() - self.shared
+            of_sums = self.values({k: weighted_sum(weights, stack[k]) for k in names}, opt)
+            scores |= {key: of_sums[key] for key in of_sums if key in pooled}
+        tree: dict[str, Any] = {}
+        for key, score in scores.items():  # "pooled.aji" becomes {"pooled": {"aji": ...}}
             *groups, name = key.split(".")
             group = tree
             for outer in groups:

@@ -91,17 +91,17 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class CurveMetric(Metric[Opt]):
     """A metric of precision-recall curves that are scored as in the boundary benchmark.
 
-    The scores of each curve in `curve_names` form a group. If there are no `curve_names`, there is
-    a single curve, whose scores are at the top level of the score tree.
+    The scores of each curve in `curve_names` form a group. Without `curve_names` there is a single
+    curve, whose scores have no group.
     """
 
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve, in the columns of `matches`, by the path of its scores.
+        """Return the counts of each curve, int64 (N, T, 4), by the path of its scores.
 
-        The counts are int64 (N, T, 4). The path is () if there is a single curve, else (key,).
+        The columns are those of `boundary_counts`. The path of a single curve is (), else (key,).
         """
         if not self.curve_names:
             return {(): stack["matches"]}
@@ -123,17 +123,19 @@ class CurveMetric(Metric[Opt]):
         If there are several curves, each has a folder, named after the last key of its path. If the
         stack has `counted`, bool (N, curves), a curve's tables leave out images that are False.
         """
-        counted = stack.get("counted")
+        thresholds, counted = stack["thresholds"], stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
             scores = part_of(score, path)
             if scores is None:
                 continue
+            folder = f"{safe_name(path[-1])}/" if path else ""
             images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
-            counted_ids = [ids[i] for i in images.tolist()]
-            rows = stack["thresholds"], matches[images], protocol.ods_rule
-            folder = "/".join(map(safe_name, path[-1:]))
-            for name, text in format_boundary_tables(scores, counted_ids, *rows):
-                yield f"{folder}/{name}" if folder else name, text
+            listed_ids = [ids[i] for i in images.tolist()]
+            tables = format_boundary_tables(
+                scores, listed_ids, thresholds, matches[images], protocol.ods_rule
+            )
+            for name, text in tables:
+                yield folder + name, text
 
 
 class BoundaryMetric(CurveMetric[VoidOptions]):
@@ -185,9 +187,8 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         for k, left_out in enumerate(annotators):
             others = gt.replace(boundaries=annotators[:k] + annotators[k + 1 :])
             counts.append(boundary_counts(left_out, others, for_binary_maps))
-        names = counts[0].keys() - {"thresholds"}
-        sums = {name: np.sum([arrays[name] for arrays in counts], axis=0) for name in names}
-        return {"thresholds": counts[0].thresholds, **sums}
+        sums = {name: np.sum([c[name] for c in counts], axis=0) for name in counts[0]}
+        return {**sums, "thresholds": counts[0].thresholds}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
@@ -204,9 +205,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
         for key in self.tolerance_scores:
-            for name, tree in zip(protocol.tolerance_names, per_tolerance, strict=True):
-                scores[tolerance_key(key, name)] = tree[key]
-            values = [value_at(tree, key) for tree in per_tolerance]
+            values = [value_at(at_one, key) for at_one in per_tolerance]  # of "ods" its F
+            for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
+                scores[tolerance_key(key, name)] = at_one[key]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
 
@@ -227,25 +228,27 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         # columns: threshold, recall, precision, F
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods, ap = best(curve).to_mapping(), math.nan
-        ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
         if "eval_bdry.txt" in tables:
             # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
-            *points, ap = tables["eval_bdry.txt"][0, :8].tolist()
-            ods = dict(zip(ods, points[:4], strict=True))  # the keys are in this order
-            ois = dict(zip(ois, points[4:], strict=True))
+            numbers = tables["eval_bdry.txt"][0, :8].tolist()
+            ods = dict(zip(("threshold", "recall", "precision", "f"), numbers[:4], strict=True))
+            ois = dict(zip(("recall", "precision", "f"), numbers[4:7], strict=True))
+            ap = numbers[7]
+        else:
+            ods = best(curve).to_mapping()
+            ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
+            ap = math.nan
+        images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
-        keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
-        images = tuple(
-            (f"{number:.0f}", dict(zip(keys, point, strict=True)))
-            for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist()
-        )
+        for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
+            keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
+            images.append((f"{number:.0f}", dict(zip(keys, point, strict=True))))
         return {
             "ods": ods,
             "ois": ois,
             "ap": float(area(curve)) if math.isnan(ap) else ap,
             "n_images": len(images),
-            "images": images,
+            "images": tuple(images),
             "curve": curve,
             **{name: float(value) for name, value in recall_at_half(curve).items()},
         }
@@ -358,7 +361,8 @@ def boundary_counts(
 
     pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
-    shape, radii = gt_maps.shape[1:], protocol.radii(gt_maps.shape[1:])
+    shape = gt_maps.shape[1:]
+    radii = protocol.radii(shape)
     widest = prepare_truth(gt_maps, max(radii))  # for the largest tolerance
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
@@ -368,7 +372,7 @@ def boundary_counts(
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
         matched_gt, matched_pred = match_steps(events, target)  # highest threshold first
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-        if has_whole_image:  # threshold 0
+        if has_whole_image:  # a row for threshold 0, at which every pixel is predicted
             table = np.vstack([whole_image_counts(gt_maps, valid), table])
         tables.append(table)
     if has_whole_image:
@@ -427,20 +431,20 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
 def boundaries_of_segs(
     pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
 ) -> Bool | None:
-    """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
+    """Return the boundaries of a prediction's T segmentations, bool (T, H, W), or None without any.
 
-    Returns None if the prediction is not made of segmentations. No boundary is drawn along void
-    pixels, False in `valid` (H, W). Raises ShapeError if the prediction's size is not `shape`.
+    No boundary is drawn along void pixels, False in `valid` (H, W). Raises ShapeError if the
+    prediction's size is not `shape`.
     """
     same_shape(pred.shape, shape)
     return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
 
 
 class ThresholdEvents(NamedTuple):
-    """The changes of a boundary map as the threshold falls, one step per threshold."""
+    """The changes of a boundary map as the threshold falls, in one step per threshold."""
 
     thresholds: F8  # (T,), ascending
-    events: Events  # the changes of each step; step 0 is the highest threshold
+    events: Events  # the changed pixels, by step; step 0 is the highest threshold
     size: I8  # (T,), pixels of the map after each step
 
 
@@ -501,9 +505,9 @@ def _count_before(flags: Bool) -> I8:
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the map (H, W) at each threshold from the changes that `threshold_events` returns.
+    """Rebuild the boundary map at each threshold, bool (T, H, W), from its changes.
 
-    Returns bool (T, H, W). The maps begin at the lowest threshold, `events` at the highest.
+    The maps begin at the lowest threshold, `events` (from `threshold_events`) at the highest.
     """
     n_steps = events.start.size - 1
     changed = np.zeros((n_steps, math.prod(shape)), bool)
@@ -513,7 +517,7 @@ def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return one row of `matches`, int64 (4,), for a prediction in which every pixel is on.
+    """Return the columns of `boundary_counts`, int64 (4,), if every pixel is predicted.
 
     Every pixel of the annotators' `gt_maps` (A, H, W) is matched, and so is every predicted pixel
     that an annotator drew. Void pixels, False in `valid` (H, W), are not predicted.

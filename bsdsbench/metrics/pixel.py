@@ -96,18 +96,6 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
     curved = True
 
-    def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the metric's options in a protocol.
-
-        If they set no `ap_rule`, the protocol's own `ap_rule` applies, unless it has its default,
-        which is meant for matched boundaries.
-        """
-        options: PixelOptions = super().options_of(protocol)
-        is_given = "ap_rule" in protocol.options.get(self.name, {})
-        if is_given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
-            return options
-        return attrs.evolve(options, ap_rule=protocol.ap_rule)
-
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with a row added at which every pixel is predicted.
 

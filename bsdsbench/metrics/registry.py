@@ -62,7 +62,8 @@ def names() -> tuple[str, ...]:
 def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
     """Return names of metrics in the order of tables, each once; other packages' come last."""
     given = set(wanted)
-    return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
+    built_in = [name for name in BUILT_IN if name in given]
+    return (*built_in, *sorted(given - BUILT_IN.keys()))
 
 
 @cache
@@ -113,7 +114,7 @@ def file_hash(name: str) -> str:
             for value in vars(sys.modules[module]).values():
                 attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
                 imported.add(str(getattr(value, attribute, "")))
-        in_package = {m for m in imported if m.partition(".")[0] == package}
+        in_package = {module for module in imported if module.partition(".")[0] == package}
         new = (in_package & sys.modules.keys()) - modules
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(modules):
@@ -123,14 +124,14 @@ def file_hash(name: str) -> str:
 
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
-    """Return {name: file_hash(name)} for those of the metrics that come from other packages."""
+    """Return the `file_hash` of those metrics that come from other packages, by name."""
     return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one name of a metric, or several, and return them in the order of tables.
+    """Check one name or several, and return them in the order of tables, without repetitions.
 
-    Repetitions are dropped. Raises DataError if there is no name, or if a name is unknown.
+    Raises DataError if there is no name, or if a name is unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -150,15 +151,18 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
     If there are metrics of masks, they alone decide, because the other metrics of the run can use
     masks too (`takes_masks`). Otherwise all metrics do.
     """
-    asked = list(map(get, metrics))
+    asked = [get(name) for name in metrics]
     return [metric for metric in asked if metric.reads == "mask"] or asked
 
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve under this protocol."""
-    curved = [metric for metric in map(get, metrics) if metric.curved]
-    # Nothing is used if the options turn the matching off, and with it the curve
-    return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
+    names_with_curve = []
+    for metric in map(get, metrics):
+        # Nothing is used if the options turn the matching off, and with it the curve
+        if metric.curved and metric.used(metric.options_of(protocol)):
+            names_with_curve.append(metric.name)
+    return tuple(names_with_curve)
 
 
 @cache  # reading the metadata of every installed package is slow
@@ -271,16 +275,17 @@ def group_by_reading(
     first group.
     """
     deciding = readers(metrics)
-    following = [metric for metric in map(get, metrics) if metric not in deciding]
     groups = dict[object, ReadAlike]()
     for metric in deciding:
         files = metric.files_read(metric.options_of(protocol))
         content = metric.gt_kind, files.labels, files.void
-        if content not in groups:
-            groups[content] = ReadAlike((), files, metric.readings(protocol, pred_kind))
-        group = groups[content]
-        groups[content] = group._replace(metrics=(*group.metrics, metric))
+        if content in groups:
+            alike = groups[content]
+            groups[content] = alike._replace(metrics=(*alike.metrics, metric))
+        else:
+            groups[content] = ReadAlike((metric,), files, metric.readings(protocol, pred_kind))
     first, *further = groups.values()
+    following = [metric for metric in map(get, metrics) if metric not in deciding]
     return first._replace(metrics=(*first.metrics, *following)), *further
 
 

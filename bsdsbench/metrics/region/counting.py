@@ -50,14 +50,11 @@ class RegionMap(NamedTuple):
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Number the regions of an integer label map (H, W) in raster order of their first pixels.
-
-    The kernel uses a table with an entry for each integer between the lowest and highest label. If
-    the table would be large (over 65,536 entries more than four per pixel), or labels exceed int32,
-    labels are first replaced with their ranks.
-    """
+    """Number the regions of an integer label map (H, W) in raster order of their first pixels."""
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
+    # The kernel has a table with an entry for each integer from low to high: if that would be
+    # large, or labels exceed int32, the labels are replaced by their ranks
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
         flat = np.unique(flat, return_inverse=True)[1].ravel()
         low, high = 0, int(flat.max())
@@ -67,8 +64,8 @@ def number_regions(labels: Map) -> RegionMap:
     flat = np.ascontiguousarray(flat, np.int32)
     n_regions = kernel.renumber(flat, low, number_of_label, number, area)
     first_zero = int((labels == 0).argmax())
-    has_zero = labels.flat[first_zero] == 0
-    return RegionMap(number, area[:n_regions].copy(), int(number[first_zero]) if has_zero else -1)
+    zero = int(number[first_zero]) if labels.flat[first_zero] == 0 else -1
+    return RegionMap(number, area[:n_regions].copy(), zero)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,9 @@ class Annotators:
         regions = [number_regions(array) for array in arrays]
         n_regions = [m.area.size for m in regions]
         start = np.cumsum([0, *n_regions])
-        zeros = zip(start[:-1].tolist(), [m.zero for m in regions], strict=True)
+        zero_columns = []
+        for first, region_map in zip(start[:-1].tolist(), regions, strict=True):
+            zero_columns.append(first + region_map.zero if region_map.zero >= 0 else -1)
         return cls(
             shape=arrays[0].shape,
             labels=np.stack([m.labels for m in regions]),
@@ -106,14 +105,17 @@ class Annotators:
             col_area=np.concatenate([m.area for m in regions]),
             ann_of_col=np.repeat(np.arange(len(regions), dtype=np.int32), n_regions),
             candidate=np.concatenate([_select_candidates(m.area) for m in regions]),
-            zero=tuple(first + zero if zero >= 0 else -1 for first, zero in zeros),
+            zero=tuple(zero_columns),
         )
 
     @cached_property
     def squares_and_bits(self) -> Any:
         """Sums of b^2, int64 (A,), and b log2 b, float64 (A,), over each annotator's areas b."""
-        areas = np.split(self.col_area, self.col_start[1:-1])
-        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
+        squares, bits = [], []
+        for areas in np.split(self.col_area, self.col_start[1:-1]):
+            squares_of_one, bits_of_one = kernel.squares_and_bits(areas)
+            squares.append(squares_of_one)
+            bits.append(bits_of_one)
         return np.array(squares, np.int64), np.array(bits)
 
 
@@ -176,10 +178,11 @@ def _select_candidates(area: Map) -> Bool:
 
     `area` (regions,) holds the pixels of each region. Regions are taken from the largest to the
     smallest until they cover 0.99 of the image; among equal areas, the last in raster order comes
-    first. The areas are divided by the image's area before they are added, as in SEISM: when they
-    cover exactly 0.99, rounding often makes the sum smaller, and one more region is taken.
+    first.
     """
     order = np.argsort(area, kind="stable")[::-1]
+    # Divided before they are added, as in SEISM: where regions cover exactly 0.99, rounding often
+    # makes the sum smaller, and one more region is taken
     covered = np.cumsum(area[order] / area.sum())
     candidate = np.empty(area.size, np.bool_)
     candidate[order[0]] = True
@@ -276,10 +279,9 @@ def _tables_at_thresholds(
 ) -> Iterator[_TablePair]:
     """Return an iterator over the tables of a prediction at each threshold.
 
-    - An ultrametric contour map is cut into regions at the protocol's thresholds.
-    - Each of several segmentations counts as a threshold.
-    - A soft map is closed into regions at the protocol's thresholds. Raises DataError if the
-      protocol's `regions_from_soft` is off, unless the map is 0 everywhere.
+    Each of several segmentations counts as a threshold. Other maps are cut into regions at the
+    protocol's thresholds. Raises DataError for a soft map, unless it is 0 everywhere, if the
+    protocol's `regions_from_soft` is off.
     """
     if pred.kind == "ucm2":
         return _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -300,18 +302,17 @@ def _tables_at_thresholds(
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Measure the tables at each threshold; return {measure: [its value at each threshold]}.
+    """Measure the tables of all thresholds; return the values of each measure, by threshold.
 
-    A table that is the same object as at the previous threshold is not measured again: its values
-    are repeated.
+    A table that is the same object as at the previous threshold is not measured again.
     """
     measures: dict[str, Any] = {}
     columns: dict[str, Any] = {}
-    previous: tuple[OverlapTable | None, OverlapTable | None] = None, None
+    previous = None
     for pair in tables:
-        if pair.official is not previous[0]:
+        if previous is None or pair.official is not previous.official:
             measures |= _measure_official(pair.official)
-        if pair.seism is not previous[1]:
+        if previous is None or pair.seism is not previous.seism:
             measures |= _measure_seism(pair.seism)
         previous = pair
         for name, value in measures.items():
@@ -367,10 +368,10 @@ def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_Tab
 
 
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
-    """Return an iterator over the tables of an ultrametric contour map at each threshold.
+    """Yield the tables of an ultrametric contour map (2H + 1, 2W + 1) at each threshold.
 
-    `ucm2` is (2H + 1, 2W + 1), and `thresholds` (T,) ascend. Raises ShapeError if the shape does
-    not fit the ground truth, DataError if a pixel (odd row and column) exceeds the first threshold.
+    `thresholds` (T,) ascend. Raises ShapeError if the shape does not fit the ground truth,
+    DataError if a pixel (odd row and column) exceeds the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -380,12 +381,16 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
     # Regions of the official program are 8-connected across the contour grid, SEISM's 4-connected
-    levels, seism_levels = (ucm.join_levels(array, thresholds, corner) for corner in (True, False))
+    levels = ucm.join_levels(array, thresholds, True)
+    seism_levels = ucm.join_levels(array, thresholds, False)
     tables = _tables_of_levels(levels, gts, thresholds.size)
     if np.array_equal(levels, seism_levels):
-        return (_TablePair(table, table) for table in tables)
-    seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
-    return map(_TablePair, tables, seism_tables)
+        for table in tables:
+            yield _TablePair(table, table)
+    else:
+        seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
+        for table, seism_table in zip(tables, seism_tables, strict=True):
+            yield _TablePair(table, seism_table)
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
@@ -410,7 +415,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     gts, n_px = table.gts, table.n_pixels
     sums, pairs = table.overlaps, _count_pixel_pairs(table)
     overlap_bits = sums.floats[:, 0]  # n log2 n
-    row_bits, gt_bits = (areas.squares_and_bits[1] for areas in (table, gts))  # a log2 a
+    row_bits, gt_bits = table.squares_and_bits[1], gts.squares_and_bits[1]  # a log2 a, b log2 b
     disagreeing = pairs.pred + pairs.gt - 2 * pairs.both
     measures: dict[str, float | F8] = {
         "covered_gt": float((sums.best_gt * gts.col_area).sum()),
@@ -500,11 +505,16 @@ class _PixelPairs(NamedTuple):
 
 
 def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
-    """Count the pairs of pixels that share a region, for each of A annotators."""
-    row_squares, gt_squares = (areas.squares_and_bits[0] for areas in (table, table.gts))
-    squares = table.overlaps.ints[:, 0], row_squares, gt_squares
-    # A region of n pixels has n (n - 1) / 2 pairs, and the areas sum to the number of pixels
-    return _PixelPairs(*((square_sum - table.n_pixels) // 2 for square_sum in squares))
+    """Count the pairs of pixels that share a region, for each of A annotators.
+
+    A region of n pixels has n (n - 1) / 2 pairs, and the areas sum to the number of pixels.
+    """
+    n_px = table.n_pixels
+    return _PixelPairs(
+        both=(table.overlaps.ints[:, 0] - n_px) // 2,
+        pred=(table.squares_and_bits[0] - n_px) // 2,
+        gt=(table.gts.squares_and_bits[0] - n_px) // 2,
+    )
 
 
 def _voi(table: OverlapTable) -> F8:

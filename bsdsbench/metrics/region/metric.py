@@ -1,7 +1,7 @@
 """Regions: how well does a segmentation agree with the annotated ones?
 
 Definition. Covering, PRI, VOI, objects and parts, and more; `region.counting` defines each for one
-image. For T thresholds the official rules (collect_eval_reg.m) are:
+image. The official rules (collect_eval_reg.m) are:
 
 - covering: sums of covered and of total area over images. ODS uses the best single threshold (the
   first if several are equal), OIS each image's best threshold (the last if several are equal). Best
@@ -17,11 +17,10 @@ means at each image's best threshold (the first if several are equal). AP is the
 Conventions. All other measures are means over images, with ODS and OIS as for VOI; distances are
 shares of the image. `similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI
 split and merge are taken at the thresholds that are best in VOI, so that they add up to its ODS and
-OIS: alone, each would be least at an end of the thresholds. A measure that only falls or only rises
-with the threshold has its ODS at an end of the thresholds, which says nothing about the method;
-`at_grid_end` marks it. The published human agreement (precision 0.6724, recall 0.4739) is a mean
-over left-out annotators; sums of counts, in `fop.summed`, give less, as annotators with many
-regions agree less. Sums run in the order of the image ids.
+OIS. A measure that only falls or only rises with the threshold has its ODS at an end of the
+thresholds, which says nothing about the method; `at_grid_end` marks it. The published human
+agreement (precision 0.6724, recall 0.4739) is a mean over left-out annotators; sums of counts, in
+`fop.summed`, give less, as annotators with many regions agree less.
 
 Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
 Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
@@ -36,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.formats.official_txt import format_rows
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Texts, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
@@ -46,13 +45,22 @@ from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, we
 
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
 # Error (0 is best) -> the name under which SEISM prints 1 - error, or ""
-ERRORS = {"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd"}
-ERRORS |= {"bce": "bce", "gce": "gce", "lce": "lce"}
-ERRORS |= dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), "")
-SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
-SIMILARITIES = {**{s: f"1 - {error} ({s})" for s, error in SIMILAR_TO.items()}, "nvoi": "nvoi"}
+ERRORS = {
+    "bgm": "bgm",
+    "hamming_gt": "dhd",
+    "hamming_pred": "sdhd",
+    "van_dongen": "vd",
+    "bce": "bce",
+    "gce": "gce",
+    "lce": "lce",
+    **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
+}
+SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}  # SEISM's name -> error
+# Name in `similarities` -> heading
+SIMILARITIES = {name: f"1 - {error} ({name})" for name, error in SIMILAR_TO.items()}
+SIMILARITIES["nvoi"] = "nvoi"
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
-# For humans these are means over left-out annotators; all other counts are sums.
+# For humans these are means over left-out annotators; all other counts are sums
 _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
@@ -130,21 +138,17 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     `ois` and `best` (S,), and `curve` (S, T). If thresholds are equally good, ODS takes the first,
     and OIS takes the last one of each image, as the official program does.
     """
-
-    def covered_share(covered: F8, total: Map) -> F8:
-        """Sum arrays (N, ...) over images with the weights, and return the ratio, (S, ...)."""
-        return ratio(weighted_sum(weights, covered), weighted_sum(weights, total))
-
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
-    curve = covered_share(covered, total)  # (S, T)
+    curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
     samples, images = np.arange(len(weights)), np.arange(len(covered))
     best_step = curve.argmax(axis=1)
     last_best = thresholds.size - 1 - ratio(covered, total)[:, ::-1].argmax(axis=1)  # (N,)
+    area = weighted_sum(weights, total[:, 0])  # the same at all thresholds
     return {
         "ods": curve[samples, best_step],
         "ods_threshold": thresholds[best_step],
-        "ois": covered_share(covered[images, last_best], total[:, 0]),
-        "best": covered_share(counts["best_covered_gt"], total[:, 0]),
+        "ois": ratio(weighted_sum(weights, covered[images, last_best]), area),
+        "best": ratio(weighted_sum(weights, counts["best_covered_gt"]), area),
         "curve": curve,
     }
 
@@ -220,12 +224,14 @@ class RegionMetric(Metric[None]):
 
         maps = gt.segmentations
         at_least_two(gt, len(maps))
-        rows = [
-            region_counts(left_out, maps[:k] + maps[k + 1 :]) for k, left_out in enumerate(maps)
-        ]
-        sums: dict[str, Any] = {name: np.sum([r[name] for r in rows], axis=0) for name in rows[0]}
-        means = {name: sums[name] / len(rows) for name in _RATIOS}
-        return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
+        counts = []
+        for k, left_out in enumerate(maps):
+            counts.append(region_counts(left_out, maps[:k] + maps[k + 1 :]))
+        sums: dict[str, Any] = {}
+        for name in counts[0]:
+            sums[name] = np.sum([arrays[name] for arrays in counts], axis=0)
+        means = {name: sums[name] / len(maps) for name in _RATIOS}
+        return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
         """Return the scores for S weightings of the images: measure -> dict of its scores.
@@ -234,26 +240,29 @@ class RegionMetric(Metric[None]):
         `_f_scores`, all others from `_mean_scores`. `similarities` holds more such dicts, by name.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
-        scores: dict[str, Any] = {"covering": _covering_scores(stack, weights)}
         mean_scores = partial(_mean_scores, weights, thresholds)
-        scores["pri"] = mean_scores(curves["pri"], True)
-        scores["voi"] = mean_scores(curves["voi"], False)
         f_scores = partial(_f_scores, weights, thresholds)
-        fop = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
-        summed_shares = (ratio(fop[k], fop[f"{k}_candidates"]) for k in ("fop_pred", "fop_gt"))
-        scores["fop"] = {
-            **f_scores(stack["fop_precision"], stack["fop_recall"]),
-            "summed": f_measure(*summed_shares).max(axis=1),  # from sums over images
+        # Precision and recall of the sums over images, (S, T)
+        sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
+        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])
+        recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
+        scores: dict[str, Any] = {
+            "covering": _covering_scores(stack, weights),
+            "pri": mean_scores(curves["pri"], True),
+            "voi": mean_scores(curves["voi"], False),
+            "fop": {
+                **f_scores(stack["fop_precision"], stack["fop_recall"]),
+                "summed": f_measure(precision, recall).max(axis=1),
+            },
+            "pair_f": f_scores(stack["pair_precision"], stack["pair_recall"]),
         }
-        scores["pair_f"] = f_scores(stack["pair_precision"], stack["pair_recall"])
         for name in ERRORS:
             deciding = curves["voi"] if name in ("voi_split", "voi_merge") else None
             scores[name] = mean_scores(curves[name], False, deciding)
-        scores["similarities"] = {
-            "nvoi": mean_scores(curves["nvoi"], True),
-            **{seism: mean_scores(1 - curves[error], True) for seism, error in SIMILAR_TO.items()},
-        }
-        return scores
+        similarities = {"nvoi": mean_scores(curves["nvoi"], True)}
+        for name, error in SIMILAR_TO.items():
+            similarities[name] = mean_scores(1 - curves[error], True)
+        return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """Map each error, followed by its similarity, to the path of its scores."""
@@ -278,13 +287,13 @@ class RegionMetric(Metric[None]):
         covering = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
         covering_pred = ratio(stack["covered_pred"], stack["total_pred"])
         best_step = covering.argmax(axis=1)
-        best_covering = covering[images, best_step], covering_pred[images, best_step]
-        by_image = np.column_stack([images + 1, thresholds[best_step], *best_covering])
+        by_image = [images + 1, thresholds[best_step]]
+        by_image += [covering[images, best_step], covering_pred[images, best_step]]
         best_regions = pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois
         tables = {
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
             "eval_cover_th.txt": np.column_stack([thresholds, cover.curve]),
-            "eval_cover_img.txt": by_image,
+            "eval_cover_img.txt": np.column_stack(by_image),
             "eval_RI_VOI.txt": [best_regions],
             "eval_RI_VOI_thr.txt": np.column_stack([thresholds, pri.curve, voi.curve]),
         }
@@ -316,10 +325,14 @@ class RegionMetric(Metric[None]):
 def _curves_csv(score: Score, thresholds: F8) -> str:
     """Return a CSV with a row for each threshold and a column for each measure, after a header."""
     columns = {"thresholds": thresholds}
-    columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
+    for name in ("covering", "pri", "voi"):
+        columns[name] = score[name].curve
     for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-        columns |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
-    columns |= {name: score[name].curve for name in ERRORS}
+        columns[f"{name}_precision"] = curve.precision
+        columns[f"{name}_recall"] = curve.recall
+        columns[f"{name}_f"] = curve.f
+    for name in ERRORS:
+        columns[name] = score[name].curve
     rows = np.column_stack([*columns.values()]).tolist()
     lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
     return "\n".join(lines)
