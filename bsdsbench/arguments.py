@@ -1,7 +1,7 @@
 """Checks of the arguments of public functions.
 
-A wrong argument raises DataError with a message of one line, which begins with `what`: the name of
-the argument, as the user knows it.
+A wrong argument raises DataError with one line, which begins with `what`: its name, as the user
+knows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
 from bsdsbench.text import clip, visible
 
-MAX_GIVEN = 10**9  # values of an array; np.broadcast_to makes huge arrays of few bytes
+MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
 
 def _refuse_mask(value: object, what: str) -> None:
@@ -31,22 +31,19 @@ def _refuse_mask(value: object, what: str) -> None:
 
 
 def given_array(value: object, what: str) -> NDArray[Any]:
-    """Convert an array, a nested sequence of numbers or a tensor to a numpy array.
+    """Convert an array, a nested sequence or a tensor to a numpy array of bools, ints or floats.
 
-    Shape and dtype (bool, integer or float) are kept, in the byte order of this machine. Tensors
-    may be on any device; half-precision tensors (float16, bfloat16) become float32. The data are
-    only copied if necessary.
-
-    Raises DataError for a masked array, a value that numpy cannot convert, an array of another type
-    (complex, text, objects), or more than MAX_GIVEN numbers.
+    Shape and dtype are kept, in the byte order of this machine; half-precision tensors become
+    float32. Data are only copied if necessary. Raises DataError for a masked array, for anything
+    that is no array of numbers, and for more than MAX_GIVEN numbers.
     """
     _refuse_mask(value, what)
     try:
         convertible: Any = value
-        if hasattr(convertible, "detach"):  # a torch tensor
+        if hasattr(convertible, "detach"):  # a torch tensor, on any device
             tensor = convertible.detach().cpu()
-            if "float16" in str(tensor.dtype):
-                tensor = tensor.float()  # numpy has no bfloat16; float32 holds every half precision
+            if "float16" in str(tensor.dtype):  # numpy has no bfloat16; float32 holds both
+                tensor = tensor.float()
             convertible = tensor.numpy()
         array = np.asarray(convertible)
     except Exception as error:  # the conversion may raise anything
@@ -60,9 +57,8 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
 
-    An array of this dtype is returned without a copy. Texts such as "2" are converted like numbers.
-    Raises DataError, which calls the value `what`, for a masked array, for a value that cannot be
-    converted, and for floats that are not whole if `dtype` is an integer type.
+    An array of this dtype is not copied. Text such as "2" is converted. Raises DataError for a
+    masked array, for other values, and for fractions if `dtype` is an integer type.
     """
     if type(value) is np.ndarray and value.dtype == dtype:  # the usual case
         return value
@@ -81,7 +77,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Convert an iterable to a list. `expected` says in errors what the value should be.
+    """Convert an iterable to a list; `expected` describes the list in errors.
 
     Raises DataError for text, bytes, a masked array, and a value that is not iterable.
     """
@@ -94,10 +90,9 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Check that a value is a number from `low` to `high`, both included, and return it as a float.
+    """Return a number from `low` to `high`, both included, as a float; an int if `whole`.
 
-    With `whole`, only integers are accepted, and an int is returned. Raises DataError for a bool,
-    NaN, a number out of range, or any other type.
+    Raises DataError for other numbers, NaN, bools and other types.
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
@@ -124,11 +119,7 @@ def given_word(value: object, what: str, words: Collection[str]) -> str:
 
 
 def kind_of_value(value: object) -> str:
-    """Describe a value for an error message.
-
-    An array is described by its dtype and shape. None, bools, numbers and text are written out, in
-    at most 60 characters (text) or 40. Anything else is described by the name of its type.
-    """
+    """Describe a value in an error: the dtype and shape of an array, a short literal, or a type."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
     if value is None or isinstance(value, bool | int | float | str):

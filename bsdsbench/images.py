@@ -13,14 +13,14 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
+from bsdsbench.arguments import F8, MAX_GIVEN, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
 Map = NDArray[Any]
 _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
-# Allowed numbers of axes, and numpy's dtype kinds, of parts other than (H, W) of any real numbers
+# Numbers of axes and kinds of dtype (numpy's letters) of parts that are not (H, W) of any numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
@@ -47,18 +47,17 @@ class Lines:
 class ImageParts:
     """Base class of a metric's inputs: named maps and lines of an image, called its parts.
 
-    `parts` maps the names of the present parts to their values. Each part is also an attribute;
-    reading an absent one raises MissingPartError. The constructor checks types, shapes and values,
-    and that all parts have one size. The code that counts relies on these checks.
+    Each part is also an attribute; reading an absent one raises MissingPartError. The constructor
+    checks types, shapes and values, so that the code that counts can rely on them.
     """
 
     image_id: str
     path: Path | None
-    parts: Mapping[str, Any]
-    shape: tuple[int, int]
+    parts: Mapping[str, Any]  # the present parts by name
+    shape: tuple[int, int]  # (H, W) of the image; (0, 0) without maps
     evidence: Evidence
 
-    known: ClassVar[Sequence[str]]
+    known: ClassVar[Sequence[str]]  # names of all parts that an object may have
     several: ClassVar[Sequence[str]]  # names of tuples with one array per threshold or annotator
 
     def __init__(
@@ -66,10 +65,8 @@ class ImageParts:
     ) -> None:
         """Check the given parts, and keep those that are not None.
 
-        A part in `several` becomes a tuple of arrays, `lines` is kept unchecked, and any other part
-        becomes one array. The first array gives the shape (H, W) of the image; a ucm2 (2H+1, 2W+1)
-        stands for (H, W). All other arrays except the photo must have this shape. Without arrays it
-        is (0, 0). Raises DataError, naming the part, for anything else.
+        All maps except the photo must have the size of the image; a ucm2 has (2H+1, 2W+1). Raises
+        DataError, which names the part, for anything else.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -82,25 +79,28 @@ class ImageParts:
                 raise DataError(f"{label}: expected one of {', '.join(self.known)}")
             if value is None:
                 continue
-            if name == "lines":
+            if name == "lines":  # not checked
                 parts[name] = value
                 continue
+            arrays: Sequence[Map]
             if name in self.several:
-                items = enumerate(given_list(value, label, "a list"), 1)
-                arrays = [
-                    _checked_part(name, item, label, f"ground truth {k}") for k, item in items
-                ]
-                parts[name] = tuple(arrays)
+                items = value if isinstance(value, tuple) else given_list(value, label, "a list")
+                arrays = tuple(
+                    _check_part(name, item, label, f"ground truth {k}")
+                    for k, item in enumerate(items, 1)
+                )
+                parts[name] = arrays
             else:
-                arrays = [_checked_part(name, value, label, label)]
+                arrays = (_check_part(name, value, label, label),)
                 parts[name] = arrays[0]
             if name == "photo":  # may have another size
                 continue
             for array in arrays:
                 rows, cols = array.shape[-2:]
-                if name == "ucm2":  # (2H+1, 2W+1)
+                if name == "ucm2":
                     rows, cols = (rows - 1) // 2, (cols - 1) // 2
-                shape = (rows, cols) if shape == (0, 0) else shape
+                if shape == (0, 0):  # the first map decides
+                    shape = (rows, cols)
                 same_shape((rows, cols), shape, label)
         self.__attrs_init__(image_id, path, parts, shape, evidence or NO_EVIDENCE)
 
@@ -131,18 +131,15 @@ class ImageParts:
         return [*super().__dir__(), *self.parts]
 
 
-def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Check the value of the part `name`, and return it as an array of the dtype that is counted.
+def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
+    """Convert the part `name` to an array, in the dtype that is counted, or raise DataError.
 
-    - labels, instances, classes (H, W): any integer dtype; whole floats are converted
-    - soft (H, W), ucm2 (2H+1, 2W+1): bool, uint8, uint16, or float32 and float64 in [0, 1]
-    - boundaries, mask (H, W): converted to bool from 0 and one of 1, 255, 65535
-    - valid (H, W): converted to bool, False where 0
-    - any other part, and classes (C, H, W): unchanged
-
-    `label` names the part in errors. If a map should be binary but is not, `map_label` names it.
+    Binary maps become bool and labels integers, see `binary_map` and `whole_labels`. `label` names
+    the part in errors, and `map_label` a map that should be binary but is not.
     """
-    array = given_array(value, label)
+    # Maps from files are arrays already; MAX_GIVEN refuses what np.broadcast_to makes of few bytes
+    is_array = type(value) is np.ndarray and value.dtype.isnative and value.size <= MAX_GIVEN
+    array: Map = value if is_array else given_array(value, label)  # type: ignore[assignment]
     n_axes = _AXES.get(name, (2,))
     kinds = _DTYPE_KINDS.get(name, "biuf")
     if array.dtype.kind not in kinds or array.ndim not in n_axes:
@@ -162,24 +159,23 @@ def _checked_part(name: str, value: object, label: str, map_label: str) -> Map:
 class Prediction(ImageParts):
     """The output of an algorithm for one image, in exactly one of five forms.
 
-    The forms are `soft`, `ucm2`, `segs`, `classes` and `depth`. Raises DataError if parts of none
-    or of several of them are given.
+    The forms are `soft`, `ucm2`, `segs`, `classes` and `depth`. Raises DataError for none or
+    several of them.
 
     Parameters
     ----------
     image_id : str
         The image's id.
     path : path or None
-        The file it was read from, or None.
+        The file it was read from.
     soft : array
         (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1].
     ucm2 : array
         (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1].
     segs : tuple of array
-        Tuple of (H, W) integer label maps, one per threshold 1..n.
+        (H, W) integer label maps, one per threshold 1..n.
     classes : array
-        (H, W) class labels, kept as integers (`whole_labels`), or (C, H, W) soft maps or bool, one
-        per class.
+        (H, W) class labels, kept as integers, or (C, H, W) soft maps or bool, one per class.
     depth : array
         (H, W) numbers, depth or inverse depth; NaN and infinity are allowed.
     angles : array
@@ -231,44 +227,39 @@ class Prediction(ImageParts):
     @property
     def kind(self) -> str:
         """The form of the prediction."""
-        return min(self.parts.keys() & set(_FORMS))
+        (form,) = self.parts.keys() & set(_FORMS)
+        return form
 
     @property
     def form(self) -> str:
-        """The form as one word for signatures (the lines that identify the settings of a run).
+        """The form and type as one word.
 
         A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; for other
         forms the word is `kind`.
         """
         if self.kind != "soft":
             return self.kind
-        names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
-        return names.get(self.soft.dtype.str[1:], "float")
+        words = {"uint8": "soft8", "uint16": "soft16", "bool": "binary"}
+        return words.get(self.soft.dtype.name, "float")
 
     def boundary_map(self) -> Map:
-        """Return the boundary strengths at the size of the image.
-
-        These are `soft`, or the values ucm2[2::2, 2::2] that the official boundaryBench takes from
-        a contour map of double size.
-
-        Returns
-        -------
-        array
-            (H, W), in the dtype of `soft` or `ucm2`.
+        """Return the boundary strengths (H, W): `soft`, or every second pixel of `ucm2`.
 
         Raises
         ------
         MissingPartError
             If the prediction has neither `soft` nor `ucm2`.
         """
-        # contiguous: counting runs along rows
-        return np.ascontiguousarray(self.ucm2[2::2, 2::2]) if self.kind == "ucm2" else self.soft
+        if self.kind != "ucm2":
+            return self.soft
+        # The pixels that the official boundaryBench takes; contiguous, as rows are counted
+        return np.ascontiguousarray(self.ucm2[2::2, 2::2])
 
 
 class Fingerprints(NamedTuple):
     """Both versions of a ground truth's fingerprint, 16 hex digits each."""
 
-    listed: str  # version 1, used in the list of known public sets
+    listed: str  # version 1, which the list of known public sets has
     whole: str  # version 2, which covers all annotated parts; "" if it was not computed
 
 
@@ -280,15 +271,15 @@ class GroundTruth(ImageParts):
     image_id : str
         The image's id.
     boundaries : tuple of array
-        Tuple of (H, W) bool, one per annotator; empty if the set has no boundaries.
+        (H, W) bool, one per annotator; empty if the set has no boundaries.
     segmentations : tuple of array
-        Tuple of (H, W) integer label maps, one per annotator, if the data set has segmentations.
+        (H, W) integer label maps, one per annotator.
     path : path or None
-        The file it was read from, or None.
+        The file it was read from.
     evidence : Evidence or None
         Properties of the values in its files.
     labels : array
-        (H, W) class labels, kept as integers (`whole_labels`).
+        (H, W) class labels, kept as integers.
     class_boundaries : array
         (C, H, W) bool, the boundaries of each class; with or without `labels`.
     instances : array
@@ -349,7 +340,7 @@ class GroundTruth(ImageParts):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the annotations, 16 hex digits, which does not depend on the file format.
+        """A hash of the annotations, 16 hex digits, whatever the file format.
 
         >>> GroundTruth("a", (np.eye(3, 4, dtype=bool),)).fingerprint
         'f55623f951edd08d'
@@ -387,47 +378,44 @@ class GroundTruth(ImageParts):
         segmentations = list(parts.get("segmentations", ()))
         if not boundary_maps:
             arrays += segmentations
-        not_represented = list[tuple[int, Map]]()
+        only_in_version_2 = list[tuple[int, Map]]()
         for number, array in enumerate(arrays):
             if array is None:
                 continue
             digest.update(f"{number} {array.shape}\n".encode())
             digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
-            may_wrap = array.dtype.kind in "iu" and array.itemsize >= 4
-            if may_wrap and _narrowest_dtype(array) in ("<i8", "<u8"):
-                not_represented.append((number, array))
+            is_wide = array.dtype.kind in "iu" and array.itemsize >= 4
+            if is_wide and _narrowest_dtype(array) in ("<i8", "<u8"):  # does not fit into "<i4"
+                only_in_version_2.append((number, array))
         listed = digest.hexdigest()[:16]
         if not whole:
             return Fingerprints(listed, "")
         if boundary_maps:
-            not_represented += enumerate(segmentations, len(arrays))
-        for number, array in not_represented:
+            only_in_version_2 += enumerate(segmentations, len(arrays))
+        for number, array in only_in_version_2:
             dtype = _narrowest_dtype(array)
             digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
             digest.update(array.astype(dtype).tobytes())
         return Fingerprints(listed, digest.hexdigest()[:16])
 
     def replace(self, **parts: object) -> GroundTruth:
-        """Return a copy in which the named parts, or `path` and `evidence`, have new values.
-
-        None removes a part.
-        """
+        """Return a copy with new parts, `path` or `evidence`. None removes a part."""
         unchanged = {"path": self.path, "evidence": self.evidence, **self.parts}
         return GroundTruth(self.image_id, **{**unchanged, **parts})
 
 
 def _narrowest_dtype(array: Map) -> str:
-    """Return the first of the dtypes "<u1", "<i4", "<i8" and "<u8" that holds all values.
-
-    `array` holds integers or bools. An empty array gives "<u1".
-    """
+    """Return the first of "<u1", "<i4", "<i8" and "<u8" that holds all values of an int array."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
-    limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
-    return next(kind for kind, limit in limits.items() if limit.min <= low and high <= limit.max)
+    for dtype in ("<u1", "<i4", "<i8"):
+        limits = np.iinfo(dtype)
+        if limits.min <= low and high <= limits.max:
+            return dtype
+    return "<u8"
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert a value to an array and check that it has two axes. `what` names it in errors."""
+    """Convert what a user gave to an array of two axes. `what` names it in errors."""
     array = given_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
@@ -438,17 +426,17 @@ def one_map(values: object, what: str) -> Map:
 def one_channel(array: Map) -> Map:
     """Drop the last axis of a map (H, W, 1). Any other array is returned unchanged.
 
-    So is an array with H or W = 1, because its axes could have another meaning.
+    So is an array with H = 1 or W = 1, whose axes could have another meaning.
     """
     is_single = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
     return array[:, :, 0] if is_single else array
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Return hints for an error message: ways to get one map from an array of several.
+    """Suggest in an error how to get one map from an array (H, W, C) or (C, H, W).
 
-    The array is taken to be (H, W, C) if its last axis is shorter than the first, else (C, H, W).
-    Returns () for another number of axes, or if an axis has length 1.
+    The shorter of the first and the last axis counts the maps. Returns () for other arrays, and if
+    an axis has length 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -461,17 +449,12 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
     return single, f"of classes: numpy.argmax(array, axis={axis}), for a metric of classes"
 
 
-def check_soft_map(pred: object, what: str = "prediction") -> Map:
-    """Check a soft map (H, W), and return it without a copy unless it is float16.
+def check_soft_map(soft: Map, what: str = "prediction") -> Map:
+    """Check a soft map (H, W): bool, uint8, uint16, or floats in [0, 1].
 
-    - bool, uint8 and uint16: any values are accepted
-    - float32 and float64: all values must lie in [0, 1]
-    - float16: converted to float32
-
-    `what` names the map in errors. Raises ShapeError for another number of axes, and DataError for
-    other dtypes, NaN and values outside [0, 1]; the error suggests how to correct them.
+    It is returned without a copy; only float16 becomes float32. Raises DataError for anything else,
+    which suggests how to correct it. `what` names the map in errors.
     """
-    soft = one_map(pred, what)
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
         raise DataError(
@@ -506,10 +489,7 @@ def without_void(maps: Map, valid: Bool | None) -> Map:
 
 
 def unit(soft: Map) -> F8:
-    """Convert a checked soft map to float64 in [0, 1]: uint8 / 255, uint16 / 65535.
-
-    Bool and floats are not scaled.
-    """
+    """Convert a soft map to float64: uint8 / 255, uint16 / 65535, bool and floats unscaled."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
@@ -521,10 +501,7 @@ def describe_values(values: Map) -> str:
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Return the boundaries of all A annotators as bool (A, H, W), False at void pixels.
-
-    Raises DataError if there are no annotators.
-    """
+    """Return the boundaries of all A annotators, at least one, as (A, H, W), False where void."""
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
     # np.stack takes four times as long for small maps
@@ -537,12 +514,10 @@ def annotated_masks(gt: GroundTruth) -> Bool:
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """Convert a map (H, W) of 0 and one of 1, 255, 65535, in any dtype, to bool.
+    """Convert a map of 0 and one of 1, 255, 65535, in any dtype, to bool.
 
-    A uint8 map of 0 and 1 is not copied: the bool array is a view of it. `what` names the map in
-    errors. Raises DataError for other values.
+    A uint8 map of 0 and 1 is not copied, but viewed. Raises DataError, naming `what`, for others.
     """
-    values = one_map(values, what)
     if values.dtype == bool:
         return values
     if values.dtype == np.uint8 and values.max(initial=0) <= 1:
@@ -556,7 +531,7 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """Return True for bool maps, and for maps of only 0 and one of 1, 255, 65535, or of only 0."""
+    """Return True for a bool map, and for a map of 0 and at most one of 1, 255, 65535."""
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
@@ -564,10 +539,10 @@ def is_binary(values: Map) -> bool:
 
 
 def whole_labels(values: Map, what: str) -> Map:
-    """Return labels as integers, in the shape of `values`.
+    """Return labels as integers.
 
-    Integers are returned unchanged and bool as a uint8 view. Floats become int32 if all values fit,
-    else int64. Raises DataError, naming `what`, if some are not whole or exceed 2**53.
+    Integers are not changed, bool is viewed as uint8, and floats become int32, or int64 if needed.
+    Raises DataError, naming `what`, for floats that are not whole or beyond 2**53.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
@@ -581,10 +556,7 @@ def whole_labels(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError if a prediction and its ground truth have different shapes.
-
-    `what` names the prediction in the error, which also says if it is transposed.
-    """
+    """Raise ShapeError, naming `what`, if a prediction has another shape than the ground truth."""
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")

@@ -343,7 +343,7 @@ def check_values(examination: Examination) -> None:
         examination.report("one-annotator", name=name)
     examination.report_images("gt-polarity", examination.with_code("gt-polarity"))
     try:
-        examination.readings.verdict(examination.records)
+        examination.readings.check_values(examination.records)
     except DataError as error:
         for problem in error.problems:
             fix = problem.fix or (AS_EXPECTED,)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8, as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.images import GroundTruth, Map, binary_map, same_shape
+from bsdsbench.images import GroundTruth, Map, binary_map, one_map, same_shape
 from bsdsbench.metrics.matches import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
@@ -91,7 +91,7 @@ def assign(
     radius = given_number(radius, "radius", 0, MAX_PX)
     cost_factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
     given_word(metric, "metric", _DISTANCES)
-    bmap = binary_map(given_array(pred, "prediction"), "prediction")
+    bmap = binary_map(one_map(pred, "prediction"), "prediction")
     annotated = given_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
     if annotated.ndim not in (2, 3):
         raise ShapeError(f"ground truth: shape {annotated.shape}, expected (H, W) or (A, H, W)")

@@ -1,7 +1,7 @@
-"""The meaning of the values in files: options, evidence, and the conversion of masks to bool.
+"""The meaning of the values in files: how masks become bool, and checks of a whole set.
 
-Each side of a run (predictions, ground truth) has `ReadOptions`. Where no option is given, the
-meaning of values is inferred, if only one meaning is in use for such files. For masks:
+Each side of a run (predictions, ground truth) has `ReadOptions`. Without an option, a mask is read
+by the only meaning in use for such values:
 
 | values of a mask | meaning |
 |---|---|
@@ -9,10 +9,8 @@ meaning of values is inferred, if only one meaning is in use for such files. For
 | many, from 0 to white | gray, as resizing and JPEG make masks: the object is above one half, or from `gt_threshold` on |
 | three, or more with uniform areas of a middle value | two meanings, void or gray: refused, unless an option chooses, or other files of the side are gray |
 
-Each image is read by itself: the options are applied, and the properties of its values are kept as
-`Evidence` in its record. `verdict` judges the evidence of all images together once the set is
-complete: at the end of a run that is no shard, when shards are merged, and when the scores of a
-stream are computed.
+Each image is read by itself, and the properties of its values are kept as `Evidence` in its record.
+`check_all_values` judges the evidence of all images once the set is complete.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ from attrs import Factory, evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
-from bsdsbench.images import Map, describe_values, is_binary, one_map
+from bsdsbench.images import Map, describe_values, is_binary
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
-LOSSY = (".jpg", ".jpeg", ".webp")  # formats that do not keep exact values
+LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 FORM_WORDS = {  # form of a prediction -> words
     "soft8": "soft 8-bit maps",
     "soft16": "soft 16-bit maps",
@@ -48,7 +46,6 @@ SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
 
 Cut = float | tuple[float, float, float] | None  # see `binarise`
-_WHITE = {"u1": 255, "u2": 65535}  # numpy's dtype without byte order -> value of white
 
 
 class Kind(Enum):
@@ -75,13 +72,11 @@ class MaskRead(NamedTuple):
 
 @frozen
 class ReadOptions:
-    """The options by which the files of one side, predictions or ground truth, are interpreted."""
+    """The options by which the files of one side, predictions or ground truth, are read."""
 
     kind: Kind
     cut: float | None = None  # the fraction of white from which gray is object; None: above 1/2
-    # Ground-truth values that are counted nowhere. In a prediction with a third value the pixels of
-    # these values are no object.
-    void: tuple[float, ...] = ()
+    void: tuple[float, ...] = ()  # values that are counted nowhere
     inverted: bool = False  # the object is dark; maps are inverted last
     normalised: bool = False  # each map is divided by its largest value
     truth: bool = True  # True for the ground truth, False for the predictions
@@ -90,40 +85,37 @@ class ReadOptions:
     layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise a map (H, W) of any numbers with these options.
+        """Binarise a map (H, W) of any numbers.
 
         The steps are, in this order:
 
         1. Void values become 0; in a prediction only if the map has a third value.
         2. With `normalised`, the map is divided by its largest value.
-        3. The map is binarised: True from `cut` on, or above one half without a cut.
+        3. It is compared with `cut`, or one half without a cut (`binarise`).
         4. With `inverted`, the mask is inverted.
         5. Void pixels become False.
 
-        The returned `valid` is None for predictions, bool maps, and options without void values.
-
-        what: names the map in errors. file: the name of the map's file; in a lossy format such as
-        JPEG, a third value has no meaning.
-
-        Raises DataError, with the options that would help, if the values have no single meaning.
+        `what` names the map in errors, and `file` is the name of its file. Raises DataError, with
+        the options that would help, if the values have no single meaning.
         """
-        values = one_map(values, what)
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
             valid = ~_is_any_of(values, self.void)
             values = np.where(valid, values, values.dtype.type(0))
-        if self.normalised and (top := values.max(initial=0)) > 0:
-            values = values / top
+        if self.normalised and values.max(initial=0) > 0:
+            values = values / values.max()
         evidence = self._evidence_of(values, file)
         try:
             mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
         except DataError as error:
             fixes = tuple(self.suggest_fixes(_distinct_values(values), values))
             raise DataError(str(error), fix=fixes) from None
-        mask = ~mask if self.inverted else mask
+        if self.inverted:
+            mask = ~mask
         if valid is None:
             return MaskRead(mask, None, evidence)
-        if not (values.any() or valid.all()):
+        has_only_void = not values.any() and not valid.all()
+        if has_only_void:
             evidence = evidence | VOID_EVIDENCE
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
@@ -131,32 +123,33 @@ class ReadOptions:
         """Return the properties of the values of a mask (H, W) before it is binarised.
 
         - bool, or all values 0: none
-        - with a `cut`: STRONG if a value reaches it or the map is 0 and white, else FAINT; neither
-          for integers wider than 16 bits, which have no white
-        - 0 and one of 1, 255, 65535: UNIT for 0 and 1, else WHITE; but STRONG in floats and wide
-          integers, where 0 and 1 cannot be the noise of a gray map
+        - with a `cut`: STRONG if a value reaches it or the map is 0 and white, else FAINT
+        - 0 and one of 1, 255, 65535: UNIT for 0 and 1, else WHITE
         - other values: GRAY, unless there are only two, such as 0 and 200, or FEW applies. Floats
           are also STRONG if one exceeds one half, else FAINT.
-
-        FEW is added if a third value has a meaning (`_third_values`). This is not asked if the
-        values are not as they were drawn (`normalised`, or a lossy file), or if `cut` decides.
+        - FEW in addition, if a third value has a meaning (`_third_values`)
         """
-        if values.dtype == bool or not (top := values.max(initial=0)):
+        top = values.max(initial=0)
+        if values.dtype == bool or not top:
             return Evidence(maps=1, file=file)
-        white, has_two_values = _white_of(values), is_binary(values)
-        exact = not self.normalised and not file.lower().endswith(LOSSY)
+        white = _white_of(values)
+        has_two_values = is_binary(values)
+        levels: tuple[float, ...] = ()
+        is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third gray level means, unless it lies just above 0 (as in presets)
-        may_be_void = exact and not has_two_values and (self.cut is None or self.cut < 1 / 255)
-        levels = _third_values(values) if may_be_void else ()
+        cut_decides = self.cut is not None and self.cut >= 1 / 255
+        if is_as_drawn and not has_two_values and not cut_decides:
+            levels = _third_values(values)
         properties = Values.FEW if levels else Values.NOTHING
         if self.cut is not None:
-            is_strong = (has_two_values and top > 1) or top >= self.cut * white
-            if white:
-                properties |= Values.STRONG if is_strong else Values.FAINT
-        elif has_two_values and white > 1:
-            properties = Values.UNIT if top == 1 else Values.WHITE
+            reaches_cut = top >= self.cut * white or (has_two_values and top > 1)
+            if white:  # integers wider than 16 bits have no white to compare with
+                properties |= Values.STRONG if reaches_cut else Values.FAINT
         elif has_two_values:
-            properties = Values.STRONG
+            if white <= 1:  # in floats and wide integers, 0 and 1 cannot be the noise of a gray map
+                properties = Values.STRONG
+            else:
+                properties = Values.UNIT if top == 1 else Values.WHITE
         else:
             if not levels and len(_distinct_values(values)) != 2:
                 properties = Values.GRAY
@@ -167,10 +160,8 @@ class ReadOptions:
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
         """Binarise an annotator's boundary map (H, W) as `mask` does, but without a default cut.
 
-        If there is no `cut`, all values that are not void must be 0 and one of 1, 255 and 65535;
-        other values raise DataError.
+        Without a `cut`, values that are not void must be 0 and one of 1, 255 and 65535.
         """
-        values = one_map(values, what)
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
             levels = _distinct_values(not_void)
@@ -188,10 +179,10 @@ class ReadOptions:
           the largest value reaches half of white, so that some object is left.
         - Integers hold region labels or classes: only where boundaries are expected.
 
-        `levels` are the distinct values of the map `values`, or () if there are more than LEVELS.
+        `levels` are the distinct values of the map, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
-        white = next((white for white in (1, 255, 65535) if top <= white), 0)
+        white = 1 if top <= 1 else 255 if top <= 255 else 65535 if top <= 65535 else 0
         void = _void_levels(levels) if self.void_option else ()
         if void:
             value = void[0] if len(void) == 1 else list(void)
@@ -205,13 +196,13 @@ class ReadOptions:
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems of a set of masks, predicted or annotated, without a single meaning.
+        """Yield the problems of a set of masks whose values have no single meaning.
 
         - Some masks have a third value, and no mask is gray: it may be void or gray.
         - Otherwise, some masks are 0 and 1 in 8 or 16 bits while others reach white: two scales.
         - No value of the ground truth reaches the cut, so that there is no object.
 
-        `images` is the evidence of each image; `values` are the properties of all of them together.
+        `images` is the evidence of each image; `values` are the properties of all together.
         """
         side = SIDE_NAMES[self.truth]
         if values & Values.FEW and not values & Values.GRAY:
@@ -233,16 +224,15 @@ class ReadOptions:
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
     def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems of a set of label maps, predicted or annotated, with another meaning.
+        """Yield the problems of a set of label maps that seem to be something else.
 
         - All maps hold only 0 and 255: they are masks, not class maps.
-        - Some maps have void pixels, but none has an object: void may be the object. This is only
-          asked of several images.
+        - Several maps have void pixels, but none has an object: void may be the object.
         - All instances of the set have the same number, and some map has several connected pieces
           of it: the instances are not numbered.
         - Some labels can only be train ids, and none can only be a label id (`id_evidence`).
 
-        `images` is the evidence of each image; `values` are the properties of all of them together.
+        `images` is the evidence of each image; `values` are the properties of all together.
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
@@ -267,11 +257,8 @@ class ReadOptions:
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Describe how the files are read, as "boundaries, inverted, 4-7 annotators an image".
 
-        The description has the kind of values, the options, the number of annotators or files, and,
-        in brackets, the names of the files (`Layout.describe`).
-
-        `images` is the evidence of each image, at least one. `forms` are the forms of the
-        predictions, such as "soft8" (`Prediction.form`); only soft maps are described by them.
+        `images` is the evidence of each image, at least one. `forms` are the forms of predicted
+        soft maps, such as "soft8" (`Prediction.form`).
         """
         phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
@@ -291,11 +278,7 @@ class ReadOptions:
         return ", ".join(phrases) + (f" ({layout})" if layout else "")
 
     def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
-        """Describe the content of the files: soft maps by their forms, other kinds by their name.
-
-        For masks it adds which values are the object. `values` are the properties of all files
-        together.
-        """
+        """Describe the content of the files, and for masks which of the `values` are the object."""
         if self.kind is Kind.SOFT:
             return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
         if self.kind is not Kind.MASK:
@@ -303,24 +286,22 @@ class ReadOptions:
         verb = "is no object" if self.inverted else "is the object"
         if self.cut is not None:
             return f"masks (from {self.cut:g} of white on {verb})"
-        words = {Values.GRAY: "gray above one half", Values.WHITE: "white", Values.UNIT: "1"}
-        levels = next((word for flag, word in words.items() if values & flag), "not 0")
-        return f"masks ({levels} {verb})"
+        if values & Values.GRAY:
+            return f"masks (gray above one half {verb})"
+        level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
+        return f"masks ({level} {verb})"
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return the first evidence, in the order of file names, that has any of the properties.
-
-    At least one must have it.
-    """
+    """Return the evidence with any of the properties whose file comes first by name."""
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the distinct numbers, each as (number,), in the images that have only one.
+    """Return the distinct numbers of the objects, each as (number,), in images that have only one.
 
-    Images without an object are ignored. Returns an empty set if any image has several numbers.
+    The set is empty if any image has several numbers.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
@@ -328,7 +309,7 @@ def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
 
 
 class Readings(NamedTuple):
-    """The options by which the files of both sides are interpreted."""
+    """The options by which the files of both sides are read."""
 
     pred: ReadOptions
     gt: ReadOptions
@@ -338,13 +319,12 @@ class Readings(NamedTuple):
         none = Layout()
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
-    def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Judge the evidence of all images of a set, whose `records` are given, for one metric.
+    def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
+        """Check the evidence of all images of a set, and return warnings.
 
-        Returns warnings: if every predicted map is zero everywhere, and if most soft maps are
-        darker on the ground truth than off it. Raises one DataError with all problems: those that
-        `number_problems`, `value_problems` and `label_problems` yield, and soft maps of which none
-        has a value that is large enough to count, although some value is above 0.
+        They warn if every predicted map is zero everywhere, and if most soft maps are darker on the
+        ground truth than off it. Raises one DataError with all problems of both sides; a further
+        one is that no soft map has a value that is large enough to count.
 
         Only the images together decide, so that shards, workers and order do not matter.
         """
@@ -354,7 +334,7 @@ class Readings(NamedTuple):
         joined = reduce(or_, preds, NO_EVIDENCE)
         gt_values = reduce(or_, gts, NO_EVIDENCE).values
         problems = [
-            *self.number_problems(preds, gts),
+            *self._number_problems(preds, gts),
             *self.pred.value_problems(preds, joined.values),
             *self.pred.label_problems(preds, joined.values),
             *self.gt.value_problems(gts, gt_values),
@@ -376,14 +356,13 @@ class Readings(NamedTuple):
             warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
         return warnings
 
-    def number_problems(
+    def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
         """Yield a problem if the set's only object has different numbers on the two sides.
 
-        This matters only if objects are paired by their number (`Kind.OBJECTS`), and is reported
-        only if one of the two numbers is white (255 or 65535), because 1 and 2 may really be
-        different objects. `preds` and `gts` are the evidence of each image on the two sides.
+        This is only asked if objects are paired by their number (`Kind.OBJECTS`), and one of the
+        two numbers is white, because 1 and 2 may really be different objects.
         """
         if self.gt.kind is not Kind.OBJECTS:
             return
@@ -398,11 +377,10 @@ class Readings(NamedTuple):
             yield Problem(file, has, expected, ("save the object as 1",))
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
-        """Describe how both sides are read in one line: "Read as: predictions ...; truth ...".
+        """Describe how both sides are read: "Read as: predictions ...; truth ...".
 
         Predictions are left out if no image has one, as when annotators are scored against each
-        other. Returns "" if there are no images, or if an image has no evidence, as in results of
-        earlier versions.
+        other. Returns "" without images, and for results of earlier versions without evidence.
         """
         gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):
@@ -416,8 +394,10 @@ class Readings(NamedTuple):
         return f"Read as: {line}"
 
 
-def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:
-    """Judge a whole set for all metrics, one `Readings` each, and return the distinct warnings.
+def check_all_values(
+    readings: Iterable[Readings], records: Sequence[ImageRecord]
+) -> list[InputWarning]:
+    """Check a whole set for all metrics, one `Readings` each, and return the distinct warnings.
 
     Raises one DataError with the problems of all metrics. A problem that several metrics have is
     listed once, with the fixes that they suggest.
@@ -426,7 +406,7 @@ def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> lis
     problems: dict[tuple[str, ...], Problem] = {}  # by all fields but the fixes
     for metric_readings in readings:
         try:
-            for warning in metric_readings.verdict(records):
+            for warning in metric_readings.check_values(records):
                 warnings[str(warning)] = warning
         except DataError as error:
             for problem in error.problems:
@@ -439,21 +419,21 @@ def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> lis
     return list(warnings.values())
 
 
-def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
+def describe_readings(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
     """Describe in one line how the metrics of a run read the files, one `Readings` per metric.
 
     The line describes the first metric. Metrics that read the files differently follow, as
-    "; by METRIC, METRIC predictions ...". Returns "" if `readings` is empty.
+    "; by METRIC, METRIC predictions ...". Without metrics it is "".
     """
     metrics_by_line: dict[str, list[str]] = {}
     for metric_readings in readings:
         line = metric_readings.describe(records)
         metrics_by_line.setdefault(line, []).append(metric_readings.gt.metric)
-    phrases = [
-        f"by {', '.join(metrics)} {line.removeprefix('Read as: ')}"
-        for line, metrics in metrics_by_line.items()
-    ]
-    return "; ".join([*metrics_by_line][:1] + phrases[1:])
+    phrases: list[str] = []
+    for line, metrics in metrics_by_line.items():
+        other = f"by {', '.join(metrics)} {line.removeprefix('Read as: ')}"
+        phrases.append(other if phrases else line)
+    return "; ".join(phrases)
 
 
 def _listed(levels: Sequence[float]) -> str:
@@ -464,8 +444,8 @@ def _listed(levels: Sequence[float]) -> str:
 def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem of a set of predictions in which no value is large enough to count.
 
-    form: the form of the map with the largest value; "soft8" and "soft16" have the scales 0 .. 255
-    and 0 .. 65535, any other form 0 .. 1. top: that value, on this scale.
+    `top` is the largest value, of a map of the form `form`: from 0 to 255 in "soft8", to 65535 in
+    "soft16", and to 1 in others.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
@@ -485,27 +465,26 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     """Convert a mask (H, W) of any numbers, which may be gray, to bool. `what` names it in errors.
 
     - bool: unchanged
-    - 0 and one of 1, 255, 65535: True where not 0, whatever the cut. But with `inclusive`, a map of
-      0 and 1 in uint8 or uint16 is gray.
+    - 0 and one of 1, 255, 65535: True where not 0, whatever the cut
     - gray from 0 to white: True above the cut, or from the cut on if `inclusive`. White is 255 in
       uint8, 65535 in uint16 and 1 in floats, whatever values the map has.
 
-    `cut` is a fraction of white, or three values, for uint8, uint16 and floats. None means 128 in
-    uint8, 128 * 257 in uint16, and 0.5 in floats. Raises DataError for values below 0 or above
-    white, and for a gray integer map without a value above the cut (unless `inclusive`), because
-    its scale is unknown.
+    `cut` is a fraction of white, or three values, for uint8, uint16 and floats; None is one half.
+    Raises DataError for values outside 0 .. white, and for a gray integer map without a value above
+    the cut (unless `inclusive`), because its scale is unknown.
     """
     if values.dtype == bool:
         return values
-    if cut is None:
-        cuts = 128.0, 128.0 * 257, 0.5
-    else:
-        cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
     white = _white_of(values)
     top = values.max(initial=0)
-    if is_binary(values) and not (inclusive and top == 1 and white > 1):
+    is_noise = inclusive and top == 1 and white > 1  # 0 and 1 of 255 are gray for a given cut
+    if is_binary(values) and not is_noise:
         return np.asarray(values != 0)
-    level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
+    if cut is None:
+        cut = 128.0, 128.0 * 257, 0.5
+    elif not isinstance(cut, tuple):
+        cut = cut * 255, cut * 65535, cut
+    level = cut[0] if white == 255 else cut[1] if white == 65535 else cut[2]
     in_range = values.min(initial=0) >= 0 and top <= white
     # Masks are often resized or saved as JPEG, but some value is then above the cut
     if not in_range or (not inclusive and white > 1 and top <= level):
@@ -518,11 +497,13 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
 
 def _white_of(values: Map) -> int:
     """Return the value of white in a map's dtype: 255, 65535, 1 for floats, 0 for other dtypes."""
-    return 1 if values.dtype.kind == "f" else _WHITE.get(values.dtype.str[1:], 0)
+    if values.dtype.kind == "f":
+        return 1
+    return {"uint8": 255, "uint16": 65535}.get(values.dtype.name, 0)
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a mask if one has a third meaning, such as void; else ().
+    """Return the distinct values of a mask, ascending, if one has a third meaning, such as void.
 
     Resizing and JPEG also make middle values, but only along the outline of the object. The number
     of distinct values decides:
@@ -533,15 +514,16 @@ def _third_values(values: Map) -> tuple[float, ...]:
       values, some of them between half the largest and the largest, the mask is gray, like the
       average of several people's masks.
 
-    The values are in ascending order. If there are more than LEVELS, the largest and the smallest
-    ones are returned, LEVELS in all.
+    Of more than LEVELS values, the smallest ones and the largest are returned, LEVELS in all.
+    Returns () if there is no third meaning.
     """
     levels = _distinct_values(values)
     if len(levels) == 2:
         return ()
     if len(levels) != 3:
         low, top = values.min(), values.max()
-        if not levels and ((values > top / 2) & (values < top)).any():
+        has_many = not levels
+        if has_many and ((values > top / 2) & (values < top)).any():
             return ()
         inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
         fills_area = (inner > low) & (inner < top)
@@ -571,19 +553,15 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
 
 
 def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Return True for the pixels of a map that have one of the levels.
-
-    For a float map the levels are first rounded to its precision.
-    """
+    """Return True for the pixels that have one of the levels, rounded to the map's precision."""
     dtype = values.dtype if values.dtype.kind == "f" else None
     return np.isin(values, np.array(levels, dtype))
 
 
 def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the levels that must be void so that only 0 and white remain.
+    """Return the levels that must be void so that only 0 and white remain, or () without such.
 
-    White is 1 if that is a level, else the largest level, which must then be 255 or 65535. Returns
-    () if 0 is no level, or if there is no such white. Whole numbers are returned as int.
+    White is 1 if that is a level, else the largest level, which must then be 255 or 65535.
 
     >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
     ((255,), (127,), (0.5,))

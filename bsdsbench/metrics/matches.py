@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bsdsbench.arguments import I8, given_number
-from bsdsbench.images import Map, binary_map, same_shape
+from bsdsbench.images import Map, binary_map, one_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
 from bsdsbench.tables.read_only import ReadOnly
 
@@ -95,7 +95,8 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     from bsdsbench.kernels.matching.graph import outlier_cost
     from bsdsbench.kernels.matching.matching import match_maps
 
-    bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
+    bmap = binary_map(one_map(bmap, "prediction"), "prediction")
+    gt = binary_map(one_map(gt, "ground truth"), "ground truth")
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)

@@ -15,7 +15,7 @@ from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.io import Progress
-from bsdsbench.loaders.reading import Readings, read_as, verdict
+from bsdsbench.loaders.reading import Readings, check_all_values, describe_readings
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
@@ -245,7 +245,7 @@ class Evaluation(TabularResult):
     @cached_property
     def read_as(self) -> str:
         """Describe how the files are read by each metric, or return "" if that is unknown."""
-        return read_as(self._readings_of_metrics(), self.records)
+        return describe_readings(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
         """Check all files of the run together, and return warnings. A shard is not checked.
@@ -255,7 +255,7 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        warnings = verdict(self._readings_of_metrics(), self.records)
+        warnings = check_all_values(self._readings_of_metrics(), self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):
                 options = metric.options_of(self.protocol)

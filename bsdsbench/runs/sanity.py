@@ -2,7 +2,7 @@
 
 `first_look` checks the first few images of a run and returns warnings. The doctor applies the same
 functions to every image. `evidence_of` is independent of this: it notes properties of the values of
-each image, by which `loaders.reading.verdict` judges all images together.
+each image, by which `loaders.reading.check_all_values` judges all images together.
 """
 
 from __future__ import annotations

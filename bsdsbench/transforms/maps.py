@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.images import Map, binary_map, check_soft_map, unit, without_void
+from bsdsbench.images import Map, binary_map, check_soft_map, one_map, unit, without_void
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 
@@ -71,7 +71,7 @@ def nms(
     from bsdsbench.kernels.nms import edge_nms
 
     NMSParams(radius, border, multiplier, smooth)  # raises for values out of range
-    soft = as_float32(check_soft_map(prob, "soft map"))
+    soft = as_float32(check_soft_map(one_map(prob, "soft map"), "soft map"))
     return edge_nms(soft, radius, border, float(multiplier), bool(smooth))
 
 
@@ -152,7 +152,7 @@ def thin(bmap: Map) -> Bool:
     """
     from bsdsbench.kernels.thinning import thin_map
 
-    return thin_map(binary_map(bmap, "boundary map"))
+    return thin_map(binary_map(one_map(bmap, "boundary map"), "boundary map"))
 
 
 def clean(maps: Bool) -> Bool:

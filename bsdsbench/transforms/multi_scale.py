@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
-from bsdsbench.images import check_soft_map, unit
+from bsdsbench.images import check_soft_map, one_map, unit
 from bsdsbench.protocol.fields import is_number, number_text
 from bsdsbench.transforms.resize import Resize, resample
 
@@ -128,4 +128,4 @@ def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
         raise DataError("returned labels, expected soft maps at several scales")
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape} for a picture of {shape}")
-    return np.asarray(unit(check_soft_map(array, "soft map")), np.float64)
+    return np.asarray(unit(check_soft_map(one_map(array, "soft map"), "soft map")), np.float64)

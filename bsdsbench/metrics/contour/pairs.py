@@ -18,7 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, binary_map, is_binary, same_shape
+from bsdsbench.images import (
+    GroundTruth,
+    Map,
+    Prediction,
+    binary_map,
+    is_binary,
+    one_map,
+    same_shape,
+)
 from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.label_maps import (
     SIDES,
@@ -178,7 +186,7 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
                     Setting("contour.first", 1, "where 0 is none"),
                 ),
             )
-    return binary_map(array, what)
+    return binary_map(one_map(array, what), what)
 
 
 class ClassedPair(NamedTuple):
