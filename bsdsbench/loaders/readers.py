@@ -63,8 +63,8 @@ from bsdsbench.text import listed, show
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
-# kind -> (function that parses a predicted file, function that parses an annotated file). Both take
-# the arrays of the file by name and return the keyword arguments of Prediction or GroundTruth.
+# Kind -> functions that parse a predicted file and an annotated file. Both take the variables of
+# the file by name, and return the keyword arguments of Prediction or GroundTruth.
 READERS = {
     "lines": (line_files.parse_predicted_lines, line_files.parse_annotated_lines),
     "oriented": (line_files.parse_predicted_edges, line_files.parse_annotated_edges),
@@ -80,7 +80,7 @@ def load_prediction(
     The file's content decides the form: a soft map, label maps (`segs`), or a contour map of double
     size (`ucm2`). A soft map is returned as (H, W) uint8 (value/255), uint16 (value/65535), float32
     or float64 in [0, 1]. Bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are
-    dropped. An all-zero map is accepted.
+    dropped.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read the prediction of an image: a contour map, a soft map or label maps.
+    """Read a prediction: a contour map, a soft map or label maps.
 
     The first rule that applies to a file decides:
 
@@ -132,7 +132,7 @@ def _read_map(
     3. `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. The prediction has
        the label maps of all files, in the order of `paths`.
 
-    Several files are always read as kind "labels". If `image_id` is None, the first file names it.
+    Several files always hold label maps. If `image_id` is None, the first file names it.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -143,46 +143,44 @@ def _read_map(
         with faults_of(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=to_ucm2(arrays["ucm2"]))
-            content: Any = _find_prediction(arrays)
+            content: Any = _choose_variable(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
                 soft = np.ascontiguousarray(to_plane(content, "soft map"))
                 if soft.dtype == np.bool_:
                     soft = soft.view(np.uint8) * np.uint8(255)
                 return Prediction(image_id, file, soft=soft)
             has_several = isinstance(content, list) or np.ndim(content) == 3
-            label_maps = content if has_several else [content]
-            for labels in label_maps:
+            for labels in content if has_several else [content]:
                 segs.append(to_labels(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
-            # Checked after each file, so that the error names that file
+            # After each file, so that the error names that file
             refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
     return prediction
 
 
-def _find_prediction(arrays: dict[str, object]) -> object:
+def _choose_variable(arrays: dict[str, object]) -> object:
     """Choose the prediction among the variables of a file: an array, or a list (a MATLAB cell).
 
-    The choice is `segs`, else the only map in the file, else the first of SOFT_NAMES in the file.
+    It is `segs`, else the only map in the file, else the first of SOFT_NAMES in the file.
     """
     if "segs" in arrays:
         return arrays["segs"]
     maps = select_maps(arrays)
-    names = [name for name in SOFT_NAMES if name in maps] if len(maps) != 1 else list(maps)
-    if not names:
-        variables = listed(sorted(arrays)) or "nothing"
-        expected = "expected ucm2, segs or one 2-D numeric array"
-        raise FaultError(f"has variables {variables}, {expected}")
-    return maps[names[0]]
+    for name in maps if len(maps) == 1 else SOFT_NAMES:
+        if name in maps:
+            return maps[name]
+    variables = listed(sorted(arrays)) or "nothing"
+    expected = "expected ucm2, segs or one 2-D numeric array"
+    raise FaultError(f"has variables {variables}, {expected}")
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
     """Convert a path, or a sequence of paths, to a list of at least one path.
 
-    Raises DataError for a value that is no path, and FileFormatError for an empty sequence; its
-    message begins with `what`.
+    `what` is the image in the error for an empty sequence.
     """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
@@ -204,8 +202,7 @@ def read_prediction(
     - pair without prediction files: an empty prediction, see `_empty_prediction`
     - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
     - kind "soft" or "labels": read like `load_prediction`
-    - kind "classes": one file with (H, W) labels or (C, H, W) maps, or one file (H, W) per class. A
-      single map is binarised if `options` expect masks.
+    - kind "classes": read by `class_files.read_predicted_classes`
 
     shape: (H, W) of the ground truth. n_maps: the number of classes, or of label maps, in an empty
     prediction. read: function that returns the bytes of a file.
@@ -213,54 +210,47 @@ def read_prediction(
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
         return _empty_prediction(image_id, kind, shape, n_maps)
-    if kind in READERS:
-        arrays = read_arrays(paths[0], what=kind, read=read)
-        with faults_of(paths[0], kind):
-            parts: dict[str, Any] = READERS[kind][0](arrays, shape)
-            return Prediction(image_id, paths[0], **parts)
-    if kind != "classes":
+    if kind == "classes":
+        return class_files.read_predicted_classes(image_id, paths, options, read)
+    if kind not in READERS:
         return _read_map(image_id, paths, kind, read)
-    maps: list[Map] = []
-    for path in paths:
-        maps.append(require_one_array(read_arrays(path, indices=True, read=read), path))
-        with faults_of(path, "a label map"):
-            if maps[-1].shape != maps[0].shape:
-                raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
-    with faults_of(paths[0], "a label map"):
-        if options is not None and options.kind is Kind.MASK and len(maps) == 1:
-            binarised = options.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
-            mask, evidence = binarised.mask, binarised.evidence
-            return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
-        return Prediction(image_id, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
+    arrays = read_arrays(paths[0], what=kind, read=read)
+    with faults_of(paths[0], kind):
+        parse_predicted, _ = READERS[kind]
+        parts: dict[str, Any] = parse_predicted(arrays, shape)
+        return Prediction(image_id, paths[0], **parts)
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
     """Return a prediction of `kind` for an image of `shape` with nothing in it.
 
-    - "classes": `n_maps` bool maps (n_maps, H, W), all False
-    - "labels": `n_maps` label maps of a single region
-    - "depth-map": depth 0 everywhere
-    - "lines", "oriented": a soft map of zeros, with no lines or with angles of 0
-    - "soft", and any kind if `n_maps` is 0: a soft map of zeros
+    "classes" has `n_maps` maps without a pixel, "labels" has `n_maps` maps of a single region, and
+    "depth-map" has depth 0. Other kinds, and any kind if `n_maps` is 0, have a soft map of zeros,
+    with no lines or with angles of 0 if the kind needs them.
     """
     zeros = np.zeros(shape)
-    soft: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
-    parts_by_kind: dict[str, dict[str, Any]] = {
-        "classes": {"classes": np.zeros((n_maps, *shape), bool)},
-        "labels": {"segs": (zeros.astype(np.int32),) * n_maps},
-        "depth-map": {"depth": zeros},
-        "lines": {"soft": zeros, "lines": line_files.NO_LINES},
-        "oriented": {**soft, "angles": zeros},
-    }
-    return Prediction(image_id, **(parts_by_kind.get(kind, soft) if n_maps else soft))
+    parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
+    if not n_maps:
+        return Prediction(image_id, **parts)
+    if kind == "classes":
+        parts = {"classes": np.zeros((n_maps, *shape), bool)}
+    elif kind == "labels":
+        parts = {"segs": (zeros.astype(np.int32),) * n_maps}
+    elif kind == "depth-map":
+        parts = {"depth": zeros}
+    elif kind == "lines":
+        parts = {"soft": zeros, "lines": line_files.NO_LINES}
+    elif kind == "oriented":
+        parts["angles"] = zeros
+    return Prediction(image_id, **parts)
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
     """Return how many label maps an image without a prediction gets, for kind "labels".
 
     All images need equally many maps, so this is the number in the first prediction that exists; 0
-    if that is a contour map (ucm2) instead of label maps. Returns 1 if no prediction is missing, if
-    all are, or if the first one cannot be read.
+    if that is a contour map (ucm2). Returns 1 if no prediction is missing, if all are, or if the
+    first one cannot be read.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -288,7 +278,7 @@ def load_ground_truth(
         One file with all annotators, or several files of one annotator each, in order: BSDS .mat
         (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or (A, H, W), BSDS300 .seg.
     image_id : str or None
-        None takes the id from the first file's name.
+        By default, taken from the first file's name.
     gt_invert : bool
         Image files and arrays are dark boundaries on bright ground.
     kind : str
@@ -338,17 +328,16 @@ def read_truth(
 ) -> GroundTruth:
     """Read the ground truth of one image.
 
-    What is read depends on `kind` and `options`; the first case that applies decides:
+    The first case that applies decides:
 
     - kind "annotators": the boundaries or regions drawn by each annotator, in one or more files
-    - kind "lines", "oriented" or "depth-map": what the kind's function in READERS returns
+    - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
     - `options.kind` is Kind.MASK: an object mask
-    - otherwise: class labels or class boundaries; with `instances`, also the instance map, if
-      `class_files.find_instances_file` finds one
+    - otherwise: class labels or class boundaries; with `instances`, also the instance map, if there
+      is a file for it
 
-    options: how to interpret the values; by default, derived from `kind` and `protocol`. read:
-    returns the bytes of a file. Raises DataError if a file does not hold what `kind` calls for, or
-    if there is not exactly one file (any number for "annotators").
+    `options` say how to read the values; by default they follow from `kind` and `protocol`. Raises
+    DataError for other contents, and for several files of a kind other than "annotators".
     """
     if options is None:
         content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -367,8 +356,9 @@ def read_truth(
             _, parse_annotated = READERS[kind]
             parts = parse_annotated(arrays, path)
         elif options.kind is Kind.MASK:
-            mask = find_crack_mask(arrays)  # None unless the file is from a crack set such as CFD
-            array = require_one_array(arrays, path) if mask is None else mask
+            array: Map | None = find_crack_mask(arrays)
+            if array is None:  # the file is not from a crack set
+                array = require_one_array(arrays, path)
             parts = binarise_mask_parts(array, options, path.name)
         else:
             parts = class_files.parse_annotated_classes(arrays, path, instances, read)
@@ -379,18 +369,17 @@ def read_truth(
 def binarise_mask_parts(
     array: Map, options: ReadOptions, file: str, what: str = "mask"
 ) -> dict[str, object]:
-    """Binarise a ground-truth mask (H, W), and return the keyword arguments of GroundTruth for it.
+    """Binarise a ground-truth mask, and return GroundTruth's arguments mask, valid and evidence.
 
-    They are "mask", "valid" (None if no pixel is void) and "evidence". The array may have further
-    axes of length 1. `file` is the name of its file, and `what` names the mask in errors.
+    `file` is the name of its file, and `what` names the mask in errors.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read the field of view of an image as bool (H, W), False at pixels that do not count.
+    """Read the field of view of an image, bool (H, W) of `shape`: False where nothing counts.
 
-    The file must hold one map of 0 and one of 1, 255, 65535, of the `shape` (H, W) of the image.
+    The file must hold one map of 0 and one of 1, 255, 65535.
     """
     array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
@@ -418,25 +407,26 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    If `image_id` is None, it is taken from the name of the first file. Unless `allow_empty` is
-    True, an image in which nobody drew a boundary pixel raises EmptyTruthError.
+    If `image_id` is None, the first file names it. Raises EmptyTruthError if nobody drew a boundary
+    pixel, unless `allow_empty` is True.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
     for path in paths:
         budget = Budget()
-        n_before = len(annotations)
+        in_file: list[Annotation] = []
         with faults_of(path, "ground truth"):
             for annotation in _iterate_annotations(path, options, read):
                 budget.spend(annotation.edges.nbytes)
-                budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
-                annotations.append(annotation)
-            n_in_file = len(annotations) - n_before
-            if not n_in_file:
+                if annotation.labels is not None:
+                    budget.spend(annotation.labels.nbytes)
+                in_file.append(annotation)
+            if not in_file:
                 raise FaultError("no annotators, expected at least one annotation")
-            if n_in_file > 1 and len(paths) > 1:
+            if len(in_file) > 1 and len(paths) > 1:
                 raise FaultError("several annotators, expected one in each of several files")
-            # Built after each file, so that the error names that file
+            annotations += in_file
+            # After each file, so that the error names that file
             gt = join_annotations(image_id, paths[0], annotations)
     if not (allow_empty or any(map(np.any, gt.boundaries))):
         is_faint = bool(gt.evidence.values & Values.FAINT)
@@ -449,13 +439,9 @@ def join_annotations(
 ) -> GroundTruth:
     """Combine the annotations of an image, at least one, into its ground truth.
 
-    In addition to the boundaries, the ground truth has
-
-    - segmentations only if every annotation has regions, because region scores need all of them
-    - valid pixels, which are valid in all annotations, only if an annotation has void pixels
-    - the mask of a crack set only if there is one annotation
-
-    `path` is None for annotations that were passed as arrays; errors then begin with the image id.
+    It has segmentations only if every annotation has regions, because region scores need all of
+    them, and the mask of a crack set only if there is one annotation. Pixels are valid if they are
+    valid in all annotations. `path` is None for annotations that were passed as arrays.
     """
     boundaries = [annotation.edges for annotation in annotations]
     refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
@@ -473,9 +459,9 @@ def join_annotations(
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """Return the error for an image, `where`, in which nobody drew a boundary pixel.
+    """Return the error for an image, named `where`, in which nobody drew a boundary pixel.
 
-    annotations: their number. faint: True if values are above 0, but all below gt_threshold.
+    faint: True if some values are above 0, but all below gt_threshold.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
@@ -508,11 +494,10 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         for number, struct in enumerate(structs, 1):
             yield _parse_struct(struct, options, number, path.name, mask)
         return
-    maps = [*select_maps(arrays).values()]
-    if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
+    array, *others = [*select_maps(arrays).values()] or [None]
+    if others or not isinstance(array, np.ndarray):
         names = listed(sorted(arrays)) or "nothing"
         raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
-    array = maps[0]
     if array.ndim == 3:
         refuse_last_axis(array)
         array = one_channel(array)
@@ -527,16 +512,10 @@ def _parse_struct(
 ) -> Annotation:
     """Convert the struct of an annotator in a BSDS .mat file to an annotation.
 
-    The struct is a dict with an array (H, W) in Boundaries, in Segmentation, or in both:
-
-    - Segmentation alone: its labels are the regions, and the lines between them the boundaries.
-    - Boundaries of two values: every pixel except 0 is a boundary. The name already tells what the
-      values mean, so a threshold in `options` is ignored, and the values are no evidence.
-    - Boundaries of more values: binarised by the threshold in `options`, or refused without one.
-
-    If both are there, and Segmentation is not empty, it becomes the regions. `number` counts the
-    annotators from 1, for errors. `mask` (H, W) is the object of a crack set, or None; it is only
-    kept with Boundaries.
+    Its fields Boundaries and Segmentation are arrays (H, W); one of them may be missing. Without
+    Boundaries, the boundaries lie between the regions of Segmentation. Boundaries of two values
+    are True where not 0, and no evidence; others are read as `options` say. `number` counts the
+    annotators from 1, for errors. `mask` (H, W) is the object of a crack set, or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}
@@ -544,13 +523,13 @@ def _parse_struct(
     if drawn is None and labels is None:
         raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
     if drawn is None:
-        return parse_annotation(labels, options, what, file, regions=True)
+        return parse_annotation(labels, options, what, file, regions=True)._replace(mask=mask)
     boundaries = to_plane(drawn, what)
     has_two_values = is_binary(boundaries)
-    if has_two_values:
+    if has_two_values:  # the name of the field tells their meaning, so that a cut is not needed
         options = evolve(options, cut=None)
         if not options.void:
-            boundaries = boundaries != 0  # so that the values need not be checked again
+            boundaries = boundaries != 0  # so that the values are not checked again
     annotation = parse_annotation(boundaries, options, what, file)
     is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
     return annotation._replace(
@@ -565,11 +544,9 @@ def parse_annotation(
 ) -> Annotation:
     """Convert the array (H, W) that one annotator drew to an annotation.
 
-    The array holds boundaries, which are binarised with `options`. If `regions` is True, it holds
-    region labels, from which the boundaries are derived; options that invert or threshold are then
-    refused. `what` names the array in errors, and `file` is the name of its file.
-
-    Raises DataError for an array of another shape, or with values that have no single meaning.
+    It holds boundaries, which are binarised with `options`, or region labels with `regions`, from
+    which the boundaries are derived; options that invert or threshold are then refused. `what`
+    names the array in errors, and `file` is the name of its file.
     """
     if not regions:
         binarised = options.boundary(to_plane(array, what), what, file)
@@ -587,8 +564,7 @@ def parse_annotation(
 def refuse_last_axis(array: Map) -> None:
     """Raise FaultError if an array of three axes seems to be (H, W, A) instead of (A, H, W).
 
-    Its last axis is then longer than 1 and at most MOST_ANNOTATORS, and both others are longer than
-    MOST_ANNOTATORS.
+    Its last axis is then longer than 1, and much shorter than the others.
     """
     rows, cols, n = array.shape
     if 1 < n <= MOST_ANNOTATORS < min(rows, cols):

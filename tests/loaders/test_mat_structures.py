@@ -67,6 +67,14 @@ def test_the_mask_of_a_crack_set_is_its_segmentation(tmp_path, in_cell, first, d
     np.testing.assert_array_equal(of_kind(path, "classes").labels, MASK + 1)
 
 
+def test_a_crack_without_boundaries_keeps_its_mask(tmp_path):
+    labels = (MASK + 1).astype(np.uint8)
+    truth = load_ground_truth(saved(tmp_path / "a.mat", groundTruth={"Segmentation": labels}))
+    np.testing.assert_array_equal(truth.mask, MASK)
+    np.testing.assert_array_equal(truth.boundaries, [seg2bdry(MASK)])
+    np.testing.assert_array_equal(truth.segmentations, [labels])
+
+
 @pytest.mark.parametrize(
     ("metric", "key", "best", "white"),
     [

@@ -1,13 +1,14 @@
-"""Files of annotated classes: label maps, boundaries by class, instances; the structs of SBD."""
+"""Files of classes: label maps, one map per class, instances; the structs of SBD."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bsdsbench.images import is_binary
+from bsdsbench.images import Map, Prediction, is_binary
 from bsdsbench.io import FaultError, ReadBytes
 from bsdsbench.io import reading as faults_of
 from bsdsbench.loaders.formats.pictures import (
@@ -16,6 +17,30 @@ from bsdsbench.loaders.formats.pictures import (
     require_one_array,
     to_plane,
 )
+from bsdsbench.loaders.reading import Kind, ReadOptions
+
+
+def read_predicted_classes(
+    image_id: str, paths: Sequence[Path], options: ReadOptions | None, read: ReadBytes
+) -> Prediction:
+    """Read predicted classes: one file of labels (H, W) or maps (C, H, W), or a file per class.
+
+    A single map (H, W) is binarised if `options` expect masks.
+    """
+    maps: list[Map] = []
+    for path in paths:
+        array = require_one_array(read_arrays(path, indices=True, read=read), path)
+        maps.append(array)
+        with faults_of(path, "a label map"):
+            if array.shape != maps[0].shape:
+                raise FaultError(f"shape {array.shape}, of another class {maps[0].shape}")
+    with faults_of(paths[0], "a label map"):
+        if len(maps) > 1:
+            return Prediction(image_id, paths[0], classes=np.stack(maps))
+        if options is None or options.kind is not Kind.MASK:
+            return Prediction(image_id, paths[0], classes=maps[0])
+        mask, _, evidence = options.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
+        return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 
 def parse_annotated_classes(
@@ -25,12 +50,10 @@ def parse_annotated_classes(
 
     - the struct GTcls of SBD: "labels" and "class_boundaries"
     - the struct of a crack set: "labels", 1 for the ground and 2 for the crack
-    - an array (H, W): "labels"
-    - an array (C, H, W): "class_boundaries", True where not 0; but (1, H, W) is "labels" unless it
-      is binary
+    - an array (H, W), or (1, H, W) that is not binary: "labels"
+    - an array (C, H, W): "class_boundaries", True where not 0
 
-    If `instances` is True, and there are labels and a file of instances for `path`
-    (`find_instances_file`), "instances" is added. `arrays` are the variables of the file by name.
+    `instances` adds the instance map to labels, if `find_instances_file` finds a file for `path`.
     """
     parts: dict[str, object]
     if "GTcls" in arrays:
@@ -51,13 +74,9 @@ def parse_annotated_classes(
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     """Add the instance map in `file` to the arguments of GroundTruth in `parts`.
 
-    The file holds one array (H, W), or SBD's struct GTinst. GTinst has the instance map in
-    Segmentation, the outline of each instance, a map (H, W), in Boundaries, and the class of each
-    instance in Categories. If `parts` has class boundaries, they are replaced in place with these
-    outlines, as SEAL's program does.
-
-    Refined annotations have one outline per class instead: if there are as many outlines as
-    classes, but another number of Categories, outline k belongs to class k.
+    The file holds one array (H, W), or SBD's struct GTinst: the instance map in Segmentation, the
+    outline of each instance in Boundaries, and its class in Categories. These outlines replace the
+    class boundaries in `parts`, as in SEAL's program.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with faults_of(file, "instances"):
@@ -69,7 +88,7 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
         if len(outlines) == len(classes) != categories.size:
-            categories = classes
+            categories = classes  # refined annotations have one outline per class
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"
             raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(classes)}")
@@ -79,9 +98,12 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
 
 
 def find_instances_file(path: Path) -> Path | None:
-    """Return the instance file for the class file FOLDER/NAME, or None if there is none.
+    """Return the instances of the class file FOLDER/NAME, or None.
 
-    It is FOLDER/../inst/NAME, as in SBD, or FOLDER/../instances/NAME.
+    The file is FOLDER/../inst/NAME, as in SBD, or FOLDER/../instances/NAME.
     """
-    places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
-    return next((place for place in places if place.is_file()), None)
+    for folder in ("inst", "instances"):
+        file = path.parents[1] / folder / path.name
+        if file.is_file():
+            return file
+    return None
