@@ -136,7 +136,7 @@ def _examine_metric(
         options.pred_kind,
         preds=dict(sorted(grouping.pred.files.items())),
         gts=dict(sorted(grouping.gt.files.items())),
-        doubled=(grouping.pred.doubled, grouping.gt.doubled),
+        doubled=(grouping.pred.ambiguous, grouping.gt.ambiguous),
     )
     ids = [image_id for image_id in examination.gts if image_id in examination.preds]
     step = max(1, -(-len(ids) // looked_at))  # one image of so many is measured, rounded up

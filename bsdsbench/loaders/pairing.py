@@ -11,10 +11,10 @@ may belong to one image, as annotators or as predicted label maps, in these arra
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
 "Side" means the predictions or the ground truth. A side has the arrangement by which most of its
-ids also exist on the other side, or in the split. Numbered files may also be the frames of a video:
-ID/0.png, ID/00.png and so on, names with leading zeros such as ID_001, or numbers that start above
-1. Such files are annotators only if a split names their ids. An id is refused if its files have
-several arrangements, or if a file is left over that may be one more annotator.
+ids also exist on the other side, or in the split. Numbered files may also be the frames of a video,
+if their numbers have leading zeros (ID/00.png, ID_001.png) or start above 1. Such files are
+annotators only if a split names their ids. An id is refused if its files have several arrangements,
+or if a file is left over that may be one more annotator.
 
 If the same file names occur in several folders, and both sides have these folders, the images are
 frames of sequences, and the id is the path SEQUENCE/FRAME. A split lists such ids, or sequences.
@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from glob import glob
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +61,7 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file, whose path is `parts`: folders, then name without suffix.
+        """Return the image id of a file with these `parts`: its folders, and its name.
 
         - ONE: the name
         - NUMBERED, WORDED: the name without an ending such as "_1" or "_gt1", if it has one
@@ -84,33 +84,37 @@ class Layout:
     most: int = 1  # the largest number of files of an image
     first: str = ""  # the name of the first of several files, such as "ID_1"; ID is the image id
     last: str = ""  # the name of the last of them
-    sequences: int = 0  # the number of sequences if ids are SEQUENCE/FRAME
+    sequences: int = 0  # the number of sequences, if ids are SEQUENCE/FRAME
 
     def describe(self) -> str:
-        """Describe the number of files per image and the number of sequences.
-
-        Returns "" if every image has one file and there are no sequences.
+        """Describe the layout, or return "" if every image has one file, without sequences.
 
         >>> Layout(3, 5, "ID_0", "ID_4").describe()
         '3 to 5 files an image: ID_0 .. ID_4'
         >>> Layout(sequences=2).describe(), Layout().describe()
         ('2 sequences', '')
         """
-        number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
-        several = f"{number} files an image: {self.first} .. {self.last}" if self.most > 1 else ""
-        frames = counted(self.sequences, "sequence") if self.sequences else ""
-        return ", ".join(filter(None, (several, frames)))
+        phrases = []
+        if self.most > 1:
+            number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
+            phrases.append(f"{number} files an image: {self.first} .. {self.last}")
+        if self.sequences:
+            phrases.append(counted(self.sequences, "sequence"))
+        return ", ".join(phrases)
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Derive the layout from a mapping of each image id to its files.
+        """Return the layout of {image id: its files}. Images without files are ignored.
 
-        `first` and `last` become the first and the last file of the image with most files, with ID
-        in place of the image id: "ID_1", "ID/NAME" or "ANNOTATOR/ID". Images without files are
-        ignored. An id with a slash is SEQUENCE/FRAME.
+        The files of the image with most files are the example: `first` and `last`.
         """
-        n_files = [len(paths) for paths in files.values() if paths]
-        sequences = {i.rpartition("/")[0] for i, paths in files.items() if paths and "/" in i}
+        n_files = []
+        sequences = set()
+        for image_id, paths in files.items():
+            if paths:
+                n_files.append(len(paths))
+                if "/" in image_id:  # SEQUENCE/FRAME
+                    sequences.add(image_id.rpartition("/")[0])
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))
@@ -128,10 +132,7 @@ class Layout:
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Rebuild a layout from its fields by name, as `dataclasses.asdict` returns them.
-
-        Returns None if the value is not a mapping, or if a field is missing or has a wrong type.
-        """
+        """Rebuild a layout from its fields by name, or return None if they are not all there."""
         if not isinstance(values, Mapping):
             return None
         stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
@@ -143,9 +144,12 @@ class FilesOfSide(NamedTuple):
     """The files of the predictions, or of the ground truth."""
 
     files: Files  # image id -> paths, in natural order
-    # ids that are refused: their files may not be one image, or one more file may belong to them
-    doubled: set[str]
-    layout: Layout
+    ambiguous: set[str]  # ids that are refused: their files may not be those of one image
+
+    @property
+    def layout(self) -> Layout:
+        """The number of files per image, and their names."""
+        return Layout.of_files(self.files)
 
 
 class Grouping(NamedTuple):
@@ -174,6 +178,10 @@ class _File(NamedTuple):
     # frames of sequences there is a single entry, "SEQUENCE/FRAME".
     parts: tuple[str, ...]
 
+    def end(self, depth: int) -> str:
+        """Return the last `depth` parts as a path."""
+        return "/".join(self.parts[-depth:])
+
 
 def pair(
     pred_dir: PathLike | None,
@@ -186,16 +194,16 @@ def pair(
 
     `missing` decides what happens to a ground truth without a prediction: "error" raises
     PairingError, "zero" returns a pair without `pred_paths`, and "skip" leaves the image out. The
-    other parameters are passed to `group_files`.
+    other parameters are those of `group_files`.
 
-    Raises PairingError, with all problems at once, also if an id is refused (see the module), if an
-    id of the split or, without a split, a prediction has no ground truth, and if `pred_dir` is
-    given but no image has a prediction.
+    Raises PairingError with all problems at once: ids that are refused, ids of the split (without a
+    split, predictions) that have no ground truth, and no prediction at all although `pred_dir` is
+    given.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
-    faults = [(pred_dir, SEVERAL, pred.doubled), (gt_dir, SEVERAL, gt.doubled)]
+    faults = [(pred_dir, SEVERAL, pred.ambiguous), (gt_dir, SEVERAL, gt.ambiguous)]
     if pred_dir and (missing == "error" or not shared):
         faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared))
     faults.append((gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()))
@@ -237,38 +245,54 @@ def group_files(
     - gt_kind: "annotators" (several files may belong to one image), or a kind with one file
     - sequences: treat folders as sequences even if no file name occurs twice
     """
-    pred_roots = _find_prediction_folders(pred_dir, pred_kind, classes)
-    sides = [list(chain(*map(_list_files, pred_roots))), _list_files(Path(gt_dir))]
-    several = pred_kind == "labels", gt_kind == "annotators"
+    pred_files: list[_File] = []
+    for root in _find_prediction_folders(pred_dir, pred_kind, classes):
+        pred_files += _list_files(root)
+    gt_files = _list_files(Path(gt_dir))
+    pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
-    depth = _find_depth(sides, lines, several, sequences)
+    both_several = pred_several and gt_several
+    depth = _find_depth(pred_files, gt_files, lines, both_several, sequences)
     if depth > 1:  # the id is the path SEQUENCE/FRAME, and each frame has one file
-        several = False, False
-        sides = [[f._replace(parts=("/".join(f.parts[-depth:]),)) for f in side] for side in sides]
-    ids: list[dict[Arrangement, set[str]]] = []  # of each side: arrangement -> its ids
-    for side, may_be_several in zip(sides, several, strict=True):
-        arrangements = Arrangement if may_be_several else (Arrangement.ONE,)
-        ids.append({a: {a.id_in(file.parts) for file in side} for a in arrangements})
-    names = [ids_of_side[Arrangement.ONE] for ids_of_side in ids]
+        pred_several = gt_several = False
+        pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
+        gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
+    pred_ids = _ids_by_arrangement(pred_files, pred_several)
+    gt_ids = _ids_by_arrangement(gt_files, gt_several)
+    pred_names, gt_names = pred_ids[Arrangement.ONE], gt_ids[Arrangement.ONE]
     wanted = None
     if lines is not None and depth > 1:
-        wanted = _resolve_split(lines, names[0] | names[1])
+        wanted = _resolve_split(lines, pred_names | gt_names)
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
-    # Number of known ids for each pair of arrangements
-    n_known = {
-        (a, b): len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
-        for (a, pred), (b, gt) in product(ids[0].items(), ids[1].items())
-    }
-    chosen = max(n_known, key=n_known.__getitem__)
-    grouped = []
-    for k, side in enumerate(sides):
-        other = 1 - k
-        known = ids[other][chosen[other]] if wanted is None else wanted
-        doubtful = _find_doubtful_ids(side, chosen[k], known, names[other]) if several[k] else set()
-        grouped.append(_group_by_id(side, chosen[k], wanted, doubtful, is_truth=k == 1))
-    return Grouping(wanted, *grouped)
+
+    def count_known_ids(arrangements: tuple[Arrangement, Arrangement]) -> int:
+        pred, gt = pred_ids[arrangements[0]], gt_ids[arrangements[1]]
+        return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
+
+    # The files are grouped by the id that these arrangements give
+    pred_by, gt_by = max(product(pred_ids, gt_ids), key=count_known_ids)
+    pred_doubtful, gt_doubtful = set[str](), set[str]()
+    if pred_several:
+        known = gt_ids[gt_by] if wanted is None else wanted
+        pred_doubtful = _find_doubtful_ids(pred_files, pred_by, known, gt_names)
+    if gt_several:
+        known = pred_ids[pred_by] if wanted is None else wanted
+        gt_doubtful = _find_doubtful_ids(gt_files, gt_by, known, pred_names)
+    return Grouping(
+        wanted,
+        _group_by_id(pred_files, pred_by, wanted, pred_doubtful, may_be_frames=False),
+        _group_by_id(gt_files, gt_by, wanted, gt_doubtful, may_be_frames=wanted is None),
+    )
+
+
+def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangement, set[str]]:
+    """Return the ids that the files have by each arrangement; without `several`, by ONE alone."""
+    ids = {}
+    for arrangement in Arrangement if several else (Arrangement.ONE,):
+        ids[arrangement] = {arrangement.id_in(file.parts) for file in files}
+    return ids
 
 
 def _find_prediction_folders(
@@ -304,37 +328,34 @@ def _list_files(root: Path) -> list[_File]:
 
 
 def _find_depth(
-    sides: Sequence[Sequence[_File]],
+    pred: Sequence[_File],
+    gt: Sequence[_File],
     lines: Collection[str] | None,
-    several: tuple[bool, bool],
+    both_several: bool,
     sequences: bool,
 ) -> int:
     """Return how many names at the end of a path form the id: 1, or more for frames of sequences.
 
     Depth 2, for example, makes FOLDER/NAME the id. Larger depths than 1 are only tried if a file
     name occurs in several folders of one side, or with `sequences`. The smallest depth is returned
-    at which no two files of a side have the same id, and some id is on both sides (in the split, if
-    there are no predictions); if there is none, 1.
+    at which no two files of a side have the same id, and some id is on both sides (in the split,
+    whose `lines` are given, if there are no predictions); if there is none, 1.
 
-    sides: files of the predictions, and of the ground truth. lines: the lines of the split, if any.
-    several: for each side, True if an image may have several files.
-
-    If both sides may have several files, FOLDER may as well be the id. Then only a split that names
-    frames makes them frames, and without a split PairingError is raised. With `sequences` it is
-    also raised if the ground truth has several folders and the predictions have others.
+    If images may have several files on both sides (`both_several`), FOLDER may as well be the id.
+    Then only a split that names frames makes them frames, and without a split PairingError is
+    raised. With `sequences` it is also raised if the ground truth has several folders and the
+    predictions have others.
     """
-    pred, gt = sides
-    deepest = max(len(file.parts) for side in sides for file in side)
-    names_repeat = any(len({(f.root, f.parts[-1]) for f in side}) < len(side) for side in sides)
-    depths = range(2, deepest + 1) if names_repeat or sequences else ()
-    for depth in depths:
-        ends = [{(f.root, "/".join(f.parts[-depth:])) for f in side} for side in sides]
-        if any(len(end) < len(side) for end, side in zip(ends, sides, strict=True)):
-            continue  # two files of a side have the same end
-        pred_frames, gt_frames = ({end for _, end in side if "/" in end} for side in ends)
+    names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
+    deepest = max(len(file.parts) for file in (*pred, *gt))
+    for depth in range(2, deepest + 1) if names_repeat or sequences else ():
+        if _ends_repeat(pred, depth) or _ends_repeat(gt, depth):
+            continue
+        pred_frames = {file.end(depth) for file in pred if len(file.parts) > 1}
+        gt_frames = {file.end(depth) for file in gt if len(file.parts) > 1}
         split_frames = gt_frames & _resolve_split(lines or (), gt_frames, of_folders=False)
         shared = pred_frames & gt_frames if pred else split_frames
-        if shared and (split_frames or not all(several)):
+        if shared and (split_frames or not both_several):
             return depth
         if shared and lines is None:
             frame = min(shared)
@@ -351,13 +372,18 @@ def _find_depth(
     return 1
 
 
+def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
+    """Return True if two files below one root have the same last `depth` parts."""
+    return len({(file.root, file.end(depth)) for file in files}) < len(files)
+
+
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
     """Return the ids SEQUENCE/FRAME that the lines of a split name.
 
-    A line is a whole id, or the end of one that begins after a slash and still has a folder. With
-    `of_folders` it may also name a sequence, which means all its frames. The line may begin with
-    further folders and end with a suffix; both are ignored. A line that names none of `ids` is
-    returned without its suffix, so that it is reported as missing.
+    A line is a whole id, or the end of one, from a folder on. With `of_folders` it may also name a
+    sequence, which means all its frames. The line may begin with further folders and end with a
+    suffix; both are ignored. A line that names none of `ids` is returned without its suffix, so
+    that it is reported as missing.
     """
     ids_of_path: dict[str, set[str]] = {}  # end of an id, or of its sequence -> all such ids
     for image_id in ids:
@@ -370,23 +396,24 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     for line in lines:
         *folders, name = line.replace("\\", "/").rstrip("/").split("/")
         parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
-        ends = ("/".join(parts[k:]) for k in range(len(parts)))  # the longest first
-        matches = (ids_of_path[end] for end in ends if end in ids_of_path)
-        wanted |= next(matches, {"/".join(parts)})
+        named = {"/".join(parts)}
+        for k in range(len(parts)):  # the longest end first
+            end = "/".join(parts[k:])
+            if end in ids_of_path:
+                named = ids_of_path[end]
+                break
+        wanted |= named
     return wanted
 
 
 def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
 ) -> set[str]:
-    """Return the known ids to which a file may belong that was not assigned to them.
+    """Return the known ids of which a file may be one more annotator that was not assigned to them.
 
-    By the `arrangement`, some files belong to no known id. If such a file belongs to a known id by
-    another arrangement, it may be one more annotator of that image. So may ID_bob if ID_1 exists.
-
-    known: the ids of the split, or, without a split, the ids on the other side.
-    other_names: names of the files on the other side; a file with such a name is an image of its
-        own, and no annotator.
+    Such a file belongs to no known id by `arrangement`, but to one by another arrangement; so may
+    ID_bob if ID_1 exists. `known` are the ids of the split, or, without a split, of the other side.
+    A file that has one of `other_names`, the names on the other side, is an image of its own.
     """
     ids = set[str]()
     for file in files:
@@ -404,15 +431,15 @@ def _group_by_id(
     arrangement: Arrangement,
     wanted: set[str] | None,
     doubtful: set[str],
-    is_truth: bool,
+    may_be_frames: bool,
 ) -> FilesOfSide:
-    """Group the files of a side by image id, and find the ids that must be refused (`doubled`).
+    """Group the files of a side by image id, and find the ids that must be refused.
 
     These are the `doubtful` ids, and ids with several files (or several for a class) if
 
     - the files differ in folder, format or the word in their name (`_is_one_image`), or
-    - they may be the frames of a video. This is only asked of ground truth without a split: a file
-      has a number with leading zeros (`_Ending.is_frame`), or the side's numbers start above 1.
+    - with `may_be_frames`, they look like the frames of a video: a file has a number with leading
+      zeros (`_Ending.is_frame`), or the side's numbers start above 1.
 
     wanted: the ids to keep, or None for all.
     """
@@ -421,23 +448,24 @@ def _group_by_id(
         image_id = arrangement.id_in(file.parts)
         if wanted is None or image_id in wanted:
             groups.setdefault(image_id, []).append(file)
-    roots = [*dict.fromkeys(file.root for file in files)]  # more than one if classes have folders
-    endings_by_id = {}
+    roots = list(dict.fromkeys(file.root for file in files))  # several if classes have folders
+    endings_by_id: dict[str, list[_Ending]] = {}
+    numbers = []
     for image_id, group in groups.items():
-        if [file.root for file in group] != roots:
-            endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
-    all_endings = chain.from_iterable(endings_by_id.values())
-    numbers = [int(ending.number) for ending in all_endings if len(ending.word) == 1]  # "_1"
-    may_be_frames = is_truth and wanted is None
+        if [file.root for file in group] == roots:  # one file, or one for each class
+            continue
+        endings = [_parse_ending(image_id, file, arrangement) for file in group]
+        numbers += [int(ending.number) for ending in endings if len(ending.word) == 1]  # "_1"
+        endings_by_id[image_id] = endings
     start_above_1 = min(numbers, default=0) > 1
-    doubled = set()
-    for image_id, endings in endings_by_id.items():
-        paths = [file.path for file in groups[image_id]]
-        are_frames = may_be_frames and (start_above_1 or any(e.is_frame for e in endings))
-        if are_frames or not _is_one_image(paths, endings, arrangement):
-            doubled.add(image_id)
     by_id = {image_id: [file.path for file in group] for image_id, group in groups.items()}
-    return FilesOfSide(by_id, doubled | doubtful & by_id.keys(), Layout.of_files(by_id))
+    ambiguous = doubtful & by_id.keys()
+    for image_id, endings in endings_by_id.items():
+        look_like_frames = start_above_1 or any(ending.is_frame for ending in endings)
+        is_one_image = _is_one_image(by_id[image_id], endings, arrangement)
+        if not is_one_image or (may_be_frames and look_like_frames):
+            ambiguous.add(image_id)
+    return FilesOfSide(by_id, ambiguous)
 
 
 def _is_one_image(
@@ -445,9 +473,8 @@ def _is_one_image(
 ) -> bool:
     """Return True if files with the same id may be the annotators of one image.
 
-    They must have the same folder, the same suffix, and the same word in the ending of their names.
-    In the arrangement ONE all names are equal, so the files must be ANNOTATOR/ID.seg in folders
-    that lie side by side.
+    They must have the same folder, suffix, and word in the ending of their names. In the
+    arrangement ONE, they must be ANNOTATOR/ID.seg in folders that lie side by side.
     """
     formats = {path.suffix.lower() for path in paths}
     folders = {path.parent for path in paths}
@@ -459,10 +486,7 @@ def _is_one_image(
 
 
 class _Ending(NamedTuple):
-    """The ending of a file name after the image id, such as "_gt1".
-
-    If the id is the folder, word and number are "".
-    """
+    """The ending of a file name after the image id, such as "_gt1"; "" if the id is the folder."""
 
     word: str  # the ending without the number, "_gt"; a single separator, "_", if there is no word
     number: str  # the digits at the end, "1"
@@ -470,11 +494,7 @@ class _Ending(NamedTuple):
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split the ending of a file name after the image id into word and number.
-
-    A number that begins with 0 may number a frame; if the id is not a folder, only a number of
-    three or more digits may, because annotators may be called ID_0 and ID_01.
-    """
+    """Split the ending of a file name after the image id into word and number."""
     name = file.parts[-1]
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Ending("", "", _FRAME_IN_FOLDER.search(name) is not None)
@@ -508,9 +528,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     `suffixes` are in lower case, such as ".png", and match upper case too. Hidden files and folders
     are ignored, links are followed. Returns [] if there is no such folder.
     """
-    names = glob("**/*", root_dir=folder, recursive=True)
-    matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
-    return list(map(Path(folder).joinpath, sorted(matching, key=natural_sort_key)))
+    names = sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key)
+    return [Path(folder, n) for n in names if os.path.splitext(n)[1].lower() in suffixes]
 
 
 def natural_sort_key(name: str) -> str:
@@ -521,8 +540,7 @@ def natural_sort_key(name: str) -> str:
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
     """Return the photos in a folder and below it, by image id (the file name without its suffix).
 
-    `ids` are the images to search for, or None for all; images without a photo are left out. Raises
-    PairingError if an image has two photos.
+    `ids` are the images to search for, or None for all. Raises PairingError for two photos of one.
     """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
@@ -538,9 +556,7 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 def find_photo_folder(gt_dir: PathLike) -> Path | None:
     """Return the folder with the photos that belong to a ground-truth folder, or None.
 
-    In the BSDS layout, .../images/test belongs to .../groundTruth/test: "images" replaces every
-    folder name groundTruth or ground_truth (in any case) in the path. None means that the path has
-    no such name, or that there is no such folder of photos.
+    In the BSDS layout, .../images/test belongs to .../groundTruth/test (or ground_truth).
     """
     gt_path = Path(gt_dir).absolute()
     parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
