@@ -15,7 +15,7 @@ from bsdsbench.text import clip, visible
 
 
 def _hashable(value: object) -> object:
-    """Convert a list to a tuple, so that a Setting can be hashed. Return other values unchanged."""
+    """Convert a list to a tuple, so that a Setting can be hashed."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -44,7 +44,7 @@ class Setting:
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
-        """Return the value as Python code: "[a, b]" for several values, "..." for an open value."""
+        """Return the value as Python code, a tuple as a list, and `...` as "..."."""
         if isinstance(self.value, tuple):
             return repr(list(self.value))
         return "..." if self.value is ... else repr(self.value)
@@ -72,8 +72,7 @@ class Problem:
     def line(self, write: Callable[[Setting], str] | None = None) -> str:
         """Return the problem as one printable line: "FILE: HAS, expected EXPECTED (FIXES)".
 
-        Absent fields are left out, and a long line is shortened. `write` formats the options among
-        the fixes; by default they are written as in Python.
+        `write` formats the options among the fixes; by default they are written as in Python.
         """
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
@@ -89,17 +88,14 @@ class Problem:
     def of(self, file: str) -> Problem:
         """Return the problem with `file` as its file, removed from the beginning of `has`.
 
-        The problem is unchanged if it has a file already, or if `has` names this file elsewhere.
+        A problem that has a file, or names this file elsewhere, is not changed.
         """
         has = self.has.removeprefix(f"{file}: ")
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
 
 
 def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
-    """Convert a message with one or several fixes to a Problem.
-
-    A Problem is returned unchanged, and `fix` is then ignored.
-    """
+    """Convert a message with one or several fixes to a Problem. A Problem is not changed."""
     if isinstance(message, Problem):
         return message
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
@@ -109,9 +105,8 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
-    `problems` are all problems to report, by default the `message` alone. `fix` has the fixes for
-    each of them that is given as text. Each becomes a short printable line of the error, even if it
-    quotes long or binary input.
+    `problems` are all problems to report, by default the `message` alone; `fix` has the fixes of
+    those that are text. Each becomes a short printable line of the error.
 
     Examples
     --------
@@ -148,8 +143,7 @@ def refuse_unless_forced(
     """Raise one DataError that lists `faults`, unless there are none or they are `allowed`.
 
     `consequence`, such as "such scores are not comparable", is appended to each fault. The error
-    suggests the option `force` and says its `effect`, such as "shows them"; with "" it suggests
-    nothing.
+    suggests the option `force` and its `effect`, such as "shows them", unless that is "".
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -197,11 +191,8 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Issue a warning at the line of the innermost caller that is outside of this package.
-
-    If there is none, it is issued at the line of the outermost caller.
-    """
-    level = 1  # 1 is this function; each caller is one more
+    """Issue a warning at the line of the innermost caller that is outside of this package."""
+    level = 1  # of this function; each caller is one more
     frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
         level += 1
@@ -210,10 +201,9 @@ def warn(warning: InputWarning) -> None:
 
 
 def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Find the innermost line of a traceback that belongs to one of these packages.
+    """Return "PACKAGE, in FILE, line N" for a traceback's innermost line in one of these packages.
 
-    `packages` are top-level names, such as "bsdsbench". Returns "PACKAGE, in FILE, line N", or ""
-    if no line belongs to one of them.
+    `packages` are top-level names, such as "bsdsbench". Returns "" if no line is in one of them.
     """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -224,11 +214,7 @@ def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Return a line that describes an unexpected exception: its type, message and place.
-
-    The place, called a bug, is the innermost line of the traceback in one of the top-level
-    `packages`. It is left out if there is no such line.
-    """
+    """Describe an unexpected exception in one line: its type, message and place."""
     place = find_place_of_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
     return f"unexpected {type(error).__name__}: {error}{bug}"
@@ -237,8 +223,8 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in the file and in numbers, in order of first appearance.
 
-    If a problem has no `file`, but `has` is of the form "FILE: FAULT", FILE becomes its file. A
-    problem without a file even then is a group by itself. Repeated problems are dropped.
+    "FILE: FAULT" in `has` names the file of a problem without `file`. A problem without a file even
+    then is a group by itself. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
@@ -255,7 +241,7 @@ def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Pr
     """Replace each group of more than `few` similar problems by its first problem.
 
     Similar problems differ only in the file and in numbers. The problem that remains names the
-    number of files and the first `few` of them. Smaller groups are kept as they are.
+    number of files and the first `few` of them.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

@@ -1,7 +1,7 @@
 """Files: bounded reading of untrusted bytes, JSON and TOML; atomic writing; locks of folders.
 
-Every error is one line that names the file. The limits below keep a file from using up the memory:
-with later processing, it takes at most three times `MAX_DECODED_BYTES`.
+The limits below keep a file from using up the memory: with later processing, it takes at most three
+times `MAX_DECODED_BYTES`.
 """
 
 from __future__ import annotations
@@ -39,18 +39,16 @@ T = TypeVar("T")
 
 
 class FaultError(DataError):
-    """A fault of a file, without the file's name. `reading` turns it into a FileFormatError."""
+    """A fault of a file that does not name the file. `reading` adds the name."""
 
 
 @contextmanager
 def reading(path: PathLike, what: str) -> Iterator[None]:
     """Turn any exception that is raised while a file is parsed into a one-line FileFormatError.
 
-    - DataError: the file's name is added to every problem. If the message already names the file,
-      the error keeps its type.
-    - MemoryError: the message says that the file is too large for this machine.
-    - Any other exception: the message says that the file is damaged, and that `what` (such as
-      "a MATLAB file") was expected.
+    The file's name is added to every problem of a DataError; one that already names the file keeps
+    its type. Other exceptions mean that the file is damaged, or too large for this machine. `what`
+    is the expected content, such as "a MATLAB file".
     """
     try:
         yield
@@ -70,8 +68,7 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     """Return the content of a regular file of 1 to `limit` bytes (default: MAX_FILE_BYTES).
 
-    Raises FileFormatError if the path is not a regular file (a folder, a pipe), if the file cannot
-    be opened, is too large or empty, or if its size or time stamp changes while it is read.
+    Raises FileFormatError for anything else, and if the file changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -87,15 +84,14 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise FileFormatError(f"{show(path)}: cannot be opened ({show(reason)})") from None
-    fault = ""
     if before.st_size > limit:
         fault = f"{before.st_size} bytes, expected at most {limit}"
-    elif len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
-        fault = "changed while it was read, expected a finished file"
-    elif not data:
-        fault = "is empty (0 bytes), expected data"
-    if fault:
         raise FileFormatError(f"{show(path)}: {fault}")
+    if len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
+        expected = "expected a finished file"
+        raise FileFormatError(f"{show(path)}: changed while it was read, {expected}")
+    if not data:
+        raise FileFormatError(f"{show(path)}: is empty (0 bytes), expected data")
     return data
 
 
@@ -116,8 +112,7 @@ class HeldFiles(dict[str, bytes]):
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file that holds an object; `what` describes it in errors.
 
-    Raises FileFormatError if the file cannot be read, is too large or is not JSON, if a number is
-    not finite, or if the value is not an object.
+    Raises FileFormatError for other content, too much of it, and numbers that are not finite.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
@@ -130,7 +125,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 def parse_json(data: bytes) -> Any:
     """Return the value of a JSON text in UTF-8, with or without a byte order mark.
 
-    Raises FaultError if the text is too large or is not JSON, or if a number is not finite.
+    Raises FaultError for other text, too much of it, and numbers that are not finite.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
@@ -146,13 +141,10 @@ def as_json(content: object) -> str:
 
 
 def too_much_json(data: bytes) -> str:
-    """Return the reason why a JSON text is too large to parse, or "" if it is not.
-
-    The limits are MAX_JSON_BYTES bytes, and MAX_VALUES commas, colons and opening brackets, which
-    together are about the number of values.
-    """
+    """Return the reason why a JSON text is too large to parse, or "" if it is not."""
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
+    # Commas, colons and opening brackets are together about as many as the values
     if sum(map(data.count, (b",", b":", b"[", b"{"))) > MAX_VALUES:
         return f"has more than {MAX_VALUES} values, expected fewer"
     return ""
@@ -167,10 +159,7 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the content of a TOML text in UTF-8, with or without a byte order mark.
-
-    Raises FaultError if the text is larger than MAX_TOML_BYTES or is not TOML.
-    """
+    """Return the content of a TOML text in UTF-8, with or without a byte order mark."""
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -182,8 +171,7 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
     """Raise FaultError if an array is too large to be decoded.
 
-    `shape` is the shape that the file claims, and `itemsize` the number of bytes per value. The
-    limits are MAX_PIXELS values and MAX_DECODED_BYTES bytes.
+    `shape` is what the file claims, and `itemsize` the number of bytes per value.
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
@@ -205,11 +193,10 @@ class Budget:
 
 
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return a field of a JSON object, and check its type.
+    """Return a field of a JSON object, or raise FaultError if it is absent or not of this type.
 
-    `kind` is str, int, float or dict. A bool has none of these types, an int is converted to float
-    if `kind` is float, and text must be valid in UTF-8. Raises FaultError if the field is absent or
-    has another type.
+    `kind` is str, int, float or dict. A bool has none of these types, an int may be a float, and
+    text must be valid in UTF-8.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -228,10 +215,9 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the whole new content.
 
-    The content is first written to a hidden file ".NAME.*.part" in the same folder, which then
-    replaces the target, or is deleted if writing fails. Text is encoded as UTF-8; missing folders
-    are created. With `durable`, the call returns only after the data have reached the disk. An
-    OSError names the target.
+    The content goes to a hidden file ".NAME.*.part" in the same folder, which then replaces the
+    target. Text is encoded as UTF-8; missing folders are created. With `durable`, the call returns
+    only after the data have reached the disk. An OSError names the target.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -289,8 +275,7 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock on the folder `out` while the body of the `with` statement runs.
 
     The folder is created if needed. A thread that holds the lock may take it again. Raises
-    RunLockedError if another process still holds it after `wait` seconds, DataError if the file
-    system has no locks, and OSError if the lock file cannot be written.
+    RunLockedError if another process still holds it after `wait` seconds.
     """
     from filelock import FileLock, Timeout
 

@@ -13,14 +13,11 @@ def lazy_getattr(
     """Return a `__getattr__` for the package `package` that imports names on their first use.
 
     - names: public name -> the module that defines it, relative to bsdsbench ("curves.areas")
-    - modules: public name -> the module that is imported under this name, written likewise
+    - modules: public name -> the module that has this name in the package
     """
 
     def get(name: str) -> object:
-        """Import the name, and store it in the package so that the next access is fast.
-
-        Modules are not stored. Raises AttributeError for an unknown name.
-        """
+        """Import the name, and store it in the package so that the next access is fast."""
         if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")
         if name not in names:

@@ -11,8 +11,8 @@ LINE = 600  # the largest number of characters of a message
 def visible(text: str, spaces: bool = True) -> str:
     r"""Replace unprintable characters with their Python escapes.
 
-    These are control and zero-width characters, line ends, surrogates, and characters that change
-    the writing direction. With spaces=False, spaces other than the ASCII space are replaced too.
+    They include line ends, zero-width characters, and those that change the writing direction. With
+    spaces=False, spaces other than the ASCII space are replaced too.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
@@ -33,10 +33,7 @@ def show(name: object) -> str:
 
 
 def clip(text: str, limit: int = LINE) -> str:
-    """Shorten a text to at most `limit` characters by replacing its middle with " ... ".
-
-    About two thirds of what remains are the beginning of the text, and one third is the end.
-    """
+    """Shorten a text to `limit` characters; " ... " replaces its middle, from two thirds on."""
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -44,10 +41,7 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Join names with commas: up to `limit` names, then " and N more" if there are others.
-
-    Each name is shortened to 80 characters.
-    """
+    """Join up to `limit` names with commas, and add " and N more" if there are others."""
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
@@ -58,10 +52,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?", where X is the known word most similar to `word`.
-
-    Returns "" if no known word is similar.
-    """
+    """Return "; did you mean 'X'?" with the known word most like `word`, or "" if none is."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -87,8 +87,8 @@ class BenchmarkMetric(Metric):
     ) -> None:
         """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
 
-        An image that is added again with the same id counts once; without ids every image counts.
-        Raises DataError if an id was used for a different image; nothing is added then.
+        An image that is added again with the same id counts once. Raises DataError, and adds
+        nothing, if an id was used for a different image.
         """
         # The state `counts` gets a uint8 tensor per image: the number of bytes of the packed
         # record, in 8 bytes, and the record, whose id is "" for an image without an id
@@ -110,10 +110,8 @@ class BenchmarkMetric(Metric):
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """Return the evaluation of all images so far, of all ranks if states were gathered.
 
-        Images without ids get numbers as ids. Warnings about the set are dropped.
-
-        Raises DataError if there are no images, if two different images have the same id, or if the
-        values of the images have no single meaning.
+        Images without ids get numbers as ids. Raises DataError if there are no images, if two
+        different images have the same id, or if the values have no single meaning.
         """
         # After a reduction over ranks torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
@@ -157,8 +155,7 @@ class BenchmarkMetric(Metric):
         """Return the scores by name, as 0-D float64 tensors; an undefined score is NaN.
 
         The names are SCORE and CLASS/SCORE for a single metric, and METRIC/SCORE and
-        METRIC/CLASS/SCORE for several. Characters that MLflow does not accept in names become "_".
-        Raises DataError if there are no images, or for any other reason that `evaluation` has.
+        METRIC/CLASS/SCORE for several. Characters that MLflow does not accept become "_".
         """
         numbers = logged_scores(self.evaluation(), prefix="", per_class=True, undefined=True)
         if len(self.metrics) == 1:  # drop "METRIC/"

@@ -123,12 +123,16 @@ def assign(
 def _offset_costs(metric: str, radius: float) -> F8:
     """Return the distance between two pixels by their offset, float64 (2 reach + 1, 2 reach + 1).
 
-    Entry [reach + dy, reach + dx] is the distance for an offset of dy rows and dx columns, or
-    infinite beyond the radius; reach is the radius, rounded down.
+    Entry [reach + dy, reach + dx] is the distance for an offset of dy rows and dx columns, infinite
+    beyond the radius; reach is the radius, rounded down.
     """
     reach = int(radius)
     dx = np.abs(np.arange(-reach, reach + 1.0))
     dy = dx[:, None]
-    l2_distance = np.sqrt(dy * dy + dx * dx)
-    distance = {"l1": dy + dx, "linf": np.maximum(dy, dx), "l2": l2_distance}[metric]
+    if metric == "l1":
+        distance = dy + dx
+    elif metric == "linf":
+        distance = np.maximum(dy, dx)
+    else:
+        distance = np.sqrt(dy * dy + dx * dx)
     return np.where(distance <= radius, distance, np.inf)

@@ -24,20 +24,19 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     """Return the boundary pixels of a label map, at image size.
 
     A pixel is a boundary pixel if its label differs from the label of the pixel below, to the
-    right, or diagonally below to the right. Neighbours outside the image, and void neighbours,
-    never differ.
+    right, or diagonally below to the right. Pixels outside the image and void pixels never differ.
 
     Parameters
     ----------
     labels : array
         (H, W), any integer or bool dtype; the values only need to differ between regions.
     valid : array or None
-        (H, W) bool, False for void pixels, which are never boundary. None: no pixel is void.
+        (H, W) bool, False for void pixels. None: no pixel is void.
 
     Returns
     -------
     array
-        Bool (H, W); an empty map gives an empty map.
+        Bool (H, W).
 
     Raises
     ------
@@ -59,23 +58,22 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)
-    # (pixels with a neighbour below, to the right, or diagonally below; these neighbours)
-    for pixel, neighbour in (
-        (np.s_[:-1], np.s_[1:]),
-        (np.s_[:, :-1], np.s_[:, 1:]),
-        (np.s_[:-1, :-1], np.s_[1:, 1:]),
-    ):
+    pixels_and_neighbours = (
+        (np.s_[:-1], np.s_[1:]),  # below
+        (np.s_[:, :-1], np.s_[:, 1:]),  # to the right
+        (np.s_[:-1, :-1], np.s_[1:, 1:]),  # diagonally below to the right
+    )
+    for pixel, neighbour in pixels_and_neighbours:
         differs = labels[pixel] != labels[neighbour]
         edge[pixel] |= differs if valid is None else differs & valid[pixel] & valid[neighbour]
     return edge
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Tell whether a map may be a mask (WHITE_LABELS) or certainly has class labels (LABELS).
+    """Return WHITE_LABELS if a label map may be a mask, else LABELS.
 
-    WHITE_LABELS: the map has no values but 0 and 255, some pixel is 255, and 255 is not among
-    `known`, the labels of the classes. One such image proves little, as 255 may be an ignored
-    label; but if all images of a set are like this, they are masks.
+    It may be a mask if its values are 0 and 255, and 255 is not among `known`, the labels of the
+    classes. One such image proves little, as 255 may be an ignored label, but a set of them does.
     """
     is_white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
     return Values.WHITE_LABELS if is_white else Values.LABELS
@@ -84,13 +82,9 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
 def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
     """Raise DataError if predicted labels look like a mask of 0 and 255, but true labels do not.
 
-    It is raised if all of the following hold:
-
-    - The prediction has no labels but 0 and 255, and 255 is not among `known`, the class labels.
-    - The ground truth has a label other than 0 and 255.
-    - The prediction is 255 at some pixel whose true label is not 255.
-
-    `what` names the prediction in the error.
+    The prediction is then 255 at some pixel whose true label is not, 255 is not among `known`, the
+    labels of the classes, and the ground truth has labels other than 0 and 255. `what` names the
+    prediction in the error.
     """
     has_label = (gt != 0) & (gt != 255)
     is_white = label_evidence(pred, known) is Values.WHITE_LABELS
@@ -101,8 +95,7 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
     """Return evidence on whether a map gives each object (instance) a number of its own.
 
-    Values of `numbers` in `void` are void, other values above 0 are objects, and the rest is
-    background. The evidence is
+    Values in `void` are void, other values above 0 are objects. The evidence is
 
     - no object: VOID_ALONE if there are void pixels, else nothing
     - several numbers: NUMBERS
@@ -129,11 +122,8 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
     """Return evidence on whether labels are label ids or train ids, Cityscapes' two numberings.
 
     Label ids are the n given `ids`, which have gaps; train ids number the same classes 0 .. n - 1.
-    Labels 0 and `ignored` are not considered. The first rule that fits applies:
-
-    - LABEL_IDS: some label is one of `ids` and at least n
-    - TRAIN_IDS: some label is below n and not one of `ids`
-    - otherwise there is no evidence
+    A label of `ids` that is n or more is evidence of LABEL_IDS. Without one, a label below n that
+    is not in `ids` is evidence of TRAIN_IDS. Labels 0 and `ignored` are not considered.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])
@@ -144,6 +134,6 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 
 
 def train_id_options(metric: str) -> Setting:
-    """Return the options METRIC.ids=[] and METRIC.ignore=255, by which a metric reads train ids."""
+    """Return the options by which a metric reads train ids: METRIC.ids=[] and METRIC.ignore=255."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)

@@ -14,11 +14,7 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """Return the folder with the sample's images and groundTruth.
-
-    It is `_sample` in an installed package, or datasets/sample in a checkout. Raises DataError if
-    there is neither.
-    """
+    """Return the folder with the sample's images and groundTruth, of the package or a checkout."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():
@@ -42,8 +38,7 @@ def sample_images() -> Path:
 def sample_results(method: str) -> Path:
     """Return the folder with a method's predictions for the sample, results/METHOD.
 
-    `method` is one of DETECTORS, structure-tensor-raw or watershed-ucm. Raises DataError if there
-    is no such folder: only a checkout in which `bsdsbench run` was called for the method has it.
+    Only a checkout in which `bsdsbench run` was called for the method has it.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():
