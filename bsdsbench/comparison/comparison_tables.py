@@ -177,7 +177,7 @@ def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Tab
         [*label_fields, *(table_column(c, 3) for c in columns.values())],
         rows,
         notes=[*letters_notes, *_notes_of(compared, scores)],
-        row_notes=undefined_notes(columns, values),
+        row_notes=[undefined_notes(columns, cells) for cells in values],
         n_labels=len(label_fields),
         ranked_within=PART.key,
     )
@@ -216,7 +216,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Tab
         [METHOD, *fields.values()],
         rows,
         notes=[*notes, *_notes_of(compared, scores)],
-        row_notes=undefined_notes(columns, values),
+        row_notes=[undefined_notes(columns, cells) for cells in values],
         sentence=f"Scores with {compared.percent} intervals from {samples}",
     )
 

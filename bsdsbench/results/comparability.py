@@ -156,7 +156,11 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     if not ids_a or not ids_b or ids_a == ids_b:
         return
     shared = ids_a & ids_b
-    is_explained = a.may_lack(ids_b - ids_a) and b.may_lack(ids_a - ids_b)
+    is_explained = True
+    for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b)):
+        excused = {*run.failed, *run.provenance.empty_gt}
+        if run.provenance.missing != "skip" and not lacking <= excused:
+            is_explained = False
     severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
     counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]
     yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from math import isnan
 from operator import attrgetter
 from pathlib import Path
@@ -41,8 +41,8 @@ from bsdsbench.text import show
 class Evaluation(TabularResult):
     """A run: the counts of one method on one data set under one protocol.
 
-    Scores are computed from the counts when they are asked for. A run without records has only the
-    scores in `reported`; asking for others raises DataError.
+    Scores are computed from the counts when they are asked for. A run of official tables alone has
+    no records, but only the scores in `reported`; asking for others raises DataError.
 
     Parameters
     ----------
@@ -57,12 +57,11 @@ class Evaluation(TabularResult):
     failed : dict of str to str
         Image id -> reason, for images that could not be evaluated.
     places : dict of str to str
-        "pred", "gt", "photos" or "valid" -> the absolute path of this folder. In result.json paths
-        are relative, so that everything can be moved together.
+        "pred", "gt", "photos" or "valid" -> the absolute path of this folder.
     kept : int
         The number of records that an earlier call had made. It is not stored.
     reported : dict of str to Score
-        Metric -> its scores, if official tables are all that is known of a run.
+        Metric -> its scores, as official tables list them.
 
     Raises
     ------
@@ -109,13 +108,13 @@ class Evaluation(TabularResult):
                     f"{expected or 'none'}"
                 )
         records.sort(key=attrgetter("image_id"))
+        for record, next_record in pairwise(records):
+            if record.image_id == next_record.image_id:
+                fault = f"image {record.image_id!r} is a duplicate id"
+                raise MergeError(f"{self.name}: {fault}, expected once")
         object.__setattr__(self, "records", tuple(records))  # the class is frozen
         for name in ("failed", "places", "reported"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
-        for image_id, next_id in pairwise(self.image_ids):
-            if image_id == next_id:
-                fault = f"image {image_id!r} is a duplicate id"
-                raise MergeError(f"{self.name}: {fault}, expected once")
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -132,7 +131,8 @@ class Evaluation(TabularResult):
         """Return {image id: reason} for the images without counts, sorted by id."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
-        return dict(sorted({**reasons, **self.failed}.items()))
+        reasons |= self.failed
+        return dict(sorted(reasons.items()))
 
     def with_groups(
         self,
@@ -140,17 +140,18 @@ class Evaluation(TabularResult):
         group_by: str | None = None,
         others: Collection[str] | None = (),
     ) -> Evaluation:
-        """Return a copy of the run with further groups of its images, or itself without groups.
+        """Return a copy of the run with further groups of its images, or itself if none are given.
 
         Parameters
         ----------
         groups : path, mapping or data frame, optional
-            Table that assigns each image to its groups, see `results.groups.group_rows`.
+            Table with the groups of each image, see `results.groups.group_rows`.
         group_by : str, optional
             Regular expression searched for in each image id. Its named groups become columns.
         others : collection of str or None
-            Ids of images outside the run that the table may contain, besides images that the run
-            left out. None allows any id, and so does a run of only a shard, a split or a task.
+            Ids of images outside the run that the table may contain; None allows any id. Images
+            that the run left out are always allowed, and so is any id if the run is a shard, or is
+            restricted to a split or a task.
 
         Raises
         ------
@@ -179,11 +180,6 @@ class Evaluation(TabularResult):
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
-    def may_lack(self, ids: Set[str]) -> bool:
-        """Return True if the run was allowed to leave out all of these images."""
-        excused = {*self.failed, *self.provenance.empty_gt}
-        return self.provenance.missing == "skip" or ids <= excused
-
     def place(self, what: str) -> str | None:
         """Return the present path of a folder of `places`, or the path that was given for it."""
         folder = self.places.get(what)
@@ -205,8 +201,9 @@ class Evaluation(TabularResult):
         """Return the tasks that the run completes: it has their metric, protocol and whole set.
 
         The set is recognised by its fingerprint. A task without a fingerprint must be the one that
-        the run was made for, and its ids and number of images must agree. A reference run may have
-        another protocol. A run with failed images completes no task.
+        the run was made for, and its ids and number of images must agree. A reference run (stored
+        counts of a published method) may have another protocol. A run with failed images completes
+        no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
@@ -234,7 +231,7 @@ class Evaluation(TabularResult):
         return next(iter(self._readings_of_metrics()), None)
 
     def _readings_of_metrics(self) -> list[Readings]:
-        """Return how the files are read for each of the metrics that decide it, in their order."""
+        """Return how the files are interpreted for each of the metrics that decide it."""
         origin = self.provenance
         readings = []
         for metric in registry.readers(self.metrics):
@@ -273,11 +270,6 @@ class Evaluation(TabularResult):
         return self.reference is not None or self.provenance.official is not None
 
     @property
-    def described(self) -> str:
-        """Describe the protocol and the rules by which scores are computed."""
-        return registry.describe(self.metrics, self.protocol)
-
-    @property
     def with_curve(self) -> tuple[str, ...]:
         """Return the metrics that have a precision-recall curve."""
         return registry.with_curve(self.metrics, self.protocol)
@@ -290,9 +282,8 @@ class Evaluation(TabularResult):
         if self.identity is not None and self.identity.name:
             stored = self.identity.to_mapping()
             set_name = f"{stored['set']}:{n_images}/{stored['of']}"
-        forms = sorted({record.form for record in self.records} - {"none"})
-        if not forms or not forms[0]:  # "" is sorted first: the form of a record is unknown
-            forms[:1] = [UNKNOWN]
+        # The form of a prediction is such as "soft8"; "none" stands for a missing prediction
+        forms = sorted({record.form or UNKNOWN for record in self.records} - {"none"})
         metrics = self.metrics if n_images else ()
         unused = registry.unused_settings(metrics, self.protocol)
         if self.reference:  # its stored counts do not show how maps were thinned
@@ -305,7 +296,7 @@ class Evaluation(TabularResult):
             self.protocol,
             set_name,
             self.identity.fingerprint[:8] if self.identity else UNKNOWN,
-            pred="+".join(forms),
+            pred="+".join(forms) or UNKNOWN,
             match="random" if self.reference else "1to1",
             maps=f"{n_taken_over} taken over" if has_taken_over else "",
             ms=scales if isinstance(scales, str) else "",
@@ -366,8 +357,10 @@ class Evaluation(TabularResult):
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
         keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
-        images = enumerate(self.image_ids)
-        return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
+        scores = {}
+        for i, record in enumerate(self.records):
+            scores[record.image_id] = {key: values[key][i] for key in keys}
+        return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return {part: {key of a score: values of all images}}, in the order of the records.
@@ -382,16 +375,16 @@ class Evaluation(TabularResult):
         overall = self.score(metric)
         columns = [*definition.columns_of(overall), *definition.image_columns]
         columns += definition.part_columns
-        keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        for block in definition.image_scores(self.stack(metric), self.protocol):  # some images
+        # The scores come in blocks of images: every leaf of the tree is an array with a value each
+        for block in definition.image_scores(self.stack(metric), self.protocol):
             for part, path in paths.items():
                 scores = dict(part_of(block, path) or {})
                 ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores[AT_ODS] = scores["curve"].at(ods_threshold).f
-                for key in keys:
-                    array = value_at(scores, key)  # (images of the block,)
+                for key in dict.fromkeys([column.key for column in columns]):
+                    array = value_at(scores, key)
                     if array is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(array.tolist())
         self._images[metric] = values
@@ -433,13 +426,17 @@ class Evaluation(TabularResult):
         """Return True if protocol and records are equal bit for bit, except for computing times."""
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
-        pairs = zip_longest(self.records, other.records)
-        return all(a is not None and a.equals(b) for a, b in pairs)
+        if len(self.records) != len(other.records):
+            return False
+        return all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
 
     def numbers(self) -> dict[str, float]:
         """Return all numbers in the scores by name, METRIC.SCORE, such as "boundary.ods.f"."""
-        scores = {metric: self.score(metric).numbers() for metric in self.metrics}
-        return {f"{m}.{key}": number for m in scores for key, number in scores[m].items()}
+        numbers = {}
+        for metric in self.metrics:
+            for key, number in self.score(metric).numbers().items():
+                numbers[f"{metric}.{key}"] = number
+        return numbers
 
     def scores(self) -> dict[str, dict[str, object]]:
         """Return the scores of each metric as plain values, like `scores` in result.json."""
@@ -454,14 +451,9 @@ class Evaluation(TabularResult):
         Parameters
         ----------
         folder : str or path
-            The folder, which is made if missing.
+            The folder, which is made if missing. It is returned as a Path.
         progress : callable, optional
             Called with (files written, approximate total, name of the file).
-
-        Returns
-        -------
-        Path
-            The folder.
 
         Raises
         ------
@@ -469,8 +461,6 @@ class Evaluation(TabularResult):
             If official tables are all that is known of the run.
         RunLockedError
             If another process is writing to the folder.
-        OSError
-            If writing fails.
         """
         if self.reported:
             self.require_records()
@@ -488,14 +478,9 @@ class Evaluation(TabularResult):
         Parameters
         ----------
         path : str or path
-            The file, such as mine.bsds.npz.
+            The file, such as mine.bsds.npz. It is returned as a Path.
         licence, citation : str
             The terms of use of the counts, and the text to cite them by.
-
-        Returns
-        -------
-        Path
-            The file.
 
         Raises
         ------
@@ -572,10 +557,9 @@ class Evaluation(TabularResult):
         folder : str or path
             One of
 
-            - the name of a reference run, `ref:NAME`
-            - the https URL of a file of `share`
-            - a file of `share`
             - a folder of `save`
+            - a file of `share`, or its https URL
+            - the name of a reference run, `ref:NAME`
             - a folder of official files: ID_ev1.txt, or eval_*.txt alone, which give `reported`
 
         Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -50,25 +50,31 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     scales, the protocols if runs have different ones, and sources of reference and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
+    names = []
+    protocols = []
+    signatures = []
     for run in runs:
+        names.append(run.name)
+        protocols.append(f"protocol {registry.describe(run.metrics, run.protocol)}")
+        signatures.append(run.signature_line)
         if scales := run.signature.ms:
             lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
-    protocols = _names_by_text((run.name, f"protocol {run.described}") for run in runs)
-    if len(protocols) > 1:
-        lines += [f"{', '.join(names)}: {text}." for text, names in protocols.items()]
-    signatures = [run.signature_line for run in runs]
+    names_by_protocol = _group_names(names, protocols)
+    if len(names_by_protocol) > 1:
+        for protocol, its_names in names_by_protocol.items():
+            lines.append(f"{', '.join(its_names)}: {protocol}.")
     return {
-        "caption": "".join(protocols) if len(protocols) == 1 else "",
+        "caption": protocols[0] if len(names_by_protocol) == 1 else "",
         "reading": reading_line(runs),
         "notes": [*left_out_notes(runs), *lines, *reference_notes(runs)],
-        "signatures": signature_lines([run.name for run in runs], signatures),
+        "signatures": signature_lines(names, signatures),
     }
 
 
-def _names_by_text(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Group pairs (name, text) by text: {text: names}. Empty texts are left out."""
+def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return {text: names with this text}. Empty texts are left out."""
     names_by_text: dict[str, list[str]] = {}
-    for name, text in texts:
+    for name, text in zip(names, texts, strict=True):
         if text:
             names_by_text.setdefault(text, []).append(name)
     return names_by_text
@@ -121,9 +127,10 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
     """Describe how the files of the runs were read, naming the runs if they differ in this."""
-    names_by_line = _names_by_text((run.name, run.read_as) for run in runs)
-    if [len(names) for names in names_by_line.values()] == [len(runs)]:
-        return next(iter(names_by_line))
+    lines = [run.read_as for run in runs]
+    names_by_line = _group_names([run.name for run in runs], lines)
+    if len(names_by_line) == 1 and all(lines):
+        return lines[0]
     # Each line begins with "Read as"; after the names of runs the "R" becomes lower case
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
 
@@ -134,19 +141,17 @@ def left_out_notes(runs: Sequence[Evaluation]) -> list[Note]:
 
 
 def notes_on_left_out(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
-    """Return notes on left-out images: their number, which ones they are, and why.
+    """Return notes that say how many images are left out, which ones, and why.
 
-    `left_out` maps the name of a run or method to the number of images that it has, and to {image
-    id: reason} for the images that it lacks. Runs that lack the same images for the same reasons
-    share a note. A run that lacks no image gets no note.
+    `left_out` is {name of a run or method: (number of images it has, {left-out image: reason})}.
+    Runs that lack the same images for the same reasons share a note.
     """
     lines = []
-    for name, (n_images, reasons) in left_out.items():
-        if reasons:
-            counts = f"{n_images} of {n_images + len(reasons)} images"
-            lines.append((name, f"{counts}; left out: {summarize_reasons(reasons)}."))
+    for n_images, reasons in left_out.values():
+        counts = f"{n_images} of {n_images + len(reasons)} images"
+        lines.append(f"{counts}; left out: {summarize_reasons(reasons)}." if reasons else "")
     notes = []
-    for line, names in _names_by_text(lines).items():
+    for line, names in _group_names(list(left_out), lines).items():
         text = f"{', '.join(names)}: {line}" if len(left_out) > 1 else line
         notes.append(Note(text, needed=True))
     return notes
@@ -184,26 +189,23 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
     A signature is the line that identifies the settings of a run. Empty ones are left out.
     """
     lines = []
-    for signature, its_names in _names_by_text(zip(names, signatures, strict=True)).items():
+    for signature, its_names in _group_names(names, signatures).items():
         is_common = len(names) > 1 and its_names == list(names)
         lines.append(f"Signature of {'each' if is_common else ', '.join(its_names)}: {signature}")
     return lines
 
 
-def undefined_notes(
-    columns: Mapping[str, Column], rows: Sequence[Mapping[str, Any]]
-) -> list[list[Note]]:
-    """Return, for each row, a note on every undefined score that says why it can be undefined.
+def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
+    """Return a note for each undefined score in a row, which says why it can be undefined.
 
-    columns : the columns of the metric by their key in the table; the text comes from the column
-    rows : for each row, the scores by the same keys; None is an undefined score
+    columns : {key in the table: column of the metric, which has the text of the note}
+    cells : {key in the table: score}; None is an undefined score
     """
-    notes = {
-        key: Note(f"{column.undefined}.", columns=(key,), names_columns=True)
-        for key, column in columns.items()
-        if column.score  # other columns, such as a threshold, have no note
-    }
-    return [[note for key, note in notes.items() if row[key] is None] for row in rows]
+    notes = []
+    for key, column in columns.items():
+        if column.score and cells[key] is None:  # a threshold, for example, is no score
+            notes.append(Note(f"{column.undefined}.", columns=(key,), names_columns=True))
+    return notes
 
 
 def with_left_out(
@@ -316,6 +318,45 @@ def score_tables(
         columns are shown. Raises DataError for a name that no table has.
     """
     n_rows = len(runs) + len(extra)
+    is_single = n_rows == 1
+    footer = table_footer(runs)
+    common_notes = [*footer["notes"], *notes]
+    shared = _Shared(is_single, columns is not None, _describe_contents(runs, n_rows), footer)
+    tables = []
+    for name in dict.fromkeys(metric for run in runs for metric in run.metrics):
+        metric = registry.get(name)
+        with_metric = [run for run in runs if name in run.metrics]
+        rows = [_ScoreRow((run.name,), run.score(name).to_mapping(), {}) for run in with_metric]
+        for label, by_metric, marks in extra:
+            if name in by_metric:
+                rows.append(_ScoreRow((label,), by_metric[name], marks))
+        number_lines = []
+        for row in rows:
+            present = [column.key for column in metric.numbers if column.key in row.scores]
+            if present:
+                numbers = ", ".join(f"{row.scores[key]:,.0f} {key}" for key in present)
+                number_lines.append(f"{row.name}: {numbers}.")
+        keys = list(dict.fromkeys(key for row in rows for key in row.scores))
+        columns_of_metric = metric.columns_of(keys)  # with those of further tolerances
+        overall_notes = [*number_lines, *common_notes]
+        overall = _Content(name, metric.title, columns_of_metric, [METHOD], rows, overall_notes)
+        table = _score_table(overall, metric, with_metric, shared)
+        tables.append(_add_times(table, with_metric))
+        if part_rows := _part_rows(metric, with_metric, is_single):
+            title = f"{metric.title}, part by part"
+            has_mark = any(row.marks for row in part_rows)
+            part_notes = [*common_notes, AT_GRID_END] if has_mark else common_notes
+            labels = [PART] if is_single else [PART, METHOD]
+            columns_of_parts = metric.part_columns
+            by_part = _Content(
+                f"{name}-parts", title, columns_of_parts, labels, part_rows, part_notes
+            )
+            tables.append(_score_table(by_part, metric, with_metric, shared))
+    return select(tables, columns) if columns and "all" not in columns else tables
+
+
+def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
+    """Describe tables with `n_rows` rows, such as "3 methods on 200 images, protocol bsds500"."""
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
         sizes = sorted({len(run.records) for run in runs})
@@ -325,51 +366,44 @@ def score_tables(
         elif runs[0].signature.set.startswith("set:"):  # a set without a name
             images = counted(sizes[0], "image")
         contents += f" on {images}"
-    contents += f", protocol {runs[0].protocol.name}"
-    footer = table_footer(runs)
-    footer["notes"] = [*footer["notes"], *notes]
-    style = _Style(n_rows == 1, columns is not None, contents, footer)
-    tables = []
-    for name in dict.fromkeys(metric for run in runs for metric in run.metrics):
-        metric = registry.get(name)
-        with_metric = [run for run in runs if name in run.metrics]
-        rows: list[Row] = [(run.name, run.score(name).to_mapping(), {}) for run in with_metric]
-        for label, by_metric, marks in extra:
-            if name in by_metric:
-                rows.append((label, by_metric[name], marks))
-        keys = list(dict.fromkeys(key for _, scores, _ in rows for key in scores))
-        # `columns_of` adds the columns of further tolerances that a row has
-        overall = _Rows(name, metric.title, metric.columns_of(keys), rows)
-        tables.append(_add_times(_score_table(overall, metric, with_metric, style), with_metric))
-        if parts := _part_rows(metric, with_metric, style.alone):
-            title = f"{metric.title}, part by part"
-            part_rows = list(parts.values())
-            by_part = _Rows(f"{name}-parts", title, metric.part_columns, part_rows, list(parts))
-            tables.append(_score_table(by_part, metric, with_metric, style))
-    return select(tables, columns) if columns and "all" not in columns else tables
+    return f"{contents}, protocol {runs[0].protocol.name}"
 
 
-class _Style(NamedTuple):
+class _Shared(NamedTuple):
     """The properties that all tables of one call to `score_tables` have in common."""
 
-    alone: bool  # the tables have a single row
-    chosen: bool  # the user chose the columns
+    is_single: bool  # the tables have a single row
+    has_all_columns: bool  # the user chose columns, so that `select` leaves out the others later
     contents: str  # what the tables show, in words
     footer: TableFooter
 
 
-class _Rows(NamedTuple):
+class _ScoreRow(NamedTuple):
+    """A row of a table of scores."""
+
+    labels: tuple[str, ...]  # the run; or the part, and the run if there are several
+    scores: Mapping[str, Any]  # of one metric or of a part of it, as in result.json
+    marks: Mapping[str, str]  # as in `Row`
+
+    @property
+    def name(self) -> str:
+        """The labels as one text."""
+        return ", ".join(self.labels)
+
+
+class _Content(NamedTuple):
     """The rows of one table, and the columns of its metric that may be shown."""
 
     key: str  # the table's name for programs
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Row]  # with the scores of one metric or of a part of it
-    names: Sequence[tuple[str, str]] = ()  # in a table of parts, the (part, run) of each row
+    label_fields: Sequence[Field]  # the columns in front of the scores
+    rows: Sequence[_ScoreRow]
+    notes: Sequence[str | Note]  # printed after the notes on columns
 
 
 def _score_table(
-    content: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style
+    content: _Content, metric: Metric, runs: Sequence[Evaluation], shared: _Shared
 ) -> Table:
     """Make the table of a metric's overall scores, or of the scores of its parts.
 
@@ -379,121 +413,86 @@ def _score_table(
     runs : the runs that have the metric; the first rows of a table of overall scores belong to them
     """
     usual = metric.usual(metric.options_of(runs[0].protocol))
-    kinds = ("always", "own" if style.alone else "several")  # accepted values of `Column.shown`
-    measured = {key for _, scores, _ in content.rows for key in scores}
+    kinds = ("always", "own" if shared.is_single else "several")  # of `Column.shown`
+    measured = {key for row in content.rows for key in row.scores}
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
     for column in content.columns:
         is_usual = column.shown in kinds and (usual is None or column.key in usual)
-        if column.key.partition(".")[0] in measured and (style.chosen or is_usual):
+        if column.key.partition(".")[0] in measured and (shared.has_all_columns or is_usual):
             columns[column.key.replace(".", "_")] = column
-    filled = [_fill_row(row, columns) for row in content.rows]
-    label_fields = [METHOD]
-    labels: list[Sequence[Cell]] = [[name] for name, _, _ in content.rows]
-    n_explained = len(runs)  # the rows after them are published results
-    if content.names:
-        label_fields = [PART] if style.alone else [PART, METHOD]
-        labels = [names[: len(label_fields)] for names in content.names]
-        n_explained = len(filled)
-    row_notes = undefined_notes(columns, [row.cells for row in filled[:n_explained]])
-    row_notes += [[] for _ in filled[n_explained:]]
-    fewer = 0 if style.alone else 1  # one decimal less when rows are compared
+    rows: list[list[Cell]] = []
+    row_notes = []
+    has_parts = PART in content.label_fields
+    for k, row in enumerate(content.rows):
+        cells, notes_on_means = _fill_row(row, columns)
+        is_published = not has_parts and k >= len(runs)
+        notes_on_gaps = [] if is_published else undefined_notes(columns, cells)
+        rows.append([*row.labels, *cells.values()])
+        row_notes.append(notes_on_gaps + notes_on_means)
+    notes: list[str | Note] = [*content.notes]
+    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
+    if area_keys and (line := late_starts_note(runs, metric.name)):
+        notes.insert(0, Note(f"{line}.", area_keys, names_columns=True))
+    fewer = 0 if shared.is_single else 1  # one decimal less when rows are compared
     fields = [table_column(c, max(0, c.digits - fewer)) for c in columns.values()]
-    notes = _score_notes(content, columns, metric, runs, style)
-    footer: TableFooter = {**style.footer, "notes": notes}
+    footer: TableFooter = {**shared.footer, "notes": notes}
     return Table(
         content.key,
         content.title,
-        [*label_fields, *fields],
-        [[*label, *row.cells.values()] for label, row in zip(labels, filled, strict=True)],
+        [*content.label_fields, *fields],
+        rows,
         **footer,
-        row_notes=[[*n, *row.partial_means] for n, row in zip(row_notes, filled, strict=True)],
-        sentence=f"{content.title}: {style.contents}",
-        n_labels=len(label_fields),
-        ranked_within=PART.key if content.names else "",
+        row_notes=row_notes,
+        sentence=f"{content.title}: {shared.contents}",
+        n_labels=len(content.label_fields),
+        ranked_within=PART.key if has_parts else "",
     )
 
 
-class _FilledRow(NamedTuple):
-    """The content of a row."""
-
-    cells: dict[str, Cell]  # by key in the table
-    partial_means: list[Note]  # on scores that are means over only some images, classes or the like
-
-
-def _fill_row(row: Row, columns: Mapping[str, Column]) -> _FilledRow:
+def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> tuple[dict[str, Cell], list[Note]]:
     """Return the cells of a row, and its notes on means over only some images, classes or the like.
 
-    `columns` is {key in the table: column of the metric}. A score with a mark becomes an Estimate
-    that does not compete for the best of its column. The row's scores list such means as
-    "over": {key: {unit: (number in the mean, number of all)}}.
+    `columns` is {key in the table: column of the metric}, and the cells have the same keys. A score
+    with a mark becomes an Estimate that does not compete for the best of its column. The scores
+    list such means as "over": {key: {unit: (number in the mean, number of all)}}.
     """
-    name, scores, marks = row
-    filled = _FilledRow({}, [])
+    cells: dict[str, Cell] = {}
+    notes = []
     for key, column in columns.items():
-        cell: Cell = value_at(scores, column.key)
-        mark = marks.get(column.key)
+        cell: Cell = value_at(row.scores, column.key)
+        mark = row.marks.get(column.key)
         if mark is not None and isinstance(cell, int | float):
             cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-        filled.cells[key] = cell
-        for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
-            line = f"means over {n:,} of {n_all:,} {unit} of {name}."
-            filled.partial_means.append(Note(line, (key,), names_columns=True))
-    return filled
+        cells[key] = cell
+        for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
+            line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
+            notes.append(Note(line, (key,), names_columns=True))
+    return cells, notes
 
 
-def _score_notes(
-    content: _Rows,
-    columns: Mapping[str, Column],
-    metric: Metric,
-    runs: Sequence[Evaluation],
-    style: _Style,
-) -> list[str | Note]:
-    """Return the notes below a table of scores.
+def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
+    """Return the rows for the parts of a metric, such as classes, sorted by part, then by run.
 
-    They are, in this order: curves that start late, if a column of AP is shown; in a table of
-    overall scores, the metric's further numbers for each row (`Metric.numbers`); the notes that all
-    tables have in common; in a table of parts, the meaning of the mark GRID_END if it occurs.
+    If the overall table has several rows (`is_single` is False), parts are left out if the metric
+    has no columns for them, or if their scores are already columns of the overall table. An ODS at
+    the first or last threshold is marked.
     """
-    notes = list[str | Note]()
-    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
-    if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", area_keys, names_columns=True))
-    if not content.names:
-        for name, scores, _ in content.rows:
-            present = [c.key for c in metric.numbers if c.key in scores]
-            if present:
-                numbers = ", ".join(f"{scores[key]:,.0f} {key}" for key in present)
-                notes.append(f"{name}: {numbers}.")
-    notes += style.footer["notes"]
-    if content.names and any(marks for _, _, marks in content.rows):
-        notes.append(AT_GRID_END)
-    return notes
-
-
-def _part_rows(
-    metric: Metric, runs: Sequence[Evaluation], alone: bool
-) -> dict[tuple[str, str], Row]:
-    """Return {(part, run): row} for the parts of a metric, such as classes, sorted by part.
-
-    If the overall table has several rows (`alone` is False), parts are left out if the metric has
-    no columns for them, or if their scores are already columns of the overall table. An ODS at the
-    first or last threshold is marked.
-    """
-    overall_keys = {c.key for c in metric.columns}
-    main_key = next((c.key for c in metric.part_columns if c.score), None)
-    rows_of_part: dict[str, dict[tuple[str, str], Row]] = {}
+    overall_keys = [column.key for column in metric.columns]
+    part_keys = [column.key for column in metric.part_columns if column.score]
+    rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
             continue
+        all_scores = run.score(metric.name).to_mapping()
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
-            scores = part_of(run.score(metric.name).to_mapping(), path)
-            is_in_overall = main_key is None or ".".join((*path, main_key)) in overall_keys
-            if scores is None or (is_in_overall and not alone):
+            scores = part_of(all_scores, path)
+            is_in_overall = not part_keys or ".".join((*path, part_keys[0])) in overall_keys
+            if scores is None or (is_in_overall and not is_single):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
-            label = part if alone else f"{part}, {run.name}"
-            rows_of_part.setdefault(part, {})[part, run.name] = (label, scores, marks)
-    return {names: row for rows in rows_of_part.values() for names, row in rows.items()}
+            labels = (part,) if is_single else (part, run.name)
+            rows_by_part.setdefault(part, []).append(_ScoreRow(labels, scores, marks))
+    return [row for rows in rows_by_part.values() for row in rows]
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
