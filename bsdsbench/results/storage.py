@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
-from itertools import starmap
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,9 +78,9 @@ _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
 class Records:
     """The records of an unfinished run, in the SQLite file records.db.
 
-    The table `record` has one row per image: id; mark, the record's fingerprint, a hash of
-    everything that the counts depend on; data, the bytes made by `pack_record`; and the hash of
-    data. `fingerprints` maps image ids to the stored fingerprints.
+    The table `record` has one row per image: its id; mark, the fingerprint of everything that the
+    counts depend on; data, the bytes made by `pack_record`; and the hash of data. `fingerprints`
+    is {image id: stored fingerprint}.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,9 +108,9 @@ class Records:
             raise
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Store the hash of each metric's source file, and return metrics whose hash has changed.
+        """Store {metric: hash of its source file}, and return metrics whose hash has changed.
 
-        `sources` is {metric: hash}. A metric without a stored hash counts as unchanged.
+        A metric without a stored hash counts as unchanged.
         """
         self.database.execute("create table if not exists source (metric text primary key, hash)")
         stored = dict(self.database.execute("select metric, hash from source"))
@@ -119,7 +118,7 @@ class Records:
         return [name for name in sources if stored.get(name, sources[name]) != sources[name]]
 
     def __len__(self) -> int:
-        """Return the number of stored records, which is right even if `add` was interrupted."""
+        """Return the number of stored records, also after `add` was interrupted."""
         (count,) = self.database.execute("select count(*) from record").fetchone()
         return int(count)
 
@@ -145,9 +144,9 @@ class Records:
 def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     """Lock the folder OUT for a run, and yield the records that an earlier call has stored.
 
-    The stored records are deleted first if `fresh` is True or if their file is damaged. result.json
-    is deleted too, because OUT is not a result until the run ends. Raises RunLockedError if another
-    run holds the lock, and OSError if the disk is full.
+    They are deleted first if `fresh` is True or if their file is damaged. result.json is deleted
+    too, because OUT is not a result until the run ends. Raises RunLockedError if another run holds
+    the lock, and OSError if the disk is full.
     """
     with locked(out):
         remove_leftovers(out)
@@ -171,9 +170,9 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
 def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
     """Write a run, with its metrics' own files, into the folder OUT, replacing an earlier result.
 
-    The new result.json is first written under another name, and the earlier result is deleted.
-    After all other files counts.npz is written, and then result.json gets its name. If result.json
-    would be too large to read back, it lists no images. `progress` is called with (files written,
+    The new result.json is first written under another name, and gets its name after all other files
+    are there. If it would be too large to read back, it lists no images. Its places are relative to
+    OUT, so that everything can be moved together. `progress` is called with (files written,
     approximate total, name). Raises RunLockedError if another run holds the lock.
     """
     stacks = {metric: run.stack(metric) for metric in run.metrics}
@@ -206,26 +205,13 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
                     metric.options_of(run.protocol),
                 )
                 for n_written, (name, text) in enumerate(files, 1):
-                    _write_file(out / name, text)
+                    write_atomic(out / name, text, durable=False)
                     if progress:
                         progress(min(n_written, len(run.records)), len(run.records), name)
         times = {record.image_id: round(record.seconds, 4) for record in run.records}
-        _write_file(out / "timing.json", as_json({"seconds": times}))
+        write_atomic(out / "timing.json", as_json({"seconds": times}), durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
-
-
-def _write_file(path: Path, text: str) -> None:
-    """Write a file, and make its folder if needed. If writing fails, the file is deleted."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode())
-    except BaseException as error:
-        with suppress(OSError):
-            path.unlink()
-        if isinstance(error, OSError):  # the error of a full disk names no file
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
 
 
 def _encode_result(content: Mapping[str, Any]) -> bytes:
@@ -246,8 +232,8 @@ def _encode_result(content: Mapping[str, Any]) -> bytes:
 def read_result(folder: Path) -> RunArguments:
     """Read the folder of a finished run, and return the arguments of an Evaluation.
 
-    Paths in result.json are relative to the folder. Raises FileFormatError if a file is missing,
-    is damaged, has another schema, or belongs to another run.
+    Raises FileFormatError if a file is missing or damaged, has another schema, or belongs to
+    another run.
     """
     path = folder / RESULT
     data = read_bytes(path)
@@ -327,14 +313,17 @@ def unpack_record(data: bytes) -> ImageRecord:
     line, _, array_bytes = data.partition(b"\n")
     *values, evidence, arrays, groups = json.loads(line)
     fields = dict(zip(_FIELDS.values(), values, strict=True))
-    counts, offset = dict[str, Any](), 0
+    fields["size"] = tuple(fields["size"])
+    counts: dict[str, Any] = {}
+    offset = 0
     for metric, name, dtype, shape in arrays:
         array: NDArray[Any] = np.ndarray(shape, dtype, array_bytes, offset)
         counts.setdefault(metric, {})[name] = array
         offset += array.nbytes
-    others = {name: Sides(*starmap(Evidence.of_row, sides)) for name, *sides in evidence}
+    others = {}
+    for name, pred_row, gt_row in evidence:
+        others[name] = Sides(Evidence.of_row(*pred_row), Evidence.of_row(*gt_row))
     pred, gt = others.pop("")
-    fields["size"] = tuple(fields["size"])
     return ImageRecord(**fields, counts=counts, pred=pred, gt=gt, groups=groups, others=others)
 
 
@@ -343,15 +332,12 @@ def arrays_of_records(
 ) -> dict[str, NDArray[Any]]:
     """Convert the records of N images to the arrays of counts.npz.
 
-    `stacks` maps each metric to its counts: name -> (N, ...), or (...) if all images share them.
+    `stacks` is {metric: {name: counts (N, ...), or (...) if all images share them}}. The arrays are
 
-    The arrays are
-
-    - ids (N,), sizes (N, 2), fingerprints (N,) ...: one array for each name in _FIELDS, with that
-      field of all records
+    - ids (N,), sizes (N, 2), fingerprints (N,) ...: the fields of the records named in _FIELDS
     - pred_values (N, 3 + LEVELS) and pred_files (N,), gt_values and gt_files: the evidence for the
       first metric, see `Evidence.row`
-    - METRIC:pred_values and so on: the evidence for a metric, if any differs from the first's
+    - METRIC:pred_values and so on: the evidence for a metric that differs from the first's
     - groups (N,): the groups of each image as JSON, if any image has groups
     - METRIC.NAME (N, ...): the counts, repeated for each image if all images share them
 
@@ -359,26 +345,26 @@ def arrays_of_records(
     """
     arrays = {}
     for name, field in _FIELDS.items():
-        column = list(map(attrgetter(field), records))
+        column = [getattr(record, field) for record in records]
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
-    for metric in ("", *sorted({name for record in records for name in record.others})):
-        evidence = [record.evidence_for(metric) for record in records]
+    with_own_evidence = set[str]()
+    for record in records:
+        with_own_evidence.update(record.others)
+    for metric in ("", *sorted(with_own_evidence)) if records else ():
         for side in _SIDES:
             prefix = f"{metric}:{side}" if metric else side
-            of_side: list[Evidence] = [getattr(sides, side) for sides in evidence]
-            if of_side:
-                arrays[f"{prefix}_values"] = np.array([e.row() for e in of_side], np.float64)
-                arrays[f"{prefix}_files"] = np.array([e.file for e in of_side], np.str_)
-    if any(record.groups for record in records):
+            evidence = [getattr(record.evidence_for(metric), side) for record in records]
+            arrays[f"{prefix}_values"] = np.array([e.row() for e in evidence], np.float64)
+            arrays[f"{prefix}_files"] = np.array([e.file for e in evidence], np.str_)
+    if any([record.groups for record in records]):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
-    metrics = records[0].counts if records else ()
-    for metric in metrics:
+    for metric in records[0].counts if records else ():
         for name, array in stacks[metric].items():
             is_shared = name in registry.get(metric).shared
             shape = (len(records), *array.shape) if is_shared else array.shape
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
-    size = sum(array.nbytes for array in arrays.values())
+    size = sum([array.nbytes for array in arrays.values()])
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
             f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
@@ -390,11 +376,11 @@ def arrays_of_records(
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
     """Return the bytes of an .npz file of named arrays. Equal arrays give equal bytes.
 
-    `level` is the strength of compression, from 0 to 9. `comment` becomes the archive's last bytes.
+    `level` is the strength of compression, from 0 to 9; 6 takes three times as long as 3. `comment`
+    becomes the archive's last bytes.
     """
     buffer = BytesIO()
-    # Level 6 takes three times as long as level 3. `open` always writes the same date, unlike
-    # np.savez, so that equal arrays give equal bytes.
+    # Unlike np.savez, `open` always writes the same date
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=level) as archive:
         archive.comment = comment
         for name, array in arrays.items():

@@ -1,7 +1,7 @@
 """Runs: `evaluate`, `evaluate_humans`, and the engine that counts the images of any source.
 
-An entry point resolves its keywords into a `Plan` and lists its images as `runs.sources.Item`. Each
-image is counted once, and its record stored at once, so that a repeated call continues the run.
+An entry point resolves its keywords into a `Plan` and lists its images as `runs.sources.Item`. The
+record of each image is stored as soon as it is counted, so that a repeated call continues the run.
 """
 
 from __future__ import annotations
@@ -225,11 +225,11 @@ class _CountedImages:
     errors: dict[str, DataError] = attrs.Factory(dict)  # by image id
     left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
     n_kept: int = 0  # records that an earlier call had made
-    looked_dark: bool = False  # the first look has already warned about inverted maps
+    looked_dark: bool = False  # there was a warning that the first maps look inverted
 
 
 class _Call(NamedTuple):
-    """The arguments of `count`."""
+    """The arguments of `count`, where they are explained."""
 
     item: Item
     plan: Plan
@@ -259,22 +259,22 @@ def _count_all(
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id = call.item.image_id
-            record = outcome.record
+            record = None
             if stored is not None and outcome.unchanged:
                 record = stored.load(image_id)
                 if record is None:  # the stored record is damaged
                     outcome = count(call.item, call.plan, serialise=True)
-                    record = outcome.record
                 else:
                     images.n_kept += 1
+            if stored is not None and outcome.record is not None:
+                stored.add(outcome.record, outcome.data)
+            record = record or outcome.record
             if outcome.error:
                 images.errors[image_id] = outcome.error
             elif record is None:
                 images.left_out.append(image_id)
             else:
                 images.records.append(record)
-                if stored is not None and not outcome.unchanged:
-                    stored.add(record, outcome.data)
             if outcome.look:
                 looks.append(outcome.look)
             if n_done == LOOKS:
@@ -287,7 +287,7 @@ def _count_all(
 
 
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
-    """Lazily yield the arguments with which `count` is called for each image of the source."""
+    """Yield the arguments of `count` for each image of the source."""
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
@@ -329,12 +329,14 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         sources=registry.source_hashes(plan.metrics) or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
-    failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
-    if plan.on_dask:  # Dask workers got absolute paths
-        origin = header.provenance
-        for folder in filter(None, (origin.pred, origin.gt, origin.photos)):
-            absolute = os.path.abspath(folder)
-            failed = {key: reason.replace(absolute, folder) for key, reason in failed.items()}
+    origin = header.provenance
+    failed = {}
+    for image_id, error in errors.items():
+        reason = "; ".join(map(str, error.problems))
+        for folder in (origin.pred, origin.gt, origin.photos):
+            if plan.on_dask and folder:  # Dask workers got absolute paths
+                reason = reason.replace(os.path.abspath(folder), folder)
+        failed[image_id] = reason
     evaluation = Evaluation(
         protocol=header.protocol,
         name=header.name,
@@ -374,8 +376,8 @@ def count(
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
     left out, or an error.
 
-    stored_hash: fingerprint of the stored record, "" if there is none. If the files still have this
-        fingerprint, the image is not counted, and only read if `sanity_check` is True.
+    stored_hash: fingerprint of the stored record, or "". If the files still have this fingerprint,
+        the image is not counted again, and only read if `sanity_check` is True.
     sanity_check: add the measurements for `first_look` to the outcome.
     serialise: add the serialised record to the outcome.
     """
@@ -383,7 +385,7 @@ def count(
     look = None
     try:
         files = HeldFiles()
-        fingerprint = image_fingerprint(item, plan.stamp, files)
+        fingerprint = image_fingerprint(item, plan.settings_hash, files)
         unchanged = fingerprint == stored_hash
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
@@ -430,7 +432,7 @@ def _count_metrics(
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors
-    metrics = list(map(registry.get, plan.metrics))
+    metrics = [registry.get(name) for name in plan.metrics]
     has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
@@ -474,11 +476,11 @@ def available_cores() -> int:
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
     """Yield the executor of a run, and the number of batches that may be under way.
 
-    The first of these that applies is yielded: the user's Executor, which stays open; an executor
-    on a Dask cluster; None if there is a single worker, so that calls are made in this thread; a
-    pool of processes or threads (`_start_workers`).
+    This is the user's Executor, which stays open, or an executor on a Dask cluster if the plan asks
+    for one. Otherwise it is a pool of workers; or None for a single worker, which means that calls
+    are made in this thread.
 
-    `total` is the number of images, 0 if unknown, and `batch` the number in a call.
+    total: the number of images, 0 if unknown. batch: the number of images in a call.
     """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit

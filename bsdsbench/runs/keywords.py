@@ -1,10 +1,9 @@
 # ruff: noqa: RUF009
 """The keywords of a run. Each keyword is written once: its type, default, check, help and flag.
 
-`RunKeywords` holds and checks the values that a caller gives. `plan` resolves them, with a protocol
-and the names of metrics, into a `Plan`. The TypedDicts list the keywords of each entry point, and
-type its `**options`. Flags of the command line and pages of the documentation are made from the
-fields of `RunKeywords`.
+`RunKeywords` checks the values that a caller gives, and `plan` resolves them, with a protocol and
+metrics, into a `Plan`. The TypedDicts list the keywords of each entry point. Flags of the command
+line and pages of the documentation are made from the fields of `RunKeywords`.
 """
 
 from __future__ import annotations
@@ -122,8 +121,9 @@ def keyword(
     """
     if choices:
         flag["choices"] = choices
-        one_of = f"one of {', '.join(choices)}"
-        check = check or _Check(lambda value: isinstance(value, str) and value in choices, one_of)
+        if check is None:
+            expected = f"one of {', '.join(choices)}"
+            check = _Check(lambda value: isinstance(value, str) and value in choices, expected)
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 
 
@@ -266,15 +266,15 @@ class RunKeywords:
         for field in attrs.fields(RunKeywords):
             check = field.metadata["check"]
             value = getattr(self, field.name)
-            is_default = value is None and field.default is None
-            if check and not is_default and not check.accepts(value):
+            is_unset = value is None and field.default is None
+            if check and not is_unset and not check.accepts(value):
                 faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
         if faults:
             raise DataError(problems=faults)
 
 
 class _Counting(TypedDict, total=False):
-    """The options of all entry points that count images."""
+    """The options of all runs."""
 
     workers: int | None
     executor: AnyExecutor | None
@@ -346,7 +346,7 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every keyword that a metric of the run cannot follow.
+        """Raise DataError that lists every way in which the metrics do not fit the keywords.
 
         A metric may be unable to read the predictions, or the ground truth that the other metrics
         read, to leave out pixels, or to count errors by class.
@@ -372,13 +372,13 @@ class Plan(RunKeywords):
             raise DataError(problems=faults)
 
     @cached_property
-    def stamp(self) -> str:
-        """A hash of everything that an image's counts depend on, except its files."""
-        return stamp_of(self.metrics, self.protocol, self.pred_kind, self.errors)
+    def settings_hash(self) -> str:
+        """The hash of all settings on which an image's counts depend."""
+        return hash_settings(self.metrics, self.protocol, self.pred_kind, self.errors)
 
     @property
     def on_dask(self) -> bool:
-        """True if the executor is a Dask cluster: its address, a Client or a cluster object."""
+        """True if images are counted on a Dask cluster."""
         is_local = self.executor in (None, "thread", "process", "auto")
         return not is_local and not isinstance(self.executor, Executor)
 
@@ -388,10 +388,10 @@ class Plan(RunKeywords):
         return registry.group_by_reading(self.metrics, self.protocol, self.pred_kind)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Raise DataError if `out` lies in one of `folders`, or if one of them is not a path.
+        """Raise DataError if `out` lies in one of the folders, or if one of them is not a path.
 
-        The next run would read the results in `out` as images. The keys of `folders` are the names
-        of parameters, for the message.
+        The next run would read the results in `out` as images. `folders` is {name of a parameter,
+        for the message: folder}.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -406,20 +406,20 @@ class Plan(RunKeywords):
             raise DataError(problems=faults)
 
 
-def stamp_of(
+def hash_settings(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
     """Return a hash of everything that an image's counts depend on, except its files.
 
-    errors: True if pixels that were missed or false are also counted by class.
+    errors: True if missed and false pixels are also counted by class.
     """
-    versions = [(metric.name, metric.version) for metric in map(registry.get, metrics)]
-    parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
+    versions = [(name, registry.get(name).version) for name in metrics]
+    settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
-        parts.append("errors")
+        settings.append("errors")
     if sources := registry.source_hashes(metrics):
-        parts.append(sources)
-    text = json.dumps(parts, sort_keys=True)
+        settings.append(sources)
+    text = json.dumps(settings, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -430,8 +430,8 @@ def plan(
 ) -> Plan:
     """Return the complete plan of a run with these keywords, protocol and metrics.
 
-    A task sets the protocol and the metric. Otherwise the protocol, if None, is the default one of
-    the first metric; so is the kind of predictions. `classes` become an option of every metric.
+    A task sets the protocol and the metric. Otherwise the first metric decides the protocol and the
+    kind of predictions, if they are None. `classes` become an option of every metric.
 
     Raises DataError if metrics are unknown or cannot share a run, or if the task forbids a keyword;
     ProtocolError if the protocol is unknown or invalid.
@@ -439,31 +439,29 @@ def plan(
     from bsdsbench.protocol.protocol import Protocol
 
     names = registry.check_names(metrics)
-    task = None
-    multi_scale = None
+    fields = attrs.asdict(keywords, recurse=False)
+    fields["task"] = fields["multi_scale"] = None
     if keywords.task is not None:
         from bsdsbench.protocol.tasks import Task
 
         task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
+        fields["task"] = task
         protocol = _protocol_of(task, keywords, protocol, names)
         names = (task.metric,)
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
         classes = {"classes": tuple(keywords.classes)}
-        tables = {name: {**resolved.options.get(name, {}), **classes} for name in names}
-        resolved = resolved.replace(options={**resolved.options, **tables})
+        resolved = resolved.replace(options=dict.fromkeys(names, classes))
     if keywords.scales is not None or keywords.flip:
         from bsdsbench.transforms.multi_scale import MultiScale
 
-        multi_scale = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
+        scales = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
+        fields["multi_scale"] = scales
     resolved = registry.complete_options(resolved)
     registry.check_options(names, resolved)
-    fields = attrs.asdict(keywords, recurse=False)
     fields["protocol"] = resolved
     fields["metrics"] = names
-    fields["task"] = task
-    fields["multi_scale"] = multi_scale
     fields["out"] = None if keywords.out is None else Path(keywords.out)
     fields["pred_kind"] = keywords.pred_kind or first_metric.pred_kinds[0]
     return Plan(**fields)
@@ -477,7 +475,7 @@ def plan_call(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **defaults: object,
 ) -> Plan:
-    """Check the arguments passed to an entry point, and return the plan for the run.
+    """Check the arguments passed to an entry point such as `evaluate`, and plan the run.
 
     function: name of the entry point, for messages.
     accepted: TypedDict of the keywords that it takes. options: the keywords that the user passed.
@@ -507,10 +505,10 @@ def plan_call(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the protocol of a run that is made for a task: `protocol`, or else the task's preset.
+    """Return the protocol of a run that is made for a task: `protocol`, or by default the task's.
 
-    Raises DataError if `protocol` differs from the preset in anything but the preparation of soft
-    maps (MAPS), if `metrics` are neither the default nor the task's, or if images may be skipped.
+    Raises DataError if `protocol` differs from the task's in more than the preparation of soft maps
+    (MAPS), if `metrics` are neither the default nor the task's, or if images may be skipped.
     """
     from bsdsbench.protocol.protocol import MAPS, Protocol
 

@@ -30,9 +30,8 @@ LOOKS = 4  # number of images that are checked: the first by name, as neighbours
 Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
 _Finding = tuple[str, Fix | None]  # a fault, as the end of "N maps ...", and the suggested fix
-_IdsByFinding = dict[_Finding, list[str]]
 FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
-RAW: _Finding = "have broad edges, whose precision is low without NMS", Setting("nms")
+RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
 # Correlations between thumbnails, measured on BSDS500 val and the sample: 0.22 to 0.85 between a
@@ -73,10 +72,10 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
         soft = 1 - soft if protocol.invert else soft
-    if len(set(map(np.shape, gt.boundaries))) == 1:
+    if len({boundary_map.shape for boundary_map in gt.boundaries}) == 1:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
-    measured = soft.shape == truth.shape and soft.size > 0
-    return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
+    fits = soft.shape == truth.shape and soft.size > 0
+    return Look(pred, soft, truth, fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
 
 
 def first_look(
@@ -97,41 +96,52 @@ def first_look(
     no score of the run depends.
     """
     looks = [look for look in looks if look.measured]
-    thumbnails = [(k.pred.image_id, thumbnail(k.soft), thumbnail(k.truth)) for k in looks]
+    ids_by_finding: dict[_Finding, list[str]] = {}
     dark_ids = [look.pred.image_id for look in looks if _has_dark_boundaries(look)]
-    findings: _IdsByFinding = {}
     if 2 * len(dark_ids) > len(looks):
-        findings = {(DARKER, Setting("invert", not protocol.invert)): dark_ids}
+        ids_by_finding[DARKER, Setting("invert", not protocol.invert)] = dark_ids
     else:
-        for image_id, small_map, small_truth in thumbnails:
-            if orientation := best_orientation(small_map, small_truth):
-                flipped = (f"fit their ground truth only {orientation}", None)
-                findings.setdefault(flipped, []).append(image_id)
-    if not findings:
-        swaps = [" looks like ".join(ids) for ids in find_swaps(thumbnails)]
-        findings = {("fit the ground truth of another image", None): swaps} if swaps else {}
+        ids_by_finding = _find_misplaced_maps(looks)
     needs_thin_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & set(unused)
-    if not findings and needs_thin_lines:
-        findings = _find_thick_maps(looks)
+    if not ids_by_finding and needs_thin_lines:
+        ids_by_finding = _find_thick_maps(looks)
     warnings = []
-    for (description, fix), ids in findings.items():
+    for (description, fix), ids in ids_by_finding.items():
         line = f"{len(ids)} of {len(looks)} maps looked at {description} [{listed(ids, 3)}]"
         warnings.append(InputWarning(line, fix=fix or ()))
     return warnings
 
 
-def _find_thick_maps(looks: Sequence[Look]) -> _IdsByFinding:
+def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
+    """Return the ids of flipped maps by the kind of flip or, without any, pairs of swapped maps."""
+    ids_by_finding: dict[_Finding, list[str]] = {}
+    thumbnails = []
+    for look in looks:
+        images = (look.pred.image_id, thumbnail(look.soft), thumbnail(look.truth))
+        thumbnails.append(images)
+        if orientation := best_orientation(*images[1:]):
+            flipped = (f"fit their ground truth only {orientation}", None)
+            ids_by_finding.setdefault(flipped, []).append(look.pred.image_id)
+    swaps = [f"{a} looks like {b}" for a, b in find_swaps(thumbnails)]
+    if swaps and not ids_by_finding:
+        ids_by_finding["fit the ground truth of another image", None] = swaps
+    return ids_by_finding
+
+
+def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     """Return the ids of soft maps with broad edges, if most soft maps have them for one reason.
 
     The reason is FILLED if the ground truth is thick too, because it marks areas, and else RAW.
     """
-    soft_looks = [look for look in looks if look.pred.kind == "soft"]
-    ids_by_reason: _IdsByFinding = {FILLED: [], RAW: []}
-    for look in soft_looks:
-        if thickness(look.soft) > _BROAD:
-            reason = FILLED if thickness(look.truth) > _BROAD else RAW
-            ids_by_reason[reason].append(look.pred.image_id)
-    return {r: ids for r, ids in ids_by_reason.items() if 2 * len(ids) > len(soft_looks)}
+    ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
+    n_soft = 0
+    for look in looks:
+        if look.pred.kind == "soft":
+            n_soft += 1
+            if thickness(look.soft) > _BROAD:
+                reason = FILLED if thickness(look.truth) > _BROAD else RAW
+                ids_by_reason[reason].append(look.pred.image_id)
+    return {reason: ids for reason, ids in ids_by_reason.items() if 2 * len(ids) > n_soft}
 
 
 def _sample_lines(values: Map) -> Map:
@@ -171,7 +181,7 @@ def evidence_of(
 ) -> Sides:
     """Return the properties of an image's values, by which all images are later judged together.
 
-    A soft map gets FAINT or STRONG (`_is_faint`), and DARK or LIGHT (`_polarity`). Floats that come
+    A soft map is FAINT or STRONG (`_is_faint`), and DARK or LIGHT (`_polarity`). Floats that come
     from no file are always STRONG, as a network in training may return any numbers. If the metric
     interprets labels, the evidence of the label maps on both sides is added.
 
@@ -186,14 +196,13 @@ def evidence_of(
         pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
         if pred.kind in ("soft", "ucm2"):
             soft = pred.parts[pred.kind]
-            polarity = _polarity(pred, gt, protocol)
+            strength = Values.STRONG
             may_be_faint = pred.path or soft.dtype.kind == "u"
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-                strongest = float(soft.max(initial=0))
-                flags = Values.FAINT | polarity
-                pred_evidence = evolve(pred_evidence, values=flags, strongest=strongest)
-            else:
-                pred_evidence = evolve(pred_evidence, values=Values.STRONG | polarity)
+                strength = Values.FAINT
+                pred_evidence = evolve(pred_evidence, strongest=float(soft.max(initial=0)))
+            values = strength | _polarity(pred, gt, protocol)
+            pred_evidence = evolve(pred_evidence, values=values)
     if isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
@@ -207,11 +216,11 @@ def evidence_of(
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Tell whether a soft map draws boundaries dark (DARK) or light (LIGHT).
 
-    A map whose mean is below one half is LIGHT, even if it is constant or has no ground truth:
-    boundaries cover little of an image, so that a map with dark boundaries is bright overall. A
-    brighter map is DARK if it is much darker on annotated boundaries than elsewhere, else LIGHT.
-    NOTHING means that this cannot be told: the map is empty, or it is bright and is constant or has
-    no ground truth of its size. If the protocol inverts maps, all this concerns the inverted map.
+    A map whose mean is below one half is LIGHT: boundaries cover little of an image, so that a map
+    with dark boundaries is bright overall. A brighter map is DARK if it is much darker on annotated
+    boundaries than elsewhere, and else LIGHT. NOTHING is returned for an empty map, and for a
+    bright one that is constant or has no ground truth of its size. If the protocol inverts maps,
+    all this concerns the inverted map.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -282,16 +291,19 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the flip in FLIPS that makes a prediction fit its ground truth best, by its name.
+    """Return the name of the flip that makes a prediction fit its ground truth clearly better.
 
-    Returns "" unless that fit is clearly better than the fit of the unflipped prediction. Both
-    arguments are thumbnails of the same shape. Transposing is only tried if they are square.
+    Returns "" if there is none. Both arguments are thumbnails of the same shape.
     """
-    is_square = pred.shape[0] == pred.shape[1]
-    flips = FLIPS if is_square else FLIPS[:-1]  # the last transposes, which changes the shape
-    upright_fit = float((pred * truth).sum())
-    best_fit, best_name = max((float((flip(pred) * truth).sum()), name) for name, flip in flips)
-    return best_name if best_fit > _min_convincing_fit(pred.size, upright_fit) else ""
+    best_name = ""
+    best_fit = _min_convincing_fit(pred.size, float((pred * truth).sum()))
+    for name, flip in FLIPS:
+        flipped = flip(pred)
+        if flipped.shape == truth.shape:  # transposing changes it unless the map is square
+            fit = float((flipped * truth).sum())
+            if fit > best_fit:
+                best_fit, best_name = fit, name
+    return best_name
 
 
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
@@ -307,9 +319,9 @@ def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     """Return likely swaps, as (id of a map, id of the other image whose ground truth it fits).
 
-    Only images whose thumbnails have the same shape are compared. A swap is reported if, among
-    them, the map and the other ground truth are each other's best match, and if they match clearly
-    better than the map matches its own ground truth. Two swapped maps usually give two pairs.
+    A swap is reported if, among the images whose thumbnails have the same shape, the map and the
+    other ground truth are each other's best match, and match clearly better than the map and its
+    own ground truth. Two swapped maps usually give two pairs.
     """
     by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
     for images in thumbnails:

@@ -1,4 +1,4 @@
-"""Sources of images: two folders, and the files of a finished run."""
+"""The images of a run: those of two folders, and those whose files a finished run was made from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.runs.keywords import Plan, StrPath, stamp_of
+from bsdsbench.runs.keywords import Plan, StrPath, hash_settings
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.text import show
 
@@ -71,12 +70,12 @@ def check_same_counts(
 class RunHeader:
     """The facts about a run that are known before its images are counted."""
 
-    name: str  # of the run, in tables
+    name: str
     protocol: Protocol
     provenance: Provenance
-    # "pred", "gt", "photos" or "valid" -> the absolute path of this folder of the provenance
+    # "pred", "gt", "photos" or "valid" -> the absolute path of this folder
     places: Mapping[str, str] = attrs.field(factory=dict)
-    # id of an image for which the detector gave no prediction -> reason
+    # Image on which the detector failed -> reason
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
@@ -93,9 +92,10 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The form to record if no file has the prediction: "humans", "none" (an empty map), or "".
+        """The form of the prediction to record, or "" to record that of the file.
 
-        "humans" means that annotators are scored; "" leaves the form to the prediction.
+        It is "none" for an empty map that replaces a missing file, and "humans" if annotators are
+        scored.
         """
 
     def key(self, read: ReadBytes) -> bytes:
@@ -105,12 +105,12 @@ class Item(typing.Protocol):
         """Read prediction and ground truth for a group of metrics that read files the same way."""
 
 
-def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
-    """Return a hash of everything that an image's counts depend on.
+def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
+    """Return a hash of all that an image's counts depend on: its id, its files, and the settings.
 
-    This is the content of its files, its id, and `stamp`, the hash of the run's settings.
+    settings_hash: `Plan.settings_hash`. read: reads the bytes of a file.
     """
-    text = json.dumps([stamp, item.image_id]).encode()
+    text = json.dumps([settings_hash, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
 
 
@@ -134,19 +134,20 @@ class FileItem:
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the bytes of all files, and of how the prediction is read."""
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
-        groups = [self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.instances]
+        photos = () if self.photo is None else (self.photo,)
+        groups = [self.pair.pred_paths, self.pair.gt_paths, photos, self.instances]
         if self.valid is not None:
             groups.append((self.valid,))
         for group in groups:
             digest.update(b"|")
-            for path in filter(None, group):
+            for path in group:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read the ground truth, with photo and field of view if given, and the prediction.
 
-        A missing prediction is replaced with an empty map; there is none if annotators are scored.
+        A missing prediction becomes an empty map. If annotators are scored, the prediction is None.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -163,17 +164,10 @@ class FileItem:
         return Inputs(pred, gt)
 
 
-class PairedFolders(NamedTuple):
-    """The images of two folders."""
-
-    items: list[FileItem]
-    absent: tuple[str, ...]  # ids of images that are left out because they have no prediction
-
-
 def list_items(
     pred_dir: StrPath, gt_dir: StrPath, plan: Plan, ids: Sequence[str] | None = None
-) -> PairedFolders:
-    """Pair the predictions with the ground truth, and return an item for each image.
+) -> tuple[list[FileItem], tuple[str, ...]]:
+    """Pair predictions with ground truth. Return the images, and the ids of those left out.
 
     `ids` are the images to evaluate; by default those in the split file, or all. An image without a
     prediction is an error, gets an empty prediction, or is left out, as `plan.missing` says. Raises
@@ -200,16 +194,14 @@ def list_items(
     )
     absent: tuple[str, ...] = ()
     if plan.missing == "skip":
-        absent = tuple(p.image_id for p in pairs if not p.pred_paths)
+        absent = tuple([p.image_id for p in pairs if not p.pred_paths])
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
-    reads_photos = any(map(attrgetter("photo"), map(registry.get, plan.metrics)))
-    if reads_photos and images_dir:
+    if images_dir and any(registry.get(name).photo for name in plan.metrics):
         photos = pairing.find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
-    items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
-    return PairedFolders(items, absent)
+    return [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs], absent
 
 
 def _item_of(
@@ -220,18 +212,19 @@ def _item_of(
     views: Mapping[str, Path],
     n_maps: int = 1,
 ) -> FileItem:
-    """Return the item of an image.
+    """Return the item of an image. Its fields are explained in `FileItem`.
 
-    kind: what the prediction holds, such as "soft". alike: the metrics for which files are read.
-    photos: {image id: original image}. views: {image id: mask of the field of view}. Either may
-    lack the image. n_maps: the number of empty label maps that replace a missing prediction.
+    alike: the metrics for which files are read. photos, views: {image id: original image} and
+    {image id: field of view}, which may lack the image.
     """
-    instances = map(find_instances_file, pair.gt_paths) if alike.files.instances else ()
+    instances = []
+    if alike.files.instances:
+        instances = [file for p in pair.gt_paths if (file := find_instances_file(p)) is not None]
     return FileItem(
         pair=pair,
         kind=kind,
         photo=photos.get(pair.image_id),
-        instances=tuple(filter(None, instances)),
+        instances=tuple(instances),
         form="" if pair.pred_paths else "none",
         n_maps=1 if pair.pred_paths else n_maps,
         valid=views.get(pair.image_id),
@@ -263,14 +256,20 @@ def folder_header(
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    given_folders = {side: folder for side, folder in folders.items() if folder is not None}
-    known: dict[str, Any] = {side: show(folder) for side, folder in given_folders.items()}
+    known: dict[str, Any] = {}  # fields of the provenance
+    places = {}
+    for side, folder in folders.items():
+        if folder is not None:
+            known[side] = show(folder)
+            path = str(Path(folder).resolve())
+            if show(path) == path:  # a path with characters that cannot be printed is not stored
+                places[side] = path
     if pred is not None:
         known["pred_kind"] = plan.pred_kind
         known["missing"] = plan.missing
         known["task"] = plan.task
         known["split"] = None if plan.split_file is None else show(plan.split_file)
-    ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
+    ids = "\0".join([item.image_id for item in items]).encode("utf-8", "surrogateescape")
     provenance = Provenance(
         **known,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
@@ -284,9 +283,6 @@ def folder_header(
         while len(folder_names) > 1 and folder_names[-1].lower() in SPLITS:
             folder_names.pop()
         name = show(folder_names[-1])
-    paths = {side: str(Path(folder).resolve()) for side, folder in given_folders.items()}
-    # A path with characters that cannot be printed is not stored
-    places = {side: path for side, path in paths.items() if show(path) == path}
     return RunHeader(str(name), plan.protocol, provenance, places)
 
 
@@ -305,22 +301,20 @@ def check_truth(
 ) -> None:
     """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
 
-    The set is recognised by its fingerprint, or by its ids and number of images if the task has
-    none.
+    The set is recognised by its fingerprint, or by its number of images if the task has none.
     """
-    expected = task.set
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)
-        is_set = set_fingerprint(truths) == task.fingerprint
-        has = "" if is_set else f"is {identify(truths).describe()}"
+        if set_fingerprint(truths) == task.fingerprint:
+            return
+        fault = f"is {identify(truths).describe()}, expected {task.set}"
     else:
         ids = {p.image_id for p in pairing.ground_truths(gt_dir, split_file or task.ids or None)}
-        count = len(ids & set(task.ids or ids))
-        is_set = task.images in (None, count)
-        has = f"{count} images"
-        expected = f"the {task.images} of {task.set}"
-    if not is_set:
-        raise DataError(f"{show(gt_dir)}: {has}, expected {expected} ({task.name})")
+        count = len(ids.intersection(task.ids) if task.ids else ids)
+        if task.images in (None, count):
+            return
+        fault = f"{count} images, expected the {task.images} of {task.set}"
+    raise DataError(f"{show(gt_dir)}: {fault} ({task.name})")
 
 
 @attrs.frozen(eq=False)
@@ -350,15 +344,15 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files still give the stored counts.
 
-        If the files have changed since they were counted (by their hash), `metric` counts the image
-        again, and DataError is raised if the counts differ. Without `metric`, nothing is checked.
+        If the files have changed since they were counted, `metric` counts the image again, and
+        DataError is raised if the counts differ. Without `metric`, nothing is checked.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
         inputs = self.load(record.image_id, run.protocol, files)
         for errors in (False, True):  # the hash depends on whether error classes were counted
-            stamp = stamp_of(run.metrics, run.protocol, self.pred_kind, errors)
-            if image_fingerprint(item, stamp, files) == record.fingerprint:
+            settings = hash_settings(run.metrics, run.protocol, self.pred_kind, errors)
+            if image_fingerprint(item, settings, files) == record.fingerprint:
                 return inputs
         if metric is not None:
             counted = metric.count_image(*inputs, run.protocol)
@@ -400,8 +394,8 @@ def find_sources(
 
     pred_dir, gt_dir, images_dir: by default the folders of the run. Photos may also lie beside the
         ground truth, as in BSDS.
-    metric: a metric for which the files are read if the run does not have it. Otherwise they are
-        read for the run's first metric of `registry.readers`.
+    metric: the metric for which the files are read, if the run does not have it. By default they
+        are read for the run's own metrics.
 
     Raises DataError if a folder is unknown or gone, or lacks an image of the run.
     """
@@ -437,11 +431,9 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Describe a problem with a run's files, with paths of folders shortened to their names.
-
-    The paths of the author's machine are private.
-    """
+    """Describe a problem with a run's files, without the author's private paths of its folders."""
     line = str(error.problems[0])
-    for folder in filter(None, map(run.place, ("pred", "gt", "photos", "valid"))):
-        line = line.replace(show(folder), show(Path(folder).name))
+    for side in ("pred", "gt", "photos", "valid"):
+        if folder := run.place(side):
+            line = line.replace(show(folder), show(Path(folder).name))
     return line

@@ -68,9 +68,9 @@ def looked_at(pred, gt=None, **changes):
     given = {"protocol": TEN, **changes}
     words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
     options = plan(RunKeywords(**given), **words)
-    items = list_items(pred, sample_ground_truth() if gt is None else gt, options).items[:LOOKS]
+    items, _ = list_items(pred, sample_ground_truth() if gt is None else gt, options)
     (alike,) = options.by_reading
-    looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items]
+    looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items[:LOOKS]]
     unused = registry.unused_settings(options.metrics, options.protocol)
     return list(map(str, first_look(looks, options.protocol, unused)))
 
