@@ -1,9 +1,8 @@
 """Group images by attributes such as scene, patient or size.
 
 The attributes come from a CSV file, a mapping or a data frame with a row per image, or from the
-image ids by a regular expression with named groups. A column holds numbers if all its values are
-numbers, else text. A number with leading zeros (007) is text. A column divides the images by its
-values. A column of more than four different numbers is cut at its quartiles, or at given limits.
+image ids by a regular expression with named groups. A column divides the images by its values. A
+column of more than four different numbers is cut at its quartiles, or at given limits.
 """
 
 from __future__ import annotations
@@ -76,11 +75,6 @@ def group_rows(
 
     Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
     a column occurs twice.
-
-    Examples
-    --------
-    >>> group_rows(["s1_01", "s2_01"], group_by="(?P<scene>s.)_")
-    {'s1_01': {'scene': 's1'}, 's2_01': {'scene': 's2'}}
     """
     rows: Rows = {image_id: {} for image_id in ids}
     tables = []
@@ -107,23 +101,22 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that an id in a table means, or `name` itself if none is known.
-
-    Tried in order: `name`; with "/" for backslashes; also without suffix; also without folder.
-    """
+    """Return the known image id that a path or id in a table means, or `name` if none is known."""
     path = name.replace("\\", "/")
-    file_id = id_of(path)
+    file_id = id_of(path)  # without folder and suffix
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
-    candidates = (name, path, without_suffix, file_id)
-    return next((candidate for candidate in candidates if candidate in known), name)
+    for candidate in (name, path, without_suffix, file_id):
+        if candidate in known:
+            return candidate
+    return name
 
 
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
-    """Return image id -> index of the image's row in a table, for all `images`.
+    """Return {image: index of its row in the table} for all `images`.
 
-    Rows for images in `others` are skipped; with None, so are rows for any unknown image. Raises
+    The table may have rows for images in `others`; for any other image if that is None. Raises
     DataError that lists images with several rows, images without a row, and unknown images.
     """
     known = None if others is None else {*images, *others}
@@ -145,8 +138,7 @@ def _find_rows(
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
     """Search for a regular expression in the image ids, and make a column of each named group.
 
-    The value is None for an id in which an optional group matches nothing. Raises DataError if the
-    expression is malformed, has no named group, or is not found in some id.
+    Raises DataError if the expression is malformed, has no named group, or is not found in some id.
     """
     source = f"group_by {pattern!r}"
     try:
@@ -171,8 +163,6 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
 
     A mapping of mappings is taken as {id: {column: value}} if any key means one of the `images`,
     and as {column: {id: value}} otherwise. {id: group} becomes one column with the name "group".
-
-    Raises DataError for any other form, and for repeated columns.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -205,10 +195,10 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
 def _split_off_ids(
     source: str, columns: dict[str, list[Any]], default_to_first: bool = False
 ) -> _GroupTable:
-    """Make a table of columns, one of which holds the image ids.
+    """Make a table of columns, one of which has a name in ID_COLUMNS and holds the image ids.
 
-    The ids are in the first of ID_COLUMNS that exists. If none exists, they are in the first column
-    if `default_to_first` is True. Raises DataError otherwise, or if columns differ in length.
+    If there is none, the ids are in the first column if `default_to_first` is True. Raises
+    DataError otherwise, and if columns differ in length.
     """
     id_column = next((name for name in ID_COLUMNS if name in columns), None)
     if id_column is None and not default_to_first:
@@ -225,9 +215,8 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     """Read a table of groups from a CSV file in UTF-8 with a header.
 
     The separator is a comma, a semicolon or a tab: the first of these that the header contains.
-    Spaces around cells and blank lines are ignored. If no column is in ID_COLUMNS, the first column
-    holds the ids. Raises FileFormatError if a row is shorter or longer than the header, or if the
-    header has fewer than two columns, an empty name or a repeated name.
+    Raises FileFormatError if a row is shorter or longer than the header, or if the header has fewer
+    than two columns, an empty name or a repeated name.
     """
     expected = "expected a header of an id column and others"
     with reading(path, "a table of groups"):
@@ -255,7 +244,7 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def _check_distinct(names: Sequence[str], source: str) -> None:
-    """Raise FaultError if a column name is repeated. The message starts with `source`, if any."""
+    """Raise FaultError if a column name is repeated. `source` begins the message; it may be ""."""
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         line = f"column {repeated[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
@@ -335,13 +324,6 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
 
     Images without a value form the last group, "no value". Raises DataError if no image has the
     column, if the limits are not ascending numbers, or if limits are given for a column of text.
-
-    Examples
-    --------
-    >>> images = [ImageRecord(f"{k}", (1, 1), groups={"size": 100.0 * k}) for k in range(6)]
-    >>> sizes = partition(images, "size=0,300")
-    >>> sizes.names, sizes.members.tolist()
-    (('[0, 300)', '[300, inf)'), [0, 0, 0, 1, 1, 1])
     """
     known = group_columns(records)
     column, limits = by, ""
@@ -381,12 +363,11 @@ def _divide(
 ) -> Partition:
     """Divide images into ranges of a column of numbers.
 
-    values (N,): the number of each image, as a float or as text with leading zeros, or None. Raises
+    values : the number of each image, as a float or as text with leading zeros, or None. Raises
         DataError for other text.
     edges : the limits in ascending order. A range includes its lower limit.
-    open_ended : True for limits that the user gave: the first range lies below the first limit, and
-        the last range has no upper limit. False for quartiles: the ranges go from the smallest to
-        the largest value, both included.
+    open_ended : True for limits that the user gave: there are ranges below the first and above the
+        last of them. False for quartiles: the ranges go from the smallest to the largest value.
 
     Only ranges with an image become groups. Other ranges between limits of the user are listed in
     `Partition.empty`. Images without a number form the last group.
@@ -419,9 +400,9 @@ def _divide(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters, one for each different value of a column.
+    """Divide images into clusters, one for each value of a column, in order of first occurrence.
 
-    The clusters are in order of first occurrence. Raises DataError if an image has no value.
+    Raises DataError if an image has no value.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
@@ -436,11 +417,10 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 def frames_note(records: Sequence[ImageRecord]) -> str:
     """Return a line that advises clusters if most images look like frames of videos, else "".
 
-    Images whose ids are equal except for the last number form a sequence. The line is returned if
-    at least two sequences have _MIN_FRAMES images or more, and such sequences together hold more
-    than half of all images.
+    Images whose ids are equal except for the last number form a sequence. There must be two or more
+    sequences of at least _MIN_FRAMES images, which together hold more than half of all images.
     """
-    stems = Counter(m.groups() for r in records if (m := _FRAME.fullmatch(r.image_id)))
+    stems = Counter(match.groups() for r in records if (match := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}
     n_frames = sum(sequences.values())
     if len(sequences) < 2 or 2 * n_frames <= len(records):

@@ -40,9 +40,8 @@ _BEST_OF_IMAGE = {
 def image_table(run: Evaluation) -> Table:
     """Return a table with one row per image: its id, size, scores for every metric, and groups.
 
-    With several metrics, the key of each score column is prefixed with the metric's name, as in
-    "region_covering". Images that were left out are listed at the end, and a final column gives the
-    reason. The table is marked `aside`, because it is too long for a summary.
+    With several metrics, the keys of scores begin with the metric, as in "region_covering". The
+    table is marked `aside`, because it is too long for a summary.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -63,9 +62,9 @@ def image_table(run: Evaluation) -> Table:
 
 
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
-    """Return a column for each column that groups the images.
+    """Return a field for each column that groups the images.
 
-    Its key is NAME, or group_NAME if one of the columns `others` already has that key.
+    Its key is NAME, or group_NAME if one of the fields `others` has that key.
     """
     taken = {field.key for field in others}
     fields = []
@@ -78,12 +77,15 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
     """Return the values of an image in the columns that group it, as text in columns of text."""
-    values = [(field, record.groups.get(field.heading)) for field in fields]
-    return [v if v is None or field.format else text_of(v) for field, v in values]
+    cells: list[Cell] = []
+    for field in fields:
+        value = record.groups.get(field.heading)
+        cells.append(value if value is None or field.format else text_of(value))
+    return cells
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a row for each image that was left out, and a column of reasons, in place, if any."""
+    """If images were left out, add a row for each, and a column of reasons, in place."""
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(Field("left_out", "Left out"))
@@ -101,12 +103,10 @@ def per_image(run: Evaluation, metric: str) -> Table:
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
     measured = list(dict.fromkeys(chain(*values.values())))
+    possible = [*definition.columns_of(measured), *definition.image_columns]
+    possible += definition.part_columns
     columns: dict[str, Column] = {}
-    for c in (
-        *definition.columns_of(measured),
-        *definition.image_columns,
-        *definition.part_columns,
-    ):
+    for c in possible:
         if c.key in _BEST_OF_IMAGE:
             c = replace(c, heading=_BEST_OF_IMAGE[c.key], short="")
         if c.key in measured:
@@ -154,13 +154,6 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
     If no value is defined, all statistics are NaN. The standard deviation is also NaN for a single
     value, and if a value is infinite; the mean is then infinite.
-
-    Examples
-    --------
-    >>> _compute_spread(np.array([1.0, 2.0, 4.0, np.nan]))[:2]
-    (3, 1)
-    >>> _compute_spread(np.array([1.0, 2.0, 4.0, np.nan])).median
-    2.0
     """
     known = np.sort(values[~np.isnan(values)])
     n = known.size
@@ -175,10 +168,7 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return the quantile of ascending values below which a `share` (0 to 1) of them lie.
-
-    It is interpolated linearly between the two nearest values.
-    """
+    """Return a quantile of ascending values, interpolated between the two nearest of them."""
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
@@ -195,8 +185,7 @@ def summary_tables(
 ) -> list[Table]:
     """Summarize the images' own values in a table per metric, with a row per part, score and run.
 
-    A part is a class, or whatever else a metric reports separately. Runs without counts per image
-    are left out, and so are metrics that have no row.
+    Runs without counts per image are left out, and so are metrics that have no row.
 
     columns : the scores to show, by key, heading, METRIC.SCORE or PART.SCORE; "all" for every
         score. By default the usual scores of an image are shown. Raises DataError for others.
@@ -226,7 +215,7 @@ def _summary_rows(
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
     A row holds part (None for the overall score), run, score, and the fields of SpreadOfImages.
-    `asked` names the scores to show; None stands for the usual scores that some image has.
+    `asked` names the scores to show; by default these are the usual ones that some image has.
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -250,8 +239,7 @@ def _summary_table(
 ) -> Table:
     """Make the table of a metric's summary, with the statistics up to `summary`.
 
-    `rows` come from `_summary_rows`. The column of parts is left out if no row has a part, and the
-    column of runs if there is only one run.
+    The column of parts is left out if no row has a part, and that of runs if there is only one.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -285,8 +273,8 @@ def _values_to_show(
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
     """Yield (part, column, values of the images) for each score to show. The overall part is "".
 
-    asked : the scores to show, METRIC.SCORE or METRIC.PART.SCORE; None for the usual ones among the
-        metric's scores of images and of parts
+    `asked` names the scores, METRIC.SCORE or METRIC.PART.SCORE; by default they are the usual ones
+    among the metric's scores of images and of parts.
     """
     definition = registry.get(metric)
     usual = definition.usual(definition.options_of(run.protocol))

@@ -1,8 +1,7 @@
 """Parse names of scores, METRIC.SCORE and METRIC.PART.SCORE, and list all scores of a run.
 
 A part is a class, or whatever else a metric reports separately. SCORE is the key of a column of the
-metric. A user may write a shorter name: `full_name` finds the one score that it means, and
-`names_meant` all of them.
+metric. A user may write a shorter name, which `full_name` completes.
 """
 
 from __future__ import annotations
@@ -37,13 +36,8 @@ class ScoreName(NamedTuple):
 def score_name(score: str) -> ScoreName | None:
     """Parse METRIC.SCORE or METRIC.PART.SCORE. Return None if there is no such metric or score.
 
-    PART may be any text, because the parts of a run are not known here.
-
-    Examples
-    --------
-    >>> named = score_name("contour.left lung.pooled.iou")
-    >>> named.metric, named.part, named.column.key
-    ('contour', 'left lung', 'pooled.iou')
+    PART may be any text: "contour.left lung.pooled.iou" has the part "left lung" and the score
+    "pooled.iou".
     """
     metric_name, *pieces = score.split(".")
     if metric_name not in registry.names():
@@ -59,7 +53,7 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if lower values of METRIC.SCORE are better, and False otherwise or if unknown."""
+    """Return True if lower values of METRIC.SCORE are known to be better."""
     named = score_name(score)
     return named is not None and named.column.lower
 
@@ -84,16 +78,15 @@ def logged_scores(
 ) -> dict[str, float]:
     """Return a run's scores for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
+    Characters that MLflow refuses in names become "_"; names that are then equal get further "_".
+
     per_class: add the scores of classes and other parts, METRIC/PART/SCORE.
     undefined: keep undefined scores as NaN, even for classes that occur in no image.
-
-    Characters that MLflow refuses in names become "_". If this makes two names equal, "_" is added
-    to the second.
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
-        definition, score = registry.get(metric), run.score(metric)
-        for column in definition.columns_of(score):
+        score = run.score(metric)
+        for column in registry.get(metric).columns_of(score):
             value = value_at(score, column.key)
             if column.score and column not in ERROR_COLUMNS and value is not None:
                 scores[f"{metric}/{column.key}"] = float(value)
@@ -138,8 +131,8 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the names in `known` of scores that tables of the run show by default.
 
-    parts: include scores of classes and other parts, except for scores that are shown only in the
-        table of a single run.
+    parts: include scores of classes and other parts, unless only the table of a single run shows
+        them.
     """
     usual = []
     for score in known:
@@ -161,20 +154,14 @@ def full_name(
 
     The first rule that applies decides:
 
-    - A known name means itself, even if it contains the level "per_class" or "by_size" of
-      result.json.
+    - A known name means itself.
     - SCORE or PART.SCORE, with a key or a heading, means the known score that has it; if several
       metrics have it, the score of the default metric.
     - The beginning of a key, up to "-" or "@", means the first known score with such a key: hd95
       means hd95-pooled.
 
-    If no rule applies, or if several metrics but not the default one have the score, `score` is
-    returned without its level. `parse` parses the known names.
-
-    Examples
-    --------
-    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
-    ('boundary.ods', 'pixel.mae')
+    If none applies, or if several metrics but not the default one have the score, `score` is
+    returned without the level "per_class" or "by_size" of result.json. `parse` parses known names.
     """
     if score in known:
         return score
@@ -193,26 +180,19 @@ def full_name(
 
 
 def _without_level(name: str) -> str:
-    """Remove the level "per_class" or "by_size" from the name of a score, as in result.json.
-
-    Examples
-    --------
-    >>> _without_level("contour.per_class.left lung.dice"), _without_level("contour.pooled.iou")
-    ('contour.left lung.dice', 'contour.pooled.iou')
-    """
+    """Turn METRIC.per_class.PART.SCORE, as in result.json, into METRIC.PART.SCORE."""
     return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", name)
 
 
 def _complete_key(start: str, keys: Iterable[str]) -> str:
     """Return the first key that continues `start` with "-" or "@", or `start` if there is none.
 
-    Examples
-    --------
-    >>> _complete_key("hd95", ["hd95-pooled", "hd95-mean"]), _complete_key("hd", ["hd95-mean"])
-    ('hd95-pooled', 'hd')
+    "hd95" becomes "hd95-pooled", but "hd" is not completed to "hd95-mean".
     """
-    continued = [key for key in keys if re.match(rf"{re.escape(start)}(?![^@-])", key)]
-    return start if start in continued or not continued else continued[0]
+    for key in keys:
+        if key.startswith((f"{start}-", f"{start}@")):
+            return key
+    return start
 
 
 def _scores_alike(
@@ -271,14 +251,6 @@ def _scores_meant(
     - Otherwise a key or heading means the scores of all parts that have it.
 
     `parse` parses the known names.
-
-    Examples
-    --------
-    >>> known = ["contour.dice", "contour.liver.dice"]
-    >>> _scores_meant("dice", known), _scores_meant("contour.dice", known)
-    (['contour.dice', 'contour.liver.dice'], ['contour.dice'])
-    >>> _scores_meant("dice", ["contour.liver.dice", "contour.lung.dice"])
-    ['contour.liver.dice', 'contour.lung.dice']
     """
     word = _without_level(word)
     score = full_name(word, known, parse)
@@ -303,10 +275,8 @@ def _scores_meant(
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """Restrict tables of scores to the wanted columns. Tables without such a column are dropped.
 
-    wanted: keys or headings of scores. A name with a part, such as "contour.liver.dice" or
-        "liver.dice", also restricts the rows to this part.
-
-    Columns of text are kept. Raises DataError if a word means no score of any table.
+    wanted: keys or headings of scores. A name with a part, such as "liver.dice", also restricts the
+        rows to this part. Raises DataError for a word that means no score of any table.
     """
     selected: list[Table] = []
     known = dict[str, None]()

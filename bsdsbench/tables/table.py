@@ -1,9 +1,5 @@
 """Tables of results: their content, their cells as printed text, and whole tables as plain text.
 
-A table has fields (the descriptions of its columns), rows of cells, and lines of text above and
-below. A cell is a number, an `Estimate` (a number with an interval, a mark or a spread), text, or
-None if the value is undefined.
-
 Plain text is as wide as the terminal, or WIDTH in a pipe or file. A table that is too wide first
 gets short headings, then narrower gaps. A table that is still too wide is split into blocks of
 columns, each with the row labels. Numbers are never cut; text longer than the width is folded.
@@ -17,7 +13,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from itertools import chain
 from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -93,9 +88,8 @@ class Note:
     """A line below a table, about some of its columns or about the whole table."""
 
     text: str
-    columns: tuple[
-        str, ...
-    ] = ()  # keys; a note on columns is dropped if the table has none of them
+    # Keys of columns; a note on columns is dropped if the table has none of them
+    columns: tuple[str, ...] = ()
     names_columns: bool = False  # print the headings of these columns before the text
     needed: bool = False  # print the note in LaTeX even if it is long
 
@@ -136,8 +130,9 @@ class Table:
         that this table has, and is dropped if the table has none of them.
         """
         keys_by_text: dict[str, set[str]] = {}
-        for note in chain(*self.row_notes):
-            keys_by_text.setdefault(note.text, set()).update(note.columns)
+        for notes_on_row in self.row_notes:
+            for note in notes_on_row:
+                keys_by_text.setdefault(note.text, set()).update(note.columns)
         merged_notes: list[str | Note] = []
         for text, keys in keys_by_text.items():
             columns = tuple(c.key for c in self.columns if c.key in keys)
@@ -161,9 +156,10 @@ class Table:
         """Return a table with only these columns, by index, and without notes on other columns."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
-        notes = [
-            n for n in self.notes if isinstance(n, str) or not n.columns or keys & {*n.columns}
-        ]
+        notes = []
+        for note in self.notes:
+            if isinstance(note, str) or not note.columns or keys & {*note.columns}:
+                notes.append(note)
         rows = [[row[k] for k in numbers] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
@@ -174,25 +170,30 @@ class Table:
         A note that names such a column is kept, and says that the column is not shown. P-values are
         always shown. All columns are shown if the user chose them, or if no column has a value.
         """
-        measured = [k for k, c in enumerate(self.columns) if c.format not in ("", "p")]
-        empty = set[str]()  # keys of columns without a value
-        for k in measured:
-            if all(row[k].value is None for row in self.printed_cells):
-                empty.add(self.columns[k].key)
-        if self.asked or len(empty) in (0, len(measured)):
+        heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
+        n_measured = 0
+        shown = []  # indices of columns
+        for k, column in enumerate(self.columns):
+            is_measured = column.format not in ("", "p")  # neither text nor a p-value
+            n_measured += is_measured
+            if is_measured and all(row[k].value is None for row in self.printed_cells):
+                heading_of_empty[column.key] = column.heading
+            else:
+                shown.append(k)
+        if self.asked or len(heading_of_empty) in (0, n_measured):
             return self
-        heading_of = {c.key: c.heading for c in self.columns}
         notes = list[str | Note]()
         for note in self.all_notes:
-            if isinstance(note, str) or not note.names_columns or empty.isdisjoint(note.columns):
+            if isinstance(note, str) or not note.names_columns:
                 notes.append(note)
                 continue
-            headings = ", ".join(heading_of[key] for key in note.columns if key in empty)
-            notes.append(f"- not shown, {headings}: {note.text}")
-            if filled := tuple(key for key in note.columns if key not in empty):
+            hidden = [heading_of_empty[key] for key in note.columns if key in heading_of_empty]
+            if hidden:
+                notes.append(f"- not shown, {', '.join(hidden)}: {note.text}")
+            filled = tuple([key for key in note.columns if key not in heading_of_empty])
+            if filled or not hidden:
                 notes.append(replace(note, columns=filled))
-        numbers = [k for k, c in enumerate(self.columns) if c.key not in empty]
-        return replace(self, notes=notes, row_notes=()).only(numbers)
+        return replace(self, notes=notes, row_notes=()).only(shown)
 
     @cached_property
     def printed_cells(self) -> list[list[PrintedCell]]:
@@ -203,16 +204,18 @@ class Table:
         with the same cell in that column compete. Ties are all best; a single competitor is not.
         """
         printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
-        label_columns = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
+        labels: list[Cell] = [None] * len(self.rows)  # rows with the same label compete
+        for k, column in enumerate(self.columns):
+            if column.key == self.ranked_within:
+                labels = [row[k] for row in self.rows]
         for k, column in enumerate(self.columns):
             if column.higher_is_better is None:
                 continue
             cells_by_label: dict[Any, list[PrintedCell]] = {}
-            for row, printed_row in zip(self.rows, printed, strict=True):
+            for label, row, printed_row in zip(labels, self.rows, printed, strict=True):
                 cell = row[k]
                 is_comparable = not isinstance(cell, Estimate) or cell.comparable
                 if is_comparable and printed_row[k].value is not None:
-                    label = tuple(row[label_column] for label_column in label_columns)
                     cells_by_label.setdefault(label, []).append(printed_row[k])
             choose_best = max if column.higher_is_better else min
             for competitors in cells_by_label.values():
@@ -235,7 +238,7 @@ class Table:
     def heading(self, column: int, short: bool) -> str:
         """Return the heading of a column, given by its index.
 
-        If `short` is True and the heading is wider than the cells, its short form is returned.
+        With `short`, it is the short heading if the long one is wider than the cells.
         """
         field = self.columns[column]
         width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # 2: the arrow
@@ -245,9 +248,8 @@ class Table:
     def plain(self) -> dict[str, list[Any]]:
         """Return the columns in machine-readable form: {key: list with one value per row}.
 
-        Numbers keep their full precision; undefined numbers are None. A numeric column KEY may be
-        followed by KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n. Each of these is included
-        only if at least one row has a value for it.
+        Undefined numbers are None. A numeric column KEY is followed by those of KEY_low, KEY_high,
+        KEY_mark, KEY_spread and KEY_n for which a row has a value.
         """
         columns = {}
         for k, column in enumerate(self.columns):
@@ -266,8 +268,8 @@ class Table:
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     """Format one cell of a column.
 
-    Its text is "-" if the number is undefined, and "0.780 ± 0.004 (5)" for a mean of five numbers
-    with its spread. The interval, "[0.779, 0.797]", is left out if one of its ends is undefined.
+    The text of a mean of five numbers with a spread is "0.780 ± 0.004 (5)". The interval, such as
+    "[0.779, 0.797]", is left out if one of its ends is undefined.
     """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
@@ -380,7 +382,7 @@ class _Layout(NamedTuple):
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print the columns `block` of a table to a console, folding text to fit `width` characters.
+    """Print the columns `block` of a table, given by index, and fold text to fit `width`.
 
     Numbers are never folded, so lines may be longer than `width`.
     """
@@ -443,9 +445,11 @@ def _blocks(table: Table, layout: _Layout, width: int) -> list[list[int]]:
     Every block begins with the row labels, and has at least one other column, however wide.
     """
     blocks: list[list[int]] = [[]]
+    used = 0  # width of the last block
     for k, column_width in enumerate(layout.widths):
-        used = sum(layout.widths[column] for column in blocks[-1])
         if len(blocks[-1]) > table.n_labels and used + column_width - layout.gap > width:
             blocks.append(list(range(table.n_labels)))
+            used = sum(layout.widths[: table.n_labels])
         blocks[-1].append(k)
+        used += column_width
     return blocks
