@@ -76,7 +76,8 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
         scores = args.scores or []
         new_baseline = gate.Baseline.of(evaluation, tolerances, args.baseline, scores)
         new_baseline.save(args.baseline)
-        for note in left_out_notes([evaluation]):
+        left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
+        for note in left_out_notes(left_out):
             say(note.text)
         if not click.get_current_context().meta["quiet"]:
             print(args.baseline)

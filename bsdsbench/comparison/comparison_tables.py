@@ -14,7 +14,7 @@ from bsdsbench.results.score_names import score_name
 from bsdsbench.results.score_tables import (
     METHOD,
     PART,
-    notes_on_left_out,
+    left_out_notes,
     signature_lines,
     table_column,
     undefined_notes,
@@ -95,7 +95,7 @@ def left_out_of(compared: ComparedScores) -> list[Note]:
     """Return notes on the images that runs or methods left out."""
     n_images = compared.n_images
     left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}
-    return notes_on_left_out(left_out)
+    return left_out_notes(left_out)
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:

@@ -271,7 +271,8 @@ def check(
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     gated = _scores_to_check(stored, scores)
     (run, baseline_run), notes = comparable([run, stored.run], common, strict=True)
-    notes += [note.text for note in left_out_notes([run, baseline_run])]
+    left_out = {r.name: (len(r.records), r.left_out) for r in (run, baseline_run)}
+    notes += [note.text for note in left_out_notes(left_out)]
     scores_before = stored.scores
     if baseline_run is not stored.run:  # restricted to shared images
         scores_before = score_names.flat_scores(baseline_run)

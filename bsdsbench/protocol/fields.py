@@ -68,7 +68,7 @@ def number_text(value: float) -> str:
 
 
 def abbreviate(value: object) -> str:
-    """Return a value as a short text; for a list of more than 4 values: "99 of 0.01 .. 0.99"."""
+    """Return a value as a short text; a list of more than 4 values as "99 of 0.01 .. 0.99"."""
     if isinstance(value, list | tuple) and len(value) > 4:
         ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
         return f"{len(value)} of {ends[0]} .. {ends[1]}"
@@ -81,20 +81,14 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises FileFormatError if it cannot be read.
-
-    `what` says in errors what was expected, such as "a task in TOML".
-    """
+    """Return the content of a TOML file. Raises FileFormatError that calls the file `what`."""
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
         return parse_toml(data)
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return a validator that raises ProtocolError unless `accepts` returns True for the value.
-
-    The message is "FIELD VALUE: expected EXPECTED".
-    """
+    """Return a validator that raises ProtocolError, with `expected`, unless `accepts` is True."""
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not accepts(value):
@@ -104,16 +98,13 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from `low` to `high`, both included.
-
-    `expected` describes them in the error message.
-    """
+    """Return a validator for integers from `low` to `high`, both included."""
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
 def one_of(*choices: str | int) -> Validator:
-    """Return a validator for a value that is one of the choices. All choices have the same type."""
-    texts = [repr(c) for c in choices]
+    """Return a validator for one of the choices, which all have the same type."""
+    texts = list(map(repr, choices))
     return accepting(
         lambda v: type(v) is type(choices[0]) and v in choices,
         f"{', '.join(texts[:-1])} or {texts[-1]}",
@@ -121,10 +112,7 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values for which `accepts` is True.
-
-    `expected` describes the values in the error message.
-    """
+    """Return a validator for tuples of `least` to `most` values for which `accepts` is True."""
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -144,9 +132,8 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 def one_or_several(value: object) -> object:
     """Convert what a user writes for a field that has one number or several.
 
-    A number becomes a float, a list with one number becomes this number, a longer list a tuple, and
-    "none" becomes None. Anything else, and numbers too large for a float, are returned unchanged,
-    for the validator to refuse.
+    A list with one number becomes this number, a longer list a tuple, and "none" becomes None.
+    Other values, and numbers too large for a float, are left for the validator to refuse.
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -157,10 +144,7 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for an accepted number, or a tuple of up to MAX_SEVERAL different ones.
-
-    A number is accepted if `accepts` returns True. `expected` describes it in the error message.
-    """
+    """Return a validator for an accepted number, or up to MAX_SEVERAL different ones in a tuple."""
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -199,9 +183,9 @@ def option(
 ) -> Any:
     """Build an attrs field from a default, a help sentence and further metadata (see the module).
 
-    Without a `converter`, values are converted to the type of the default. If that is a tuple, a
-    list or a single value becomes a tuple; if it is a float, None, or a tuple of these, numbers
-    become floats, so that 2 and 2.0 are equal. If the default is None, "none" becomes None.
+    Without a `converter`, values are converted to the type of the default: if it is a tuple, a list
+    or a single value becomes a tuple; if it is a float, None, or a tuple of these, numbers become
+    floats, so that 2 and 2.0 are equal. If the default is None, "none" becomes None.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
@@ -245,7 +229,7 @@ IGNORE = option(
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
 
-    `what` names the class in the message, which lists the fields and suggests a similar one.
+    `what` names the class in the message.
     """
     known = attrs.fields_dict(kind)
     for name in values:
@@ -282,7 +266,7 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def default_of(record: object, field: attrs.Attribute[Any]) -> object:
-    """Return the default of a field of an attrs instance. It may depend on earlier fields of it."""
+    """Return the default of a field, which may depend on earlier fields of the attrs instance."""
     default: Any = field.default
     if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         return default
@@ -290,7 +274,7 @@ def default_of(record: object, field: attrs.Attribute[Any]) -> object:
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Return the captions of an attrs instance by field name, without fields that have none.
+    """Return {field: its value in words} for an attrs instance, without fields that have no words.
 
     The metadata "caption" of a field is one of these:
 
@@ -317,10 +301,7 @@ MAX_THRESHOLDS = 32_767  # the kernels number thresholds with 16-bit integers
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
-    """Return T = `count` evenly spaced thresholds from 1/(T+1) to 1 - 1/(T+1).
-
-    The official boundaryBench.m has the same.
-    """
+    """Return T = `count` thresholds from 1/(T+1) to 1 - 1/(T+1), like the official program."""
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
 
 
@@ -341,7 +322,7 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
     - "FROM..TO/N": N evenly spaced thresholds
     - ".1,.2", "at .1,.2" or a sequence of numbers: these thresholds
 
-    Raises ProtocolError for anything else. The order and range of the values are checked later.
+    Order and range of the values are checked later.
     """
     try:
         if isinstance(value, str):
@@ -369,14 +350,11 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
 
 
 def format_thresholds(values: tuple[float, ...]) -> str:
-    """Return a short text that `parse_thresholds` converts to exactly these values.
-
-    The first form that fits is used: the name of a grid ("8bit"); the number of thresholds, if they
-    are those of `even_thresholds` ("99"); "0+" and the text of the other values, if the first is 0;
-    "0.1..0.9/9" for more than 4 evenly spaced values; or a list of the values, "at .1,.2".
-    """
+    """Return a short text that `parse_thresholds` converts to exactly these values."""
     count = len(values)
-    for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():
+    if values == even_thresholds(count):
+        return str(count)
+    for name, grid in GRIDS.items():
         if values == grid:
             return name
     if values[0] == 0 and count > 1:

@@ -1,6 +1,4 @@
-"""The constants of a benchmark: the frozen class `Protocol`, and named presets in
-presets/*.toml.
-"""
+"""The constants of a benchmark: the class `Protocol`, and named presets in presets/*.toml."""
 
 from __future__ import annotations
 
@@ -113,8 +111,8 @@ def nms_params(value: object) -> Any:
     """Convert a description of NMS to NMSParams.
 
     A description is a mapping of fields, a text or list of the constants (3,5,1.01,smooth,8), or
-    the name of a recipe. Other types are returned unchanged, for the validator to accept or refuse.
-    Raises ProtocolError for an unknown recipe, and for wrong fields.
+    the name of a recipe. Other types are left for the validator to accept or refuse. Raises
+    ProtocolError for an unknown recipe, and for wrong fields.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")
@@ -149,9 +147,8 @@ def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
     """Convert the options of metrics to read-only tables: metric -> name of an option -> value.
 
     `options` maps the name of a metric to a table (a mapping) or to an instance of the metric's
-    options class. Only options that are set are kept: in a table, None and DEFAULT mean that an
-    option is not set; in an instance, its default value does. Metrics without such options are left
-    out. Lists become tuples. Raises ProtocolError if `options` has another form.
+    options class. Options that are not set (None or DEFAULT in a table, the default in an instance)
+    and metrics without others are left out. Raises ProtocolError if `options` has another form.
     """
 
     def as_tuples(value: object) -> object:
@@ -370,15 +367,20 @@ class Protocol:
     @classmethod
     def preset(cls, name: str) -> Protocol:
         """Return the preset of this name. Raises ProtocolError if there is none."""
-        return _preset(_check_preset_name(name))
+        if not isinstance(name, str) or name not in preset_names():
+            raise ProtocolError(
+                f"protocol {kind_of_value(name)}: expected a .toml file or one of "
+                f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
+            )
+        return _preset(name)
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
         """Return a protocol unchanged, the protocol in a .toml file, or a preset by its name.
 
-        None means the preset bsds500. A file has the fields of a protocol, with defaults for absent
-        ones, or a line such as `base = "bsds500"` and the fields to change. Raises ProtocolError
-        for an unknown preset or wrong fields, and FileFormatError if a file cannot be read.
+        None means the preset bsds500. A file has the fields of a protocol, or a line such as `base
+        = "bsds500"` and the fields to change, see `from_mapping`. Raises ProtocolError for an
+        unknown preset or wrong fields, and FileFormatError if a file cannot be read.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -393,14 +395,14 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """Build a protocol from plain values by the names of fields.
+        """Build a protocol from plain values by the names of fields. Absent fields have defaults.
 
-        "base" is the name of a preset, from which all other fields are taken. A table with any
+        "base" is the name of a preset, from which absent fields are taken instead. A table with any
         other name has the options of the metric of this name.
 
-        A copy of a preset's file, or a saved protocol, has all the fields of the file, and "name"
-        is the preset's; if some are changed, the name gets a star. With fewer fields, changing a
-        preset without "base" raises ProtocolError, as do wrong names and values.
+        The name of a preset is accepted if all the fields of its file are there; if some are
+        changed, the name gets a star. Otherwise changing a preset without "base" raises
+        ProtocolError, as do wrong names and values.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -420,9 +422,9 @@ class Protocol:
         """Return a copy with changed fields.
 
         A mapping for nms_params, or for a metric in options, changes only the entries that it has;
-        None restores the default of an option. If a field is changed, the name gets a star, unless
-        `changes` has a new name. For a preset, the fields in NOT_OF_PRESETS are no changes. Raises
-        ProtocolError for unknown fields and wrong values.
+        None restores the default of an option. The name gets a star, unless `changes` has a new
+        name, or a preset is changed only in the fields NOT_OF_PRESETS. Raises ProtocolError for
+        unknown fields and wrong values.
         """
         check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
@@ -445,11 +447,13 @@ class Protocol:
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Return (value here, value in `other`) of each setting that differs, by its name.
+        """Return {setting: (value here, value in `other`)} for each setting that differs.
 
-        The names are those of `leaves`, without name and version. If only one protocol sets an
+        The settings are those of `leaves`, without name and version. If only one protocol sets an
         option of a metric, the value of the other is DEFAULT.
         """
+        if self == other:
+            return {}
         settings, other_settings = self.leaves(), other.leaves()
         differing = {}
         for key in {**settings, **other_settings}:
@@ -533,18 +537,9 @@ def preset_names() -> tuple[str, ...]:
 
 def preset_text(name: str) -> str:
     """Return the TOML text of a preset, with its comments, or raise ProtocolError if unknown."""
+    Protocol.preset(name)  # raises if it is unknown
     folder = resources.files("bsdsbench.protocol.presets")
-    return folder.joinpath(f"{_check_preset_name(name)}.toml").read_text("utf-8")
-
-
-def _check_preset_name(name: object) -> str:
-    """Return the name of a preset unchanged. Raises ProtocolError if there is no such preset."""
-    if not isinstance(name, str) or name not in preset_names():
-        raise ProtocolError(
-            f"protocol {kind_of_value(name)}: expected a .toml file or one of "
-            f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
-        )
-    return name
+    return folder.joinpath(f"{name}.toml").read_text("utf-8")
 
 
 @cache

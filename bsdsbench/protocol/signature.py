@@ -71,7 +71,7 @@ _OPTIONAL_KEYS = ("valid", "maps", "ms")  # the text is "", not unknown, if a li
 
 
 def _field_name(key: str, word: Word) -> str:
-    """Return the first field of the protocol that a word stands for; if there is none, its key."""
+    """Return the first field of the protocol that a word stands for, or else its key."""
     return word.fields[0] if word.fields and key not in NO_FIELDS else key
 
 
@@ -131,8 +131,8 @@ class Signature:
 
         A word is left out if no score depends on it, if it has no text, or if its text is both the
         usual one (`Word.usual`) and the preset's. A setting without a word, such as a metric's
-        option, is listed if a score depends on it and it differs from the preset, or if it is in
-        `named`.
+        option, is listed if it is in `named`, or if a score depends on it and it differs from the
+        preset.
         """
         preset = _base_of(self.protocol)
         all_texts = self._all_texts()
@@ -165,10 +165,9 @@ class Signature:
     def parse(cls, text: str) -> Signature:
         """Parse a line that `str` wrote.
 
-        An absent word has the value of the preset; if it does not stand for fields of the protocol,
-        its text is UNKNOWN, or "" for words that only some runs have. Raises ProtocolError, which
-        names the word, for a malformed line, an unknown or repeated word, or another version of the
-        preset.
+        An absent word has the value of the preset. If it does not stand for fields of the protocol,
+        its text is UNKNOWN, or "" for words that only some runs have. Raises ProtocolError for a
+        malformed line, an unknown or repeated word, or another version of the preset.
         """
         head, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
         package, _, version = head.partition(" ")
@@ -213,10 +212,10 @@ class Signature:
     def differences(self, other: Signature) -> list[Difference]:
         """Return the differences between two signatures: words first, then settings without a word.
 
-        Texts that are unknown in either signature and the word "maps" are not compared; settings
-        without a word only if both protocols are fully known. The severity is IGNORED if either
-        run has no score that depends on the setting, and at most SAID if only tolerances after the
-        first differ. Otherwise it is the severity of the word, or FORBIDS for other settings.
+        A text that is unknown in either signature is not compared, nor is the word "maps". The
+        severity is IGNORED if either run has no score that depends on the setting, and at most SAID
+        if only tolerances after the first differ. Otherwise it is the severity of the word, or
+        FORBIDS for other settings.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -318,9 +317,8 @@ class Difference:
     Parameters
     ----------
     field : str
-        A field of the protocol, METRIC.OPTION, or the key of a word of signatures ("set", "gt",
-        "pred" ...). For whole runs also "images", "truth", "reading", "metrics" and
-        "source of metric NAME".
+        What differs: a field of the protocol, METRIC.OPTION, a word of signatures ("set", "gt",
+        "pred" ...), or "images", "truth", "reading", "metrics" and "source of metric NAME".
     ours, theirs : str
         The values in the two runs, as signatures write them.
     severity : Severity
@@ -356,8 +354,9 @@ class Difference:
         line = self.line()
         if not self.of_protocol:
             return line
-        has_name = line.startswith(f"{self.field}:")
-        return f"protocols differ in {line if has_name else f'{self.field} ({line})'}"
+        if not line.startswith(f"{self.field}:"):
+            line = f"{self.field} ({line})"
+        return f"protocols differ in {line}"
 
 
 def _base_of(protocol: Protocol) -> Protocol:
@@ -376,8 +375,8 @@ def _format_value(value: object) -> str:
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     """Return the texts of the words that stand for fields of a protocol, by key.
 
-    If the protocol is not fully known (`Protocol.stated`), words with a usual text are left out,
-    and all other texts are UNKNOWN, except "thr" if the thresholds are known.
+    If at most the thresholds are known (`Protocol.stated` is False), words with a usual text are
+    left out, and all other texts are UNKNOWN.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -400,7 +399,7 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of a protocol that the word `key` with this text sets, by name.
+    """Return {field of the protocol: value} for the word `key` with this text.
 
     "base" stands for the preset, which the word "proto" names. An UNKNOWN text sets the name of the
     protocol to UNSTATED. Raises ProtocolError for another version of the preset, and for tolerances

@@ -99,14 +99,11 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 
 
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
-    """Return what makes a run incomparable with a published task; empty if they are comparable.
+    """Return what makes a run incomparable with a published task: protocol, truth or images.
 
-    A run that completes the task (it is one of `run.tasks`) has no differences. Otherwise up to two
-    are returned, both with the severity FORBIDS:
-
-    - the protocol, unless the run's protocol is not known or the run is a reference run
-    - the ground truth, if the fingerprints differ; if they agree, or the run has none, the number
-      of images, unless the run has no records of images
+    A run that completes the task has no differences. A protocol that is not known, or that of a
+    reference run, is not compared. The numbers of images are compared if the fingerprints of the
+    ground truth do not differ.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -129,8 +126,7 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
     Gray masks are thresholded before they are scored, so the threshold moves their outlines; masks
     with two values do not depend on it. Nothing is yielded unless both runs predict masks and the
-    values of every file are known. The threshold itself, a field of the protocol, and the ground
-    truth, which has a fingerprint, are compared elsewhere.
+    values of every file are known.
     """
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
     # `maps` is the number of maps whose values were looked at; 0 means that nothing is known
@@ -171,11 +167,10 @@ def _truth_differences(
 ) -> Iterator[Difference]:
     """Yield a difference if the runs have different annotations of an image that both have.
 
-    - Field "truth": names the first image whose fingerprints differ. If one of the `metrics` reads
-      more than boundaries and both runs know the fingerprints of all that is annotated, these are
-      compared, and fingerprints of the boundaries otherwise. Without fingerprints, numbers of
-      ground-truth pixels are compared.
-    - Field "segmentations": only one run knows the fingerprint of all that is annotated.
+    The field "truth" names the first such image. Fingerprints of all that is annotated are compared
+    if one of the `metrics` reads it; or else those of the boundaries; or, without any, the numbers
+    of ground-truth pixels. The field "segmentations" means that only one run knows the fingerprint
+    of all that is annotated.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -202,10 +197,7 @@ def _truth_differences(
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return True if an image has the same numbers of ground-truth pixels in both runs.
-
-    These numbers are all that official files contain about the ground truth.
-    """
+    """Return True if an image has the same numbers of ground-truth pixels in both runs."""
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):

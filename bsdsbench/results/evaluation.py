@@ -527,9 +527,12 @@ class Evaluation(TabularResult):
             images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})
             if r.groups:
                 images[-1]["groups"] = dict(r.groups)
-        for metric in self.metrics if self.records else ():
-            for row, scores in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = {k: None if isnan(v) else v for k, v in scores.items()}
+        scores = {}
+        for metric in self.metrics:
+            scores[metric] = self.score(metric).to_mapping()
+            if self.records:
+                for row, values in zip(images, self.image_scores(metric).values(), strict=True):
+                    row[metric] = {k: None if isnan(v) else v for k, v in values.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -540,7 +543,7 @@ class Evaluation(TabularResult):
             "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
-            "scores": self.scores(),
+            "scores": scores,
             "n_images": len(self.records),
             "images": images,
             "failed": self.failed,

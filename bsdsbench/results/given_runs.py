@@ -26,24 +26,11 @@ def as_runs(
     - The images of all runs are assigned to groups, if `groups` or `group_by` is given.
     - Reference runs get the AP and ODS rules of the other runs, see `with_common_rules`.
 
-    Parameters
-    ----------
-    runs : iterable of Evaluation or path
-        The runs; or their folders, files, URLs or `ref:NAME`, see `Evaluation.load`.
-    names : iterable of str, optional
-        The names of the runs; default: their own.
-    groups, group_by
-        The groups of the images, as `Evaluation.with_groups` takes them.
+    runs : the runs; or their folders, files, URLs or `ref:NAME`, see `Evaluation.load`
+    names : new names of the runs
+    groups, group_by : the groups of the images, as `Evaluation.with_groups` takes them
 
-    Returns
-    -------
-    list of Evaluation
-        The runs in the given order.
-
-    Raises
-    ------
-    DataError
-        If some runs cannot be loaded (all of them are listed), or if the number of names is wrong.
+    Raises DataError that lists all runs that cannot be loaded, or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)

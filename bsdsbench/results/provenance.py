@@ -58,14 +58,16 @@ class Provenance:
 
     def to_mapping(self) -> dict[str, object]:
         """Return the known values, ready for JSON. Default layouts are left out."""
-        values = attrs.asdict(self, recurse=False)
-        if self.task is not None:
-            values["task"] = self.task.to_mapping()
-        for name in _LAYOUTS:
-            layout = values[name]
-            values[name] = None if layout in (None, Layout()) else asdict(layout)
-        known = {key: value for key, value in values.items() if value not in (None, ())}
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in known.items()}
+        known = {}
+        for name, value in attrs.asdict(self, recurse=False).items():
+            if value in (None, (), Layout()):
+                continue
+            if isinstance(value, Task):
+                value = value.to_mapping()
+            elif isinstance(value, Layout):
+                value = asdict(value)
+            known[name] = list(value) if isinstance(value, tuple) else value
+        return known
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:

@@ -1,13 +1,9 @@
 """Load runs whose counts come from other programs: official files and reference runs.
 
-ID_ev1.txt files hold the counts of each image, so a folder of them is a complete Evaluation that
-can be compared and bootstrapped. eval_*.txt files alone give a curve and scores.
-
 A reference run `ref:NAME` can be used like the folder of a run. It has the boundary counts of a
 method on the test images of BSDS500, for every image and every parameter of the method, matched by
 the official randomised solver. The counts are from SEISM (Pont-Tuset and Marques, PAMI 2016),
-version 3, with 12 methods, and from SAUGE (AAAI 2025), with its variants and granularities. There
-are no maps, so nothing can be counted again.
+version 3, with 12 methods, and from SAUGE (AAAI 2025), with its variants and granularities.
 
 references.npz holds `ids` (N,) and `total_gt` (N,), which all methods share, and for each method
 
@@ -19,6 +15,7 @@ references.npz holds `ids` (N,) and `total_gt` (N,), which all methods share, an
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -77,7 +74,7 @@ class Reference:
 
 @lru_cache(maxsize=1)
 def references() -> dict[str, Reference]:
-    """Return the reference runs by key, in the order of the shipped table (references.json)."""
+    """Return the reference runs by key, in the order of references.json."""
     text = resources.files("bsdsbench.results").joinpath("references.json").read_text("utf-8")
     return {row["key"]: Reference(**row) for row in json.loads(text)}
 
@@ -130,28 +127,24 @@ def reference_run(name: str) -> RunArguments:
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
     """Convert the values of a method's parameter, as text, to thresholds (T,).
 
-    Numbers are thresholds themselves if all lie in [0, 1). Other numbers, and texts that are not
-    numbers (combinations of parameters), are replaced with 1, 2, ..., T.
+    Numbers in [0, 1) are thresholds themselves. Other numbers, and combinations of parameters, are
+    replaced with 1, 2, ..., T.
     """
-    numbered = np.arange(1.0, parameter.size + 1)
-    try:
+    with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
-    except ValueError:  # combinations of parameters
-        return _even_grid(numbered)
-    is_threshold = numbers.min() >= 0 and numbers.max() < 1
-    return _even_grid(numbers if is_threshold else numbered)
+        if numbers.min() >= 0 and numbers.max() < 1:
+            return _even_grid(numbers)
+    return np.arange(1.0, parameter.size + 1)
 
 
 def official_run(path: Path) -> RunArguments:
     """Read a folder of official files, and return the arguments of an Evaluation.
 
     - With ID_ev1.txt files there is one record per image. The sizes of images are unknown: (0, 0).
-    - With eval_*.txt files alone there are no records. `reported` holds the scores of each metric
-      that reads these files.
+    - With eval_*.txt files alone there are no records, only the scores in `reported`.
 
     The protocol is unknown except for its thresholds, which are kept if they ascend within [0, 1].
-    Raises FileFormatError if there are no official files, if a file is damaged, or if images have
-    different thresholds.
+    Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
     tables = read_run_folder(path)
     counts = tables.pop("ev1")
@@ -192,7 +185,7 @@ def official_run(path: Path) -> RunArguments:
 def _even_grid(printed: F8) -> F8:
     """Return the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
-    A first threshold 0, in front of the even ones, stays. Other thresholds are returned unchanged.
+    There may be a threshold 0 in front of them. Other thresholds are returned unchanged.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
@@ -202,12 +195,8 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
 
-    - The rules come from the first run that is not a reference run. If its protocol is unknown, all
-      runs are returned unchanged.
-    - If all are reference runs, they get the rules of bsds500 if their AP rules differ, and are
-      returned unchanged otherwise.
-
-    A reference run whose parameters have no order keeps the ODS rule "maximum".
+    The rules come from the first other run, unless its protocol is unknown. Without other runs they
+    are those of bsds500, if the AP rules of the reference runs differ.
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:

@@ -53,8 +53,10 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     names = []
     protocols = []
     signatures = []
+    left_out = {}
     for run in runs:
         names.append(run.name)
+        left_out[run.name] = (len(run.records), run.left_out)
         protocols.append(f"protocol {registry.describe(run.metrics, run.protocol)}")
         signatures.append(run.signature_line)
         if scales := run.signature.ms:
@@ -66,7 +68,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     return {
         "caption": protocols[0] if len(names_by_protocol) == 1 else "",
         "reading": reading_line(runs),
-        "notes": [*left_out_notes(runs), *lines, *reference_notes(runs)],
+        "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
         "signatures": signature_lines(names, signatures),
     }
 
@@ -135,12 +137,7 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
 
 
-def left_out_notes(runs: Sequence[Evaluation]) -> list[Note]:
-    """Return notes on the images that the runs left out, see `notes_on_left_out`."""
-    return notes_on_left_out({run.name: (len(run.records), run.left_out) for run in runs})
-
-
-def notes_on_left_out(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
+def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
     """Return notes that say how many images are left out, which ones, and why.
 
     `left_out` is {name of a run or method: (number of images it has, {left-out image: reason})}.

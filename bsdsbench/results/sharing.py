@@ -63,7 +63,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
     Differences between neighbours are taken along each of the `_difference_axes` and
     zigzag-encoded (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k holds byte k of every value,
-    where byte 0 is the least significant. There are as many planes as the largest value needs.
+    the least significant first.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -74,10 +74,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes (B, N, ...) made by `_pack_counts` to counts (N, ...).
-
-    Raises FaultError for another dtype than uint8, fewer than three axes, or more than 8 planes.
-    """
+    """Decode the byte planes (B, N, ...) made by `_pack_counts` to counts (N, ...)."""
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -90,12 +87,8 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
     """Write a run to an .npz file for others, without its scores and the author's folders.
 
-    The file holds the arrays of counts.npz and "about", a text in JSON. Arrays of counts are packed
-    by `_pack_counts`; "steps" in the text lists their names. The comment at the end of the archive
-    is a mark and the hash of all bytes before the mark.
-
-    `licence` and `citation` may be "". Raises DataError if the run has no counts, or if the name of
-    the file does not end in .npz.
+    "steps" in the text "about" names the arrays that `_pack_counts` has packed. The archive ends in
+    a mark and the hash of all bytes before the mark. `licence` and `citation` may be "".
     """
     run.require_records()
     target = given_path(path, "path")
@@ -135,8 +128,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
 def read_shared_run(path: Path) -> RunArguments:
     """Read a file written by `share_run`, and return the arguments of an Evaluation.
 
-    Raises FileFormatError if the file is not a shared run, if the hash at its end is wrong, or if
-    counts are missing or damaged.
+    Raises FileFormatError if the file is not a shared run, or is damaged.
     """
     data = read_bytes(path)
     with reading(path, "a run shared by bsdsbench"):
@@ -175,11 +167,8 @@ def download_shared_run(address: str) -> Path:
     """Return the cached file of a shared run, downloading it if it is not in the cache.
 
     `address` is an https URL, which may end in #SHA256. The file's sha256 is stored beside it, and
-    later calls with the same URL must get the same file.
-
-    Raises DataError if the address is not an https URL of a file, if the file has another hash than
-    the given or stored one, or if it cannot be downloaded. A file that is not a shared run also
-    raises DataError, and is deleted from the cache.
+    later calls with the same URL must get the same file. Raises DataError if the file has another
+    hash, cannot be downloaded, or is not a shared run.
     """
     import pooch
 

@@ -115,15 +115,7 @@ class ArrayItem:
 
 
 def named_id(value: object) -> str:
-    """Convert an image id to text. It may be text, or an integer of Python, numpy or torch.
-
-    Raises DataError for any other value.
-
-    Examples
-    --------
-    >>> named_id("a"), named_id(3), named_id(np.int64(3)), named_id(np.array(3))
-    ('a', '3', '3', '3')
-    """
+    """Convert an image id to text. It may be text, or an integer of Python, numpy or torch."""
     item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
     is_int = isinstance(plain, int) and not isinstance(plain, bool)
@@ -133,7 +125,7 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Lazily yield an item for each (id, prediction, ground truth).
+    """Yield an item for each (id, prediction, ground truth), as they come.
 
     If the arrays of an image cannot be used, its item holds the DataError. Raises DataError for an
     entry that is not a triple, for a wrong id, and for a repeated id.
@@ -167,8 +159,6 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
     """Convert the array of a prediction to a Prediction. A Prediction is returned as it is.
 
-    kind: "classes", "labels", "depth-map", or any other text for a soft map.
-
     If masks are compared, a class map (H, W) becomes a mask, even in a Prediction, unless it was
     read from a file, because it has then been converted already.
     """
@@ -190,15 +180,10 @@ def _wrap_truth(
 ) -> GroundTruth:
     """Convert the arrays of a ground truth to a GroundTruth. A GroundTruth is returned as it is.
 
-    kind: what the arrays hold
-
-    - "annotators": (A, H, W), a list of (H, W), or (H, W) for a single annotator
-    - any other kind, (H, W): a mask if `reading` says so, else a map of depths if `kind` is
-      "depth-map", else labels
-    - any other kind, (C, H, W): boundaries by class
-
-    If `reading` says that masks are compared, labels in a GroundTruth become a mask too. Raises
-    DataError if the arrays cannot be used.
+    If `kind` is "annotators", the arrays are (A, H, W), a list of (H, W), or (H, W) for a single
+    annotator. Otherwise (H, W) is a mask if masks are compared, or else holds depths or labels, and
+    (C, H, W) holds boundaries by class. If masks are compared, labels in a GroundTruth become a
+    mask too.
     """
     are_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"

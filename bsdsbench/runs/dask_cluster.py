@@ -44,10 +44,8 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     """Yield an executor that makes calls on a Dask cluster, and the number of the cluster's cores.
 
     `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client, which
-    stays open. If all workers are lost, calls are cancelled after PATIENCE seconds.
-
-    Raises DataError if Dask is not installed, if no scheduler or worker answers, or if a worker has
-    another version of this package.
+    stays open. Raises DataError if Dask is not installed, if no scheduler or worker answers, or if
+    a worker has another version of this package.
     """
     address = target if isinstance(target, str) else f"executor {kind_of_value(target)}"
     client = _connect(target, address)

@@ -195,8 +195,9 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
-        if stored is not None:
-            for name in stored.changed_sources(registry.source_hashes(plan.metrics)):
+        sources = registry.source_hashes(plan.metrics)
+        if stored is not None and sources:
+            for name in stored.changed_sources(sources):
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:

@@ -115,8 +115,8 @@ def keyword(
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    check: the rule for values; None is always accepted if it is the default. Without `check`, a
-        value must be one of `choices`, or may be anything if these are missing too.
+    check: the rule for values other than the default. Without it, a value must be one of `choices`,
+        or may be anything if these are missing too.
     flag: settings of the command-line option, as `cli.options.run_option` takes them.
     """
     if choices:
@@ -256,18 +256,14 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Raise a DataError listing every keyword whose value fails its `check`.
-
-        None is accepted where it is the default.
-        """
+        """Raise DataError that lists every keyword whose value is neither accepted nor default."""
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
         for field in attrs.fields(RunKeywords):
             check = field.metadata["check"]
             value = getattr(self, field.name)
-            is_unset = value is None and field.default is None
-            if check and not is_unset and not check.accepts(value):
+            if check and value is not field.default and not check.accepts(value):
                 faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
         if faults:
             raise DataError(problems=faults)

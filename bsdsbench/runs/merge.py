@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import numpy as np
@@ -114,19 +114,17 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
     detector is the number of maps taken over from earlier calls, summed over the shards. All other
     fields come from the first shard.
     """
-    joined = attrs.evolve(
+    detectors = [shard.detector for shard in shards if shard.detector]
+    n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
+    return attrs.evolve(
         shards[0],
         shard=None,
         truth=None,
         empty_gt=tuple(sorted(image_id for shard in shards for image_id in shard.empty_gt)),
         no_prediction=tuple(sorted(i for shard in shards for i in shard.no_prediction)),
         date=max(shard.date or "" for shard in shards) or None,
+        detector=ReadOnlyDict(taken_over=n_taken_over) if detectors else shards[0].detector,
     )
-    detectors = [shard.detector for shard in shards if shard.detector]
-    if detectors:
-        n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
-        joined = attrs.evolve(joined, detector=ReadOnlyDict(taken_over=n_taken_over))
-    return joined
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
@@ -154,10 +152,10 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties that all shards of a run must share, keyed by their names in messages.
+    """Return {name in messages: value} for the properties that all shards of a run must share.
 
     A property in _OPTIONAL is None if it is unknown. "known set" is the published set that shares
-    most images with the run, "" if none shares any or if the run has no identity.
+    most images with the run, or "".
     """
     detector = run.provenance.detector
     count_names = None
@@ -177,30 +175,17 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     }
 
 
-class BestRows(NamedTuple):
-    """The run with the largest F at each of T thresholds."""
+def _best_rows(matches: I8) -> tuple[I8, I8]:
+    """Choose, at each threshold of one image, the run with the highest F; the first in a tie.
 
-    chosen: I8  # (T,): index of the run
-    counts: I8  # (T, 4): its counts
+    matches (M, T, 4): `MatchCounts.matches` of M runs at T thresholds.
 
-
-def _best_rows(matches: I8) -> BestRows:
-    """Choose, at each threshold of one image, the counts of the run with the highest F.
-
-    matches (M, T, 4): `MatchCounts.matches` of M runs. Ties go to the first run. An F of 0/0 counts
-    as 0.
-
-    Examples
-    --------
-    >>> runs = [[[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]]
-    >>> chosen, counts = _best_rows(np.array(runs))
-    >>> chosen.tolist(), counts.tolist()
-    ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
+    Returns the index of the run (T,), and its counts (T, 4).
     """
     recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
     precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
     chosen = np.argmax(f_measure(precision, recall), axis=0)
-    return BestRows(chosen, matches[chosen, np.arange(matches.shape[1])])
+    return chosen, matches[chosen, np.arange(matches.shape[1])]
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
@@ -210,8 +195,8 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     the ground truth)". NAME is the first run's name by default. The provenance holds the names of
     the runs and how often each was chosen.
 
-    Result files of other programs state no protocol. If their counts start at threshold 0, where
-    every pixel is boundary, the AP rule is set to "edter", the rule of such programs.
+    If the protocol is not known and the counts start at threshold 0, where every pixel is boundary,
+    the AP rule becomes "edter", that of the programs which give such counts.
 
     Raises DataError for fewer than two runs or for a run without boundary counts, and MergeError if
     protocols, images, thresholds or numbers of annotated pixels differ.
@@ -226,16 +211,22 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     times_chosen = np.zeros(len(runs), np.int64)
     for record in first_run.records:
         candidates = [table[record.image_id] for table in tables]  # the image in every run
-        best = _best_rows(np.stack([counts["matches"] for counts in candidates]))
-        times_chosen += np.bincount(best.chosen, minlength=len(runs))
-        # For each further tolerance of the protocol, the matches (T, 4) of every run
-        further = zip(*(counts.get(OTHER_MATCHES, ()) for counts in candidates), strict=True)
-        best_further = [_best_rows(np.stack(matches)).counts for matches in further]
-        arrays = {OTHER_MATCHES: best_further} if best_further else {}
-        counts = MatchCounts(record.counts[_METRIC].thresholds, best.counts, **arrays)
-        form = f"best-of-{len(runs)}"
+        chosen, matches = _best_rows(np.stack([counts["matches"] for counts in candidates]))
+        times_chosen += np.bincount(chosen, minlength=len(runs))
+        others: dict[str, Any] = {}
+        if OTHER_MATCHES in candidates[0]:  # (M, D - 1, T, 4): at further tolerances
+            of_runs = np.stack([counts[OTHER_MATCHES] for counts in candidates])
+            n_others = of_runs.shape[1]
+            others[OTHER_MATCHES] = [_best_rows(of_runs[:, d])[1] for d in range(n_others)]
+        counts = MatchCounts(record.counts[_METRIC].thresholds, matches, **others)
         records.append(
-            replace(record, counts={_METRIC: counts}, fingerprint="", seconds=0.0, form=form)
+            replace(
+                record,
+                counts={_METRIC: counts},
+                fingerprint="",
+                seconds=0.0,
+                form=f"best-of-{len(runs)}",
+            )
         )
     provenance = Provenance(
         gt=first_run.provenance.gt,
@@ -253,9 +244,9 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
 def _check_same_images(
     first_run: Evaluation, first_table: _CountsByImage, run: Evaluation, table: _CountsByImage
 ) -> None:
-    """Raise MergeError if a run differs from the first in protocol, images or annotated pixels.
+    """Raise MergeError if a run differs from the first in protocol, images, thresholds or truth.
 
-    The tables hold the boundary counts of each image. Thresholds must be equal too.
+    The tables hold the boundary counts of each image.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

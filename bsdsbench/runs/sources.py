@@ -44,13 +44,6 @@ class Inputs(NamedTuple):
     gt: GroundTruth
 
 
-class PredictionAndTruth(NamedTuple):
-    """A prediction and its ground truth."""
-
-    pred: Prediction
-    gt: GroundTruth
-
-
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
@@ -199,7 +192,7 @@ def list_items(
     photos: dict[str, Path] = {}
     if images_dir and any(registry.get(name).photo for name in plan.metrics):
         photos = pairing.find_photos(images_dir, [p.image_id for p in pairs])
-    views = _fields_of_view(plan.valid_dir, pairs)
+    views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     return [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs], absent
 
@@ -231,13 +224,8 @@ def _item_of(
     )
 
 
-def _fields_of_view(valid_dir: StrPath | None, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Return {image id: mask of its field of view}, or {} without a folder of masks.
-
-    Raises PairingError if an image has no mask.
-    """
-    if valid_dir is None:
-        return {}
+def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
+    """Return {image id: mask of its field of view}. Raises PairingError if an image has no mask."""
     ids = [p.image_id for p in pairs]
     sequences = any("/" in image_id for image_id in ids)
     folder = os.path.abspath(valid_dir)
@@ -329,7 +317,7 @@ class Sources:
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
-    ) -> PredictionAndTruth:
+    ) -> tuple[Prediction, GroundTruth]:
         """Read the prediction and the ground truth of an image.
 
         Raises DataError if the run scored annotators, who have no predictions.
@@ -337,11 +325,11 @@ class Sources:
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
-        return PredictionAndTruth(pred, gt)
+        return pred, gt
 
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
-    ) -> PredictionAndTruth:
+    ) -> tuple[Prediction, GroundTruth]:
         """Read an image of a run, and check that its files still give the stored counts.
 
         If the files have changed since they were counted, `metric` counts the image again, and
@@ -421,12 +409,13 @@ def find_sources(
     )
     by_id = {p.image_id: p for p in pairs}
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
+    valid_dir = run.place("valid") if reader.void else None
     return Sources(
         pairs=by_id,
         photos=pairing.find_photos(photo_dir, by_id) if photo_dir else {},
         pred_kind=kind,
         metric=reader,
-        views=_fields_of_view(run.place("valid"), pairs) if reader.void else {},
+        views={} if valid_dir is None else _fields_of_view(valid_dir, pairs),
     )
 
 

@@ -7,8 +7,8 @@
 >>> ev.compute().boundary_score().ods.f
 1.0
 
-The state is one ImageRecord per image. So `compute` gives the same scores, bit for bit, as
-`evaluate` on the same arrays, however the images were split over updates, batches and ranks.
+`compute` gives the same scores, bit for bit, as `evaluate` on the same arrays, however the images
+were split over updates, batches and ranks.
 """
 
 from __future__ import annotations
@@ -201,9 +201,8 @@ class StreamingEvaluator:
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
     """Count one image from arrays, and return its record, or None if it is left out.
 
-    The protocol may leave out images with empty ground truth. If the protocol treats them as
-    errors, they are still left out, with a warning, if `plan.on_error` is "skip". Raises DataError
-    for any other fault.
+    An image with empty ground truth is left out if the protocol says so or, with a warning, if
+    `plan.on_error` is "skip". Raises DataError for any other fault.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -220,8 +219,7 @@ def add_groups(
 ) -> list[ImageRecord | None]:
     """Return copies of the records of an update with the groups of their images. None stays None.
 
-    groups: {column: value of all images, or a list with one value per image}. Raises ShapeError if
-        a list has another length.
+    groups: {column: value of all images, or a list with one value per image}
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
@@ -243,9 +241,7 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
 
     A Prediction or an array with two axes is one image; a list, or an array with more axes, is a
     batch. Images without ids are numbered from `n_seen`, the number of images before the update.
-
-    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if the
-    prediction has three axes (probably classes) and the ground truth is a single map (H, W).
+    Raises ShapeError if the numbers of predictions, ground truths and ids differ.
     """
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
@@ -271,5 +267,5 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
 
 
 def numbered_id(k: int) -> str:
-    """Return the id of the image with index `k` if the images have no ids of their own."""
+    """Return the id of image `k` of images without ids of their own."""
     return f"image{k:06d}"

@@ -110,24 +110,24 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with the tables and, above them, `picture`: the SVG source of a plot."""
+    """Return an HTML page with a plot (the SVG source `picture`) and tables below it."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Convert tables to LaTeX, one float per table, with only the columns meant for papers.
-
-    An interval stands under its number. The first _MAX_NOTES short notes, and all notes marked
-    `needed`, are printed; other lines become comments. A table that is too wide for one column of a
-    page with two columns becomes a `table*`, which spans both.
-    """
+    """Convert tables to LaTeX, one float per table, with only the columns meant for papers."""
     return "\n".join(_latex(table.for_people) for table in tables)
 
 
 def _latex(table: Table) -> str:
-    """Convert one table to a LaTeX float, as `to_latex` describes."""
+    """Convert one table to a LaTeX float.
+
+    The first _MAX_NOTES short notes, and all notes marked `needed`, are printed; other lines become
+    comments. A table that is too wide for one column of a page with two columns becomes a `table*`,
+    which spans both.
+    """
     paper_table = table.only(_paper_columns(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]
@@ -171,21 +171,17 @@ def _paper_columns(table: Table) -> list[int]:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Convert each table to a dict for JSON, with these entries:
+    """Convert each table to a dict for JSON. Undefined and infinite numbers are None.
 
-    - key, title, caption, reading: text as in `Table`; no "reading" if it is empty
-    - notes: all notes and signatures as text
-    - columns: {key, heading, higher_is_better} for each column
-    - rows: {key: value} for each row, with the keys of `Table.plain`. Undefined and infinite
-      numbers are None.
+    The rows are {key: value} with the keys of `Table.plain`, and the notes include signatures.
     """
     mappings = []
     for table in tables:
         values_by_key = table.plain()
-        rows = [
-            {key: None if v in _INFINITE else v for key, v in zip(values_by_key, row, strict=True)}
-            for row in zip(*values_by_key.values(), strict=True)  # the columns as rows
-        ]
+        rows: list[dict[str, Any]] = [{} for _ in table.rows]
+        for key, values in values_by_key.items():
+            for row, value in zip(rows, values, strict=True):
+                row[key] = None if value in _INFINITE else value
         mapping: dict[str, Any] = {"key": table.key, "title": table.title, "caption": table.caption}
         if table.reading:
             mapping["reading"] = table.reading
@@ -239,12 +235,10 @@ _SUFFIXES = {
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the form, a key of FORMS, in which to write tables to a file or to standard output.
+    """Return the form, a key of FORMS, in which to write tables to `out`; None is standard output.
 
-    out: the file, or None for standard output. form: the form that the user chose, or None.
-
-    The default is "table" for standard output, and the form that the suffix means for a file.
-    Raises DataError if the suffix is unknown or contradicts `form`, or if neither is given.
+    This is the form that the user chose, or the one that the suffix of the file means. Raises
+    DataError if the suffix is unknown or contradicts the chosen form.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -270,15 +264,13 @@ def render(tables: Sequence[Table], form: str) -> str:
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
     """Write tables to the file `out`, and return the paths of all files that were written.
 
-    Several tables in CSV are written to STEM-KEY.csv instead, one file per table, where STEM is the
-    name of `out` without its suffix.
+    Several tables in CSV are written to one file each, NAME-KEY.csv instead of NAME.csv.
     """
     path = Path(out)
-    tables_by_path = {path: tables}
-    if form == "csv" and len(tables) > 1:
-        tables_by_path = {
-            path.with_name(f"{path.stem}-{table.key}.csv"): [table] for table in tables
-        }
-    for file, tables_of_file in tables_by_path.items():
-        write_atomic(file, render(tables_of_file, form))
-    return list(tables_by_path)
+    if form != "csv" or len(tables) <= 1:
+        write_atomic(path, render(tables, form))
+        return [path]
+    paths = [path.with_name(f"{path.stem}-{table.key}.csv") for table in tables]
+    for file, table in zip(paths, tables, strict=True):
+        write_atomic(file, to_csv(table))
+    return paths

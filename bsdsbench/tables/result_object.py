@@ -23,11 +23,7 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers in the first table, named LABEL.COLUMN or LABEL.LABEL.COLUMN.
-
-        A name consists of the labels of the row and the column's key. Undefined numbers are left
-        out.
-        """
+        """Return the defined numbers in the first table, named LABEL.COLUMN by row and column."""
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
             columns = table.plain()
@@ -67,10 +63,10 @@ class TabularResult:
         return to_html([table for table in self.tables() if not table.aside])
 
     def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
-        """Convert a table to a pandas DataFrame, with NaN for undefined values.
+        """Convert a table, given by its key, to a pandas DataFrame, with NaN for undefined values.
 
-        `table` is the key of the table; by default the first one is converted. Raises DataError if
-        pandas is not installed, if there are no tables, or for an unknown key.
+        By default the first table is converted. Raises DataError if pandas is not installed, if
+        there are no tables, or for an unknown key.
         """
         try:
             import pandas as pd

@@ -405,8 +405,7 @@ def _print_block(
         foldable_width = layout.widths[c] if is_number else _MIN_TEXT_WIDTH + layout.gap
         min_width += min(layout.widths[c], foldable_width)
     for row in table.printed_cells:
-        cells = [row[c] for c in block]
-        rich_table.add_row(*(Text(cell.line, "bold" if cell.best else "") for cell in cells))
+        rich_table.add_row(*[Text(row[c].line, "bold" if row[c].best else "") for c in block])
     console.width = max(width, min_width)
     with console.capture() as capture:
         console.print(rich_table)
