@@ -85,7 +85,7 @@ def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """If images were left out, add a row for each, and a column of reasons, in place."""
+    """Add a row for each image that was left out, and a column of reasons, in place."""
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(Field("left_out", "Left out"))

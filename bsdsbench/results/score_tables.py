@@ -421,11 +421,11 @@ def _score_table(
     row_notes = []
     has_parts = PART in content.label_fields
     for k, row in enumerate(content.rows):
-        cells, notes_on_means = _fill_row(row, columns)
+        cells = _fill_row(row, columns)
         is_published = not has_parts and k >= len(runs)
         notes_on_gaps = [] if is_published else undefined_notes(columns, cells)
         rows.append([*row.labels, *cells.values()])
-        row_notes.append(notes_on_gaps + notes_on_means)
+        row_notes.append(notes_on_gaps + _partial_mean_notes(row, columns))
     notes: list[str | Note] = [*content.notes]
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
@@ -446,25 +446,32 @@ def _score_table(
     )
 
 
-def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> tuple[dict[str, Cell], list[Note]]:
-    """Return the cells of a row, and its notes on means over only some images, classes or the like.
+def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
+    """Return the cells of a row by the keys of `columns`, {key in the table: metric's column}.
 
-    `columns` is {key in the table: column of the metric}, and the cells have the same keys. A score
-    with a mark becomes an Estimate that does not compete for the best of its column. The scores
-    list such means as "over": {key: {unit: (number in the mean, number of all)}}.
+    A score with a mark becomes an Estimate that does not compete for the best of its column.
     """
     cells: dict[str, Cell] = {}
-    notes = []
     for key, column in columns.items():
         cell: Cell = value_at(row.scores, column.key)
         mark = row.marks.get(column.key)
         if mark is not None and isinstance(cell, int | float):
             cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
         cells[key] = cell
+    return cells
+
+
+def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
+    """Return notes on the scores of a row that are means over only some images or classes.
+
+    The scores list them as "over": {key: {unit: (number in the mean, number of all)}}.
+    """
+    notes = []
+    for key, column in columns.items():
         for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
             line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
             notes.append(Note(line, (key,), names_columns=True))
-    return cells, notes
+    return notes
 
 
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:

@@ -175,17 +175,14 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     }
 
 
-def _best_rows(matches: I8) -> tuple[I8, I8]:
-    """Choose, at each threshold of one image, the run with the highest F; the first in a tie.
+def _find_best_runs(matches: I8) -> I8:
+    """Return the index of the run with the highest F at each threshold of one image (T,).
 
-    matches (M, T, 4): `MatchCounts.matches` of M runs at T thresholds.
-
-    Returns the index of the run (T,), and its counts (T, 4).
+    matches (M, T, 4): `MatchCounts.matches` of M runs. Ties go to the first run.
     """
     recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
     precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
-    chosen = np.argmax(f_measure(precision, recall), axis=0)
-    return chosen, matches[chosen, np.arange(matches.shape[1])]
+    return np.argmax(f_measure(precision, recall), axis=0)
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
@@ -211,14 +208,16 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     times_chosen = np.zeros(len(runs), np.int64)
     for record in first_run.records:
         candidates = [table[record.image_id] for table in tables]  # the image in every run
-        chosen, matches = _best_rows(np.stack([counts["matches"] for counts in candidates]))
+        matches = np.stack([counts["matches"] for counts in candidates])  # (M, T, 4)
+        steps = np.arange(matches.shape[1])
+        chosen = _find_best_runs(matches)
         times_chosen += np.bincount(chosen, minlength=len(runs))
         others: dict[str, Any] = {}
-        if OTHER_MATCHES in candidates[0]:  # (M, D - 1, T, 4): at further tolerances
-            of_runs = np.stack([counts[OTHER_MATCHES] for counts in candidates])
-            n_others = of_runs.shape[1]
-            others[OTHER_MATCHES] = [_best_rows(of_runs[:, d])[1] for d in range(n_others)]
-        counts = MatchCounts(record.counts[_METRIC].thresholds, matches, **others)
+        if OTHER_MATCHES in candidates[0]:
+            # At each further tolerance the matches (M, T, 4)
+            further = np.stack([counts[OTHER_MATCHES] for counts in candidates], axis=1)
+            others[OTHER_MATCHES] = [m[_find_best_runs(m), steps] for m in further]
+        counts = MatchCounts(record.counts[_METRIC].thresholds, matches[chosen, steps], **others)
         records.append(
             replace(
                 record,

@@ -44,6 +44,13 @@ class Inputs(NamedTuple):
     gt: GroundTruth
 
 
+class PredictionAndTruth(NamedTuple):
+    """A prediction and its ground truth."""
+
+    pred: Prediction
+    gt: GroundTruth
+
+
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
@@ -157,10 +164,17 @@ class FileItem:
         return Inputs(pred, gt)
 
 
+class PairedFolders(NamedTuple):
+    """The images of two folders."""
+
+    items: list[FileItem]
+    absent: tuple[str, ...]  # ids of images that are left out because they have no prediction
+
+
 def list_items(
     pred_dir: StrPath, gt_dir: StrPath, plan: Plan, ids: Sequence[str] | None = None
-) -> tuple[list[FileItem], tuple[str, ...]]:
-    """Pair predictions with ground truth. Return the images, and the ids of those left out.
+) -> PairedFolders:
+    """Pair the predictions with the ground truth, and return an item for each image.
 
     `ids` are the images to evaluate; by default those in the split file, or all. An image without a
     prediction is an error, gets an empty prediction, or is left out, as `plan.missing` says. Raises
@@ -194,7 +208,8 @@ def list_items(
         photos = pairing.find_photos(images_dir, [p.image_id for p in pairs])
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
-    return [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs], absent
+    items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
+    return PairedFolders(items, absent)
 
 
 def _item_of(
@@ -317,7 +332,7 @@ class Sources:
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
-    ) -> tuple[Prediction, GroundTruth]:
+    ) -> PredictionAndTruth:
         """Read the prediction and the ground truth of an image.
 
         Raises DataError if the run scored annotators, who have no predictions.
@@ -325,11 +340,11 @@ class Sources:
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
-        return pred, gt
+        return PredictionAndTruth(pred, gt)
 
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
-    ) -> tuple[Prediction, GroundTruth]:
+    ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files still give the stored counts.
 
         If the files have changed since they were counted, `metric` counts the image again, and

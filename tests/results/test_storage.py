@@ -175,7 +175,7 @@ def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeyp
 @pytest.mark.parametrize("stop", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_no_file_of_a_result_is_left_half_written(tiny, tmp_path, monkeypatch, stop):
     class Halved(str):
-        def encode(self):
+        def encode(self, *_):
             raise stop
 
     run, out = counted(*tiny, FIVE), tmp_path / "out"
