@@ -19,15 +19,15 @@ from bsdsbench.curves.samples import (
     LabelReading,
     Ranking,
     above_zero,
-    columns,
-    defined,
+    check_columns,
     rank,
-    samples,
+    read_samples,
+    without_undefined_ends,
 )
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
-from bsdsbench.scores.ratios import defined_ratio, ratio
+from bsdsbench.scores.ratios import ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
@@ -44,7 +44,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
         float64 (K,), along the curve in either direction. An end point with recall 0 and precision
         NaN, the 0/0 of a converted curve, is left out with an InputWarning.
     rule : str
-        The rule for the area between the points:
+        How the area is computed:
 
         - "davis-goadrich": the exact area if counts change linearly between the points; see
           `davis_goadrich_area`
@@ -75,8 +75,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     0.375
     """
     given_word(rule, "rule", _RULES)
-    defined_p, defined_r = defined(precision, recall, "precision")
-    p, r = columns("share", precision=defined_p, recall=defined_r)
+    p, r = without_undefined_ends(precision, recall, "precision")
+    p, r = check_columns("share", precision=p, recall=r)
     if r.size == 0:
         return 0.0
     if rule == "bsds":
@@ -96,16 +96,16 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
 
 def _count_linear_area(precision: F8, recall: F8) -> float:
-    """Return the `davis_goadrich_area` of PR points (K,), ascending in recall.
+    """Return the area under PR points (K,), ascending in recall, by `davis_goadrich_area`.
 
-    The area does not depend on the number of positives, so P is set to 1 and recall is TP.
+    The area does not depend on the number of positives, so it is set to 1, and recall is TP.
     """
     is_right_of_0 = recall > 0
     p, r = precision[is_right_of_0], recall[is_right_of_0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = r * (1 / p - 1)
-    # If FP falls by no more than rounding, it is raised to the largest FP before it
+    # Where FP falls by rounding alone, it is raised to the largest FP before it
     largest_before = np.maximum.accumulate(fp)
     is_rounding = largest_before - fp <= _ROUNDING * r / p
     return davis_goadrich_area(r, np.where(is_rounding, largest_before, fp), 1)
@@ -136,7 +136,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     >>> davis_goadrich_area([1, 2], [0, 0], 2)
     1.0
     """
-    tps, fps = columns("count", tp=tp, fp=fp)
+    tps, fps = check_columns("count", tp=tp, fp=fp)
     total = above_zero(positives, "positives")
     if tps.size and tps[0] > 0:
         tps, fps = np.r_[0.0, tps], np.r_[0.0, fps]
@@ -164,8 +164,7 @@ def auccalculator_areas(
 ) -> CurveAreas:
     """Return the areas that the program AUCCalculator computes for points (TP, FP).
 
-    Both areas are sums of trapezoids under the points, without a convex hull. First the points are
-    changed as follows:
+    Both areas are sums of trapezoids. First the points are changed:
 
     1. Points with TP = 0 are dropped, which is optimistic if false positives are ranked first.
     2. If the first TP is above 1, the point (1, FP/TP) is added before it.
@@ -193,7 +192,7 @@ def auccalculator_areas(
     >>> roc
     0.75
     """
-    all_tps, all_fps = columns("count", tp=tp, fp=fp)
+    all_tps, all_fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     has_tp = all_tps > 0
     tps, fps = all_tps[has_tp], all_fps[has_tp]
@@ -201,7 +200,8 @@ def auccalculator_areas(
         tps, fps = np.r_[1.0, tps], np.r_[fps[0] / tps[0], fps]
     tps, fps = np.r_[tps, p], np.r_[fps, n]
     points = interpolate_pr(tps, fps, p)
-    precision, recall = np.r_[points.precision[0], points.precision], np.r_[0.0, points.recall]
+    precision = np.r_[points.precision[0], points.precision]
+    recall = np.r_[0.0, points.recall]
     if min_recall:
         left_precision = np.interp(min_recall, recall, precision)
         is_right = recall > min_recall
@@ -236,7 +236,7 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     >>> auc_roc([0, 0.5, 1], [0, 1, 1])
     0.75
     """
-    return trapezoids(*columns("number", fpr=fpr, tpr=tpr))
+    return trapezoids(*check_columns("number", fpr=fpr, tpr=tpr))
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
@@ -280,31 +280,53 @@ class AreaRow(NamedTuple):
     rule: str
 
 
-_MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
-# Name of an `AreaRow` -> its fields "points | ties | start | rule"
+# The fields `points` and `ties` of an `AreaRow`
+_MERGED = "per distinct score", "merged"
+_SAMPLE = "per sample", "input order"
+# Name of an `AreaRow` -> its fields `points`, `ties`, `start` and `rule`
 _DESCRIPTIONS = {
-    "scikit-learn average_precision_score": f"{_MERGED} | none | step",
-    "scikit-learn precision_recall_curve + auc": f"{_MERGED} | (0, 1) | trapezoid",
-    "torchmetrics AveragePrecision, exact": f"{_MERGED} | (0, 1) | step",
-    "torchmetrics AveragePrecision, binned": "per threshold, even on [0, 1] | by bin | (0, 1)"
-    " | step",
-    "VLFeat ap": f"{_SAMPLE} | none | step",
-    "VLFeat auc": f"{_SAMPLE} | (0, 1) | trapezoid",
-    "VLFeat ap, Interpolate": f"{_SAMPLE} | none | step under the envelope",
-    "VLFeat ap_interp_11": f"{_SAMPLE} | (0, 1) | mean of 11 recall levels",
-    "PASCAL VOC 2007 AP": f"{_SAMPLE} | none | mean of 11 recall levels",
-    "PASCAL VOC 2010 AP": f"{_SAMPLE} | none | step under the envelope",
-    "COCO AP": f"{_SAMPLE} | none | mean of 101 recall levels",
-    "Davis-Goadrich, count-linear": f"{_MERGED}, count-linear inside"
-    " | first precision flat; false positives that come first count | closed form",
-    "Davis-Goadrich, achievable (ROC hull)": "hull corners | merged | first precision flat"
-    " | closed form",
-    "AUCCalculator": "per distinct score and whole TP | merged, count-linear inside"
-    " | first precision flat | trapezoid",
-    "BSDS area, 99 thresholds": "per threshold | by threshold | 0 outside the recall range"
-    " | linear at 101 recall levels, sum / 100",
-    "scikit-learn roc_auc_score": f"{_MERGED} | (0, 0) | trapezoid",
-    "VLFeat roc auc": f"{_SAMPLE} | (0, 0) | rectangles",
+    "scikit-learn average_precision_score": (*_MERGED, "none", "step"),
+    "scikit-learn precision_recall_curve + auc": (*_MERGED, "(0, 1)", "trapezoid"),
+    "torchmetrics AveragePrecision, exact": (*_MERGED, "(0, 1)", "step"),
+    "torchmetrics AveragePrecision, binned": (
+        "per threshold, even on [0, 1]",
+        "by bin",
+        "(0, 1)",
+        "step",
+    ),
+    "VLFeat ap": (*_SAMPLE, "none", "step"),
+    "VLFeat auc": (*_SAMPLE, "(0, 1)", "trapezoid"),
+    "VLFeat ap, Interpolate": (*_SAMPLE, "none", "step under the envelope"),
+    "VLFeat ap_interp_11": (*_SAMPLE, "(0, 1)", "mean of 11 recall levels"),
+    "PASCAL VOC 2007 AP": (*_SAMPLE, "none", "mean of 11 recall levels"),
+    "PASCAL VOC 2010 AP": (*_SAMPLE, "none", "step under the envelope"),
+    "COCO AP": (*_SAMPLE, "none", "mean of 101 recall levels"),
+    "Davis-Goadrich, count-linear": (
+        "per distinct score",
+        "merged, count-linear inside",
+        "first precision flat; false positives that come first count",
+        "closed form",
+    ),
+    "Davis-Goadrich, achievable (ROC hull)": (
+        "hull corners",
+        "merged",
+        "first precision flat",
+        "closed form",
+    ),
+    "AUCCalculator": (
+        "per distinct score and whole TP",
+        "merged, count-linear inside",
+        "first precision flat",
+        "trapezoid",
+    ),
+    "BSDS area, 99 thresholds": (
+        "per threshold",
+        "by threshold",
+        "0 outside the recall range",
+        "linear at 101 recall levels, sum / 100",
+    ),
+    "scikit-learn roc_auc_score": (*_MERGED, "(0, 0)", "trapezoid"),
+    "VLFeat roc auc": (*_SAMPLE, "(0, 0)", "rectangles"),
 }
 
 
@@ -333,14 +355,11 @@ def area_table(
     >>> len(area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
-    positive, negative, s = samples(labels, scores, reading)
-    values = _compute_areas(positive, negative, s)
+    values = _compute_areas(*read_samples(labels, scores, reading))
     rows = []
     for name, description in _DESCRIPTIONS.items():
         space = "ROC" if "roc" in name else "PR"  # "ROC hull" names a PR area
-        value = values.get(name, np.nan)
-        points, ties, start, rule = description.split(" | ")
-        rows.append(AreaRow(name, space, value, points, ties, start, rule))
+        rows.append(AreaRow(name, space, values.get(name, np.nan), *description))
     return tuple(rows)
 
 
@@ -348,43 +367,39 @@ def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
     """Compute the area under points (TP, FP) by each rule that does not need the samples."""
-    tps, fps = columns("count", tp=tp, fp=fp)
+    tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     hull = roc_convex_hull(fps / n, tps / p)
-    interpolated = interpolate_pr(tps, fps, p)
-    has_predictions = tps + fps > 0
-    precision = defined_ratio(tps, tps + fps)
-    drawn = PRPoints(precision[has_predictions], (tps / p)[has_predictions])
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
-    auccalculator_area = auccalculator_areas(tps, fps, p, n).pr
+    whole_tp = interpolate_pr(tps, fps, p)
+    has_predictions = tps + fps > 0
+    given = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
+    auccalculator = auccalculator_areas(tps, fps, p, n).pr
     under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
-    # (name, rule, value)
-    rows = [
+    areas = [
         ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(tps, fps, p)),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
-        ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator_area),
-        ("step at each whole TP", "step", auc_pr(*interpolated, rule="step")),
-        ("straight lines", "trapezoid", auc_pr(*drawn, rule="trapezoid")),
-        ("step", "step", auc_pr(*drawn, rule="step")),
-        ("11-point", "mean of 11 recall levels", auc_pr(*drawn, rule="11-point")),
-        ("101-point", "mean of 101 recall levels", auc_pr(*drawn, rule="101-point")),
-        ("BSDS area", "linear at 101 recall levels, sum / 100", auc_pr(*drawn, rule="bsds")),
+        ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator),
+        ("step at each whole TP", "step", auc_pr(*whole_tp, rule="step")),
+        ("straight lines", "trapezoid", auc_pr(*given, rule="trapezoid")),
+        ("step", "step", auc_pr(*given, rule="step")),
+        ("11-point", "mean of 11 recall levels", auc_pr(*given, rule="11-point")),
+        ("101-point", "mean of 101 recall levels", auc_pr(*given, rule="101-point")),
+        ("BSDS area", "linear at 101 recall levels, sum / 100", auc_pr(*given, rule="bsds")),
         ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
         ("ROC hull", "trapezoid", trapezoids(*hull)),
     ]
-    return tuple(
-        AreaRow(name, "ROC" if name.startswith("ROC") else "PR", value, "as given", "-", "-", rule)
-        for name, rule, value in rows
-    )
+    rows = []
+    for name, rule, value in areas:
+        space = "ROC" if name.startswith("ROC") else "PR"
+        rows.append(AreaRow(name, space, value, "as given", "-", "-", rule))
+    return tuple(rows)
 
 
 def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
-    """Compute the values of `area_table`, by name, from the fields of `Samples`, (n,) each.
+    """Compute the areas of `area_table`, by name; areas that a program does not give are missing.
 
-    - Without positives: no values
-    - Without negatives: ROC areas are NaN, and PR areas that need both totals are 1
-    - With a score of inf: no values for scikit-learn, which rejects it
-    - Without scores, or with one outside [0, 1]: no value for the BSDS benchmark
+    positive, negative, scores (n,): the fields of `Samples`.
     """
     merged = rank(positive, negative, scores, "merge")
     by_sample = rank(positive, negative, scores, "sample")
@@ -392,7 +407,7 @@ def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, floa
     if not p:
         return {}
     areas: dict[str, Any] = {"VLFeat roc auc": roc_from_ranking(by_sample).auc}
-    if (scores < np.inf).all():  # scikit-learn accepts -inf as its smallest score
+    if (scores < np.inf).all():  # scikit-learn rejects inf, but accepts -inf
         areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
         merged_curve = pr_from_ranking(merged)
         areas["scikit-learn average_precision_score"] = merged_curve.ap
@@ -423,11 +438,10 @@ def _is_in_unit_range(scores: F8) -> bool:
 
 
 def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
-    """Compute average precision as torchmetrics does, in its exact and its binned form.
+    """Compute average precision as torchmetrics does, in its exact and its binned form, by name.
 
-    Returns {name of the form: value}. A sample may be neither `positive` nor `negative`, which are
-    masks of the samples. Like torchmetrics, this passes all scores through a sigmoid in single
-    precision if any of them is outside [0, 1].
+    positive, negative, scores (n,): the fields of `Samples`. Like torchmetrics, this passes all
+    scores through a sigmoid in single precision if any of them is outside [0, 1].
     """
     probabilities = scores
     if not _is_in_unit_range(scores):
@@ -437,7 +451,7 @@ def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str,
     ranking = rank(positive, negative, probabilities)
     # The binned form, here with 100 thresholds evenly spaced in [0, 1]
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
-    # Recall falls as the threshold rises, hence the minus sign; beyond the last threshold it is 0
+    # Recall falls as the threshold rises, and is 0 beyond the last threshold
     binned = -np.sum(np.diff(np.r_[recall, 0]) * precision)
     return {
         "torchmetrics AveragePrecision, exact": pr_from_ranking(ranking).ap,
@@ -448,10 +462,11 @@ def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str,
 def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
     """Compute the average precisions of the PASCAL VOC and COCO development kits, by name.
 
-    A score of -inf ranks last. The curve starts with the first prediction.
+    positive, negative, scores (n,): the fields of `Samples`. A score of -inf ranks last.
     """
-    curve = pr_from_ranking(rank(positive, negative, scores, "sample", include_inf=True))
-    precision, recall = ratio(curve.tp, curve.tp + curve.fp)[1:], curve.recall[1:]
+    ranking = rank(positive, negative, scores, "sample", include_inf=True)
+    tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
+    precision, recall = ratio(tp, tp + fp), tp / ranking.positives
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently than i/100
     return {
@@ -462,7 +477,10 @@ def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[s
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision (0 without predictions) and recall if scores >= threshold are predicted."""
+    """Return precision (0 without predictions) and recall if scores >= threshold are predicted.
+
+    There must be a positive sample. thresholds (T,): in any order.
+    """
     # The last point of the ranking whose own threshold is at or above the given one
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[last_point], ranking.fp[last_point]

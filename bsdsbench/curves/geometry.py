@@ -1,9 +1,8 @@
 """ROC and PR space: conversion, convex hull, interpolation, dominance and crossings of curves.
 
-With P positives and N negatives, a point is a pair of counts (TP, FP), which ROC and PR space show
-in two ways. A straight line in ROC space is a straight line in counts, and a hyperbola in PR space.
-A curve is therefore above another in one space exactly if it is in the other. lines="straight"
-joins PR points by straight lines instead, as printed figures do.
+ROC and PR space show the same counts (TP, FP) in two ways. A straight line in ROC space is a
+straight line in counts, and a hyperbola in PR space. Therefore a curve is above another in one
+space exactly if it is in the other.
 Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
@@ -17,7 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_word
-from bsdsbench.curves.samples import above_zero, columns, counts_from_rates, defined
+from bsdsbench.curves.samples import (
+    above_zero,
+    check_columns,
+    counts_from_rates,
+    without_undefined_ends,
+)
 from bsdsbench.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 
@@ -63,7 +67,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     >>> roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
     [0.5]
     """
-    x, y = columns("share", fpr=fpr, tpr=tpr)
+    x, y = check_columns("share", fpr=fpr, tpr=tpr)
     tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
     return PRPoints(defined_ratio(tp, tp + fp), y)
 
@@ -96,7 +100,7 @@ def pr_to_roc(
     [0.1]
     """
     # `roc_to_pr` gives NaN at (0, 0), where the precision does not matter
-    p, r = columns("share", precision=np.nan_to_num(precision), recall=recall)
+    p, r = check_columns("share", precision=np.nan_to_num(precision), recall=recall)
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = n_positive * r * (1 / p - 1) / n_negative
@@ -114,9 +118,9 @@ def pr_to_roc(
 
 
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
-    """Return the corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
+    """Return the corners of the upper convex hull of ROC points, (0, 0) and (1, 1).
 
-    Without points the hull is the chance line. Raises as `roc_to_pr` does.
+    Without points the hull is the chance line. Errors are raised as by `roc_to_pr`.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     >>> roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
     [0.0, 0.8, 1.0]
     """
-    x, y = columns("share", fpr=fpr, tpr=tpr)
+    x, y = check_columns("share", fpr=fpr, tpr=tpr)
     return ROCPoints(*_hull(x, y, 1.0, 1.0))
 
 
@@ -162,7 +166,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     (1.0, 0.5)
     """
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    x, y = columns("share", fpr=fpr, tpr=tpr)
+    x, y = check_columns("share", fpr=fpr, tpr=tpr)
     fp, tp = _hull(x=counts_from_rates(x, n), y=counts_from_rates(y, p), right=n, top=p)
     return interpolate_pr(tp, fp, p)
 
@@ -202,7 +206,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     if tps.size == 0:
         return PRPoints(tps, fps)
     precision = ratio(tps, tps + fps)
-    n_empty = int(np.count_nonzero(tps + fps == 0))  # leading points without a prediction
+    n_empty = int(np.count_nonzero(tps + fps == 0))  # leading points with TP = FP = 0
     precision[:n_empty] = precision[n_empty] if n_empty < tps.size else 1.0
     return PRPoints(precision, tps / total)
 
@@ -216,12 +220,12 @@ class _Counts(NamedTuple):
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
     """Insert a point at each whole TP between the points (K,) of a curve, with FP interpolated."""
-    tps, fps = columns("count", tp=tp, fp=fp)
+    tps, fps = check_columns("count", tp=tp, fp=fp)
     if tps.size == 0:
         return _Counts(tps, fps)
     whole_tp = np.arange(np.floor(tps[0]) + 1, np.ceil(tps[-1]))
     new_tp = whole_tp[~np.isin(whole_tp, tps)]
-    before = np.searchsorted(tps, new_tp, side="right") - 1  # the last old point with a smaller TP
+    before = np.searchsorted(tps, new_tp, side="right") - 1  # the last given point before each
     slope = (fps[before + 1] - fps[before]) / (tps[before + 1] - tps[before])
     new_fp = fps[before] + slope * (new_tp - tps[before])
     all_tps, all_fps = np.r_[tps, new_tp], np.r_[fps, new_fp]
@@ -330,7 +334,7 @@ def crossings(
             continue
         if j > i + 1:  # the curves are equal between i and j
             crossed.append((x[i + 1], height_a[i + 1]))
-        elif x[i] == x[j]:  # at least one curve is vertical: take the first height of both curves
+        elif x[i] == x[j]:  # a curve is vertical here: take the height at which it meets the other
             falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
             choose = min if falls else max
             crossed.append((x[i], choose(height_a[i], height_b[i])))
@@ -338,52 +342,47 @@ def crossings(
             weight = difference[i] / (difference[i] - difference[j])
             crossing_x = x[i] + weight * (x[j] - x[i])
             crossed.append((crossing_x, height_a[i] + weight * (height_a[j] - height_a[i])))
-    points = np.array(crossed, np.float64).reshape(-1, 2)
-    crossing_xs, heights = points[:, 0], points[:, 1]
+    crossing_x, height = np.array(crossed, np.float64).reshape(-1, 2).T
     if space == "roc":
-        return ROCPoints(crossing_xs, heights)
+        return ROCPoints(crossing_x, height)
     if lines == "straight":
-        return PRPoints(heights, crossing_xs)
+        return PRPoints(height, crossing_x)
     # x is TP/P and the height is -FP/P, so that precision is x / (x - height)
-    return PRPoints(crossing_xs / (crossing_xs - heights), crossing_xs)
+    return PRPoints(crossing_x / (crossing_x - height), crossing_x)
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
     """Return which of two curves dominates the other. Errors are raised as by `dominates`.
 
-    "first" ("second") means that `a` (`b`) is above the other curve somewhere and below it nowhere;
-    "neither" that each is above the other somewhere; "equal" that they do not differ.
+    "first" means that `a` is above `b` somewhere and below it nowhere, "second" the opposite,
+    "neither" that each is above the other somewhere, and "equal" that they do not differ.
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
-    is_above, is_below = bool((difference > 0).any()), bool((difference < 0).any())
-    if is_above and is_below:
-        return "neither"
-    if is_above:
-        return "first"
-    return "second" if is_below else "equal"
+    if (difference > 0).any():
+        return "neither" if (difference < 0).any() else "first"
+    return "second" if (difference < 0).any() else "equal"
 
 
 class _Heights(NamedTuple):
-    """The heights (the y of `_polyline`) of two curves just left and right of each position.
+    """The heights (y) of two polylines in each interval between neighbouring corners.
 
-    Positions are the ends of the compared range and each x between at which a curve has a corner.
-    For n ascending positions, arrays are float64 (2n - 2,): entry 2i is the limit from the right at
-    position i, entry 2i + 1 the limit from the left at position i + 1. The two limits at a position
-    differ if a curve is vertical there.
+    The n positions are the ends of the compared range, and each x between them at which a curve has
+    a corner. Interval i has two entries: 2i is the height just right of position i, and 2i + 1 that
+    just left of position i + 1. Where a curve is vertical, both heights at a position differ.
     """
 
-    x: F8  # the position of each entry
-    a: F8
-    b: F8
+    x: F8  # (2n - 2,): the position of each entry
+    a: F8  # (2n - 2,)
+    b: F8  # (2n - 2,)
     difference: F8  # a - b, set to 0 within rounding
 
 
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves in the range `within` (low, high) of x.
+    """Compute the heights of two curves, in the plane of `_polyline`, in a range of x.
 
-    In PR space the range ends at the smaller of the last recalls of the curves.
+    within: the range, (low, high). In PR space it ends where the shorter curve ends.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -403,9 +402,9 @@ def _heights(
 
 
 def _both_limits(line: _Polyline, grid: F8) -> F8:
-    """Return the limits of a polyline's height at positions `grid`, float64 (2 * grid.size - 2,).
+    """Return the heights of a polyline just right and just left of each position, (2n - 2,).
 
-    They are ordered as in `_Heights`. `grid` is ascending and lies within the polyline.
+    grid (n,): the positions, ascending and within the polyline. The order is that of `_Heights`.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last of the corners at a position; they differ where the line is vertical
@@ -419,22 +418,21 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
     """Map a curve to a plane where it is straight between its points, and higher means better.
 
-    - ROC space: x is FPR, y is TPR; (0, 0) and (1, 1) are added
-    - PR space, `lines` is "straight": x is recall, y is precision. Points with recall 0 are
-      replaced by one with the precision of the first other point
-    - PR space, `lines` is "counts": x is recall, y is -FP/P. Points with recall 0 are replaced by
+    - space="roc": x is FPR, y is TPR, and (0, 0) and (1, 1) are added
+    - space="pr", lines="straight": x is recall, y is precision. Points with recall 0 are replaced
+      by one with the precision of the first other point
+    - space="pr", lines="counts": x is recall, y is -FP/P. Points with recall 0 are replaced by
       (0, 0)
 
-    Raises DataError if x both rises and falls or exceeds 1. Raises it for a PR curve without a
-    point of recall above 0, and for one with precision 0 at such a point.
+    Raises DataError if x both rises and falls or exceeds 1, if a PR curve has no point with recall
+    above 0, or if the precision of such a point is 0.
     """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
-        x_name, y_name = "fpr", "tpr"
-        x_values, y_values = defined(curve[0], curve[1], "fpr")
+        x, y = without_undefined_ends(*curve, "fpr")
+        x, y = check_columns("number", fpr=x, tpr=y)
     else:  # conversion to PR space may leave precision undefined at an end
-        x_name, y_name = "recall", "precision"
-        y_values, x_values = defined(curve[0], curve[1], "precision")
-    x, y = columns("number", **{x_name: x_values, y_name: y_values})
+        y, x = without_undefined_ends(*curve, "precision")
+        x, y = check_columns("number", recall=x, precision=y)
     if x.size and x[0] > x[-1]:
         x, y = x[::-1], y[::-1]
     if space == "roc":
@@ -443,10 +441,9 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
         x, y = x[x > 0], y[x > 0]
         if x.size == 0 or (y <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
-        if lines == "straight":
-            x, y = np.r_[0, x], np.r_[y[0], y]
-        else:
-            x, y = np.r_[0, x], np.r_[0, -x * (1 / y - 1)]
+        y = np.r_[y[0], y] if lines == "straight" else np.r_[0, -x * (1 / y - 1)]
+        x = np.r_[0, x]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x starts at 0, so it is never negative
+        x_name = "fpr" if space == "roc" else "recall"
         raise DataError(f"{x_name}: expected 0..1, not turning back")
     return _Polyline(x, y)

@@ -31,7 +31,7 @@ from bsdsbench.curves.ranked import (
 from bsdsbench.curves.samples import (
     Ranking,
     above_zero,
-    columns,
+    check_columns,
     counts_from_rates,
     read_only,
     whole_number,
@@ -78,7 +78,7 @@ class CurvePoints(TabularCurve):
         Thresholds are NaN, and so is precision if a total is unknown (NaN). Raises ShapeError if
         the lengths differ, and DataError if a rate or a total is out of range.
         """
-        x, y = columns("share", fpr=fpr, tpr=tpr)
+        x, y = check_columns("share", fpr=fpr, tpr=tpr)
         for name, total in (("positives", positives), ("negatives", negatives)):
             if not np.isnan(total):
                 above_zero(total, name)
@@ -100,7 +100,7 @@ class CurvePoints(TabularCurve):
     ) -> CurvePoints:
         """Build points from counts (T,). Raises DataError if one exceeds the total of its class."""
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-        tps, fps = columns("number", tp=tp, fp=fp)
+        tps, fps = check_columns("number", tp=tp, fp=fp)
         return cls.of_rates(fps / n, tps / p, p, n)
 
     @property
@@ -362,7 +362,7 @@ def threshold_curve(
     >>> float(threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])
     1.0
     """
-    target, s = columns("number", targets=targets, scores=scores)
+    target, s = check_columns("number", targets=targets, scores=scores)
     if instance_count is None:
         instances = np.ones(s.size)
         positive_instances = np.clip(target, 0, 1)
@@ -400,7 +400,7 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
 
     Raises ShapeError for another size, and DataError for a negative number.
     """
-    (counts,) = columns("number", instance_count=instance_count)
+    (counts,) = check_columns("number", instance_count=instance_count)
     if counts.size not in (1, n_rows):
         raise ShapeError(
             f"instance_count: {counts.size} values, expected 1 or one per score ({n_rows})"

@@ -4,17 +4,15 @@ Let P and N be the numbers of positives and negatives, TP and FP the numbers amo
 Then recall = TPR = TP/P, FPR = FP/N, precision = TP/(TP + FP). At the first point nothing is
 predicted.
 
-ties="merge" makes one point per distinct score, as scikit-learn does. Curve and areas depend on the
-scores alone. 0/0 is NaN, and the precision of the first point is 1.
+ties="merge" makes one point per distinct score, as scikit-learn does. 0/0 is NaN, and the precision
+of the first point is 1.
 
 ties="sample" is VLFeat's rule: one point per sample, with equal scores in the given order, which
 then changes curve and areas (a constant score has ROC area 0 or 1). Ratios have VLFeat's floor
-e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e). Without equal scores both rules agree. If a
-class is missing, numbers are NaN under both rules (VLFeat has areas of 0 or 1). The threshold of an
-equal error rate that does not exist is NaN too (VLFeat has 0).
+e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e).
 
-A score of -inf, the logarithm of 0, is the smallest score. Under ties="sample" such a sample is
-never retrieved, as in VLFeat. `include_inf` chooses either treatment under both rules.
+VLFeat differs where a class is missing (areas 0 or 1 instead of NaN) and where there is no equal
+error rate (threshold 0 instead of NaN).
 """
 
 from __future__ import annotations
@@ -25,17 +23,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8, given_word
-from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_only, samples
+from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_only, read_samples
 from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
 
-# X axis, then y axis: the four variants of VLFeat, and four with swapped axes
+# The axes of a ROC curve, x before y: the four variants of VLFeat, and four with swapped axes
 Variant = Literal["fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn", "fnfp"]
 VARIANTS = get_args(Variant)
-# Names of the rates of a variant
+# Rates of the axes -> their names
 RATE_NAMES = {
     "tp": ("true positive rate", "tpr", "recall", "sensitivity", "hit rate"),
     "fp": ("false positive rate", "fpr", "fall out", "false alarm rate"),
@@ -205,7 +203,7 @@ def pr(
     >>> pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    positive, negative, s = samples(labels, scores, reading)
+    positive, negative, s = read_samples(labels, scores, reading)
     ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
     return pr_from_ranking(ranking, interpolate, normalize_prior)
 
@@ -247,7 +245,7 @@ def roc(
     >>> roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    positive, negative, s = samples(labels, scores, reading)
+    positive, negative, s = read_samples(labels, scores, reading)
     ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
     return roc_from_ranking(ranking, plot)
 
@@ -280,7 +278,7 @@ def det(
     >>> det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    positive, negative, s = samples(labels, scores, reading)
+    positive, negative, s = read_samples(labels, scores, reading)
     ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
     return roc_from_ranking(ranking)
 
@@ -296,8 +294,7 @@ def pr_from_ranking(
     """Compute the result of `pr` from a ranking; `prior` is its option normalize_prior."""
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
-    missing_total = _FLOOR if ranking.ties == "sample" else np.nan
-    recall = tp / (p or missing_total)
+    recall = _rate(ranking, tp, p)
     precision = _precision(ranking, tp, prior)
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
@@ -306,21 +303,29 @@ def pr_from_ranking(
         auc = trapezoids(recall, precision)
         ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
         ap_11 = _eleven_point_ap(ranking.tp, precision, p)
-    chance = p / (p + n) if p + n else np.nan
     if prior is not None:
         chance = float(prior)
+    else:
+        chance = p / (p + n) if p + n else np.nan
     fields = _shared_fields(ranking, recall=recall, precision=precision)
     return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
+
+
+def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
+    """Return TPR or FPR: counts (K,) divided by the total of their class.
+
+    Without any sample of the class the rate is NaN or, with ties="sample", 0, as in VLFeat.
+    """
+    return counts / (total or (_FLOOR if ranking.ties == "sample" else np.nan))
 
 
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     """Return the precision (K,) at each point of a ranking; 1 where nothing is predicted.
 
     tp (K,): `ranking.tp` as float64.
-    prior: if given, a positive weighs prior/P and a negative (1 - prior)/N. Default: both weigh 1.
+    prior: if given, a positive weighs prior/P and a negative (1 - prior)/N, otherwise both weigh 1.
 
-    With ties="sample", numerator and denominator are at least _FLOOR, as in VLFeat. Raises
-    DataError if `prior` is outside [0, 1].
+    Raises DataError if `prior` is outside [0, 1].
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
@@ -329,7 +334,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
         tp = prior * tp / max(ranking.positives, 1)
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
     predicted = np.add(tp, fp, out=fp)
-    if ranking.ties == "sample":
+    if ranking.ties == "sample":  # as in VLFeat
         return np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
     n_empty = np.searchsorted(predicted, 0, "right")  # points without a prediction
     with np.errstate(invalid="ignore"):
@@ -341,36 +346,29 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """Return the mean, over recall levels 0, 0.1 .. 1, of the largest precision from there on.
 
-    A level that the curve does not reach counts as 0. tp, precision: (K,), by rising recall.
+    A level that the curve does not reach counts as 0. tp, precision (K,): by rising recall.
     """
-    # First point with tp >= ceil(i P / 10); whole numbers, so that rounding cannot miss a level
-    level_start = np.searchsorted(tp, -(-np.arange(11) * positives // 10))
-    reached = level_start[level_start < tp.size]
-    largest_until_next = np.maximum.reduceat(precision, reached)
+    # In whole numbers, so that rounding cannot miss a level: ceil(i P / 10) for i = 0 .. 10
+    lowest_tp = -(-np.arange(11) * positives // 10)
+    start = np.searchsorted(tp, lowest_tp)  # the first point at each level
+    start = start[start < tp.size]
+    largest_until_next = np.maximum.reduceat(precision, start)
     return float(np.maximum.accumulate(largest_until_next[::-1]).sum() / 11)
 
 
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the result of `roc` from a ranking. Raises DataError for an unknown `plot`.
 
-    Without positives or without negatives, the area and the equal error rate are NaN. The rate that
-    has no denominator (TPR without positives, FPR without negatives) is NaN with ties="merge", and
-    0 with ties="sample", as in VLFeat.
-
-    plot: the axes of the curve, which also decide which area is computed.
+    Without positives or without negatives, the area and the equal error rate are NaN.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
-    # A rate without denominator has only zeros above it: 0 / _FLOOR is 0, 0 / NaN is NaN
-    missing_total = _FLOOR if ranking.ties == "sample" else np.nan
-    tpr = ranking.tp / (p or missing_total)
-    fpr = ranking.fp / (n or missing_total)
-    auc, equal_error = np.nan, _EqualError(np.nan, np.nan)
+    tpr, fpr = _rate(ranking, ranking.tp, p), _rate(ranking, ranking.fp, n)
+    auc = eer = eer_threshold = np.nan
     if p and n:
         auc = _roc_area(ranking, plot)
-        equal_error = _find_equal_error(tpr, fpr, ranking.thresholds)
+        eer, eer_threshold = _find_equal_error(tpr, fpr, ranking.thresholds)
     fields = _shared_fields(ranking, tpr=tpr, fpr=fpr)
-    eer, eer_threshold = equal_error
     return ROCResult(**fields, auc=auc, eer=eer, eer_threshold=eer_threshold, plot=plot)
 
 
@@ -382,19 +380,19 @@ class _EqualError(NamedTuple):
 
 
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
-    """Return the error rate where a ROC curve (K,), by falling threshold, crosses TPR = TNR.
+    """Return the error rate at which a ROC curve (K,), by falling threshold, crosses TPR = TNR.
 
-    The crossing lies between the last point with TPR < TNR and the next point. If one rate changes
-    between them, the error is 1 minus the other rate. Both may change if equal scores were merged;
-    both are then interpolated linearly. The error is NaN if TPR < TNR at all points.
+    The crossing lies between the last point with TPR < TNR and the next point. If only one rate
+    changes there, the error is 1 minus the other rate; otherwise both are interpolated linearly.
+    The error is NaN if TPR < TNR at all points.
     """
     # TPR rises and TNR falls along the curve, so bisection finds the first point with TPR >= TNR
     after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
     if after == tpr.size:
         return _EqualError(np.nan, np.nan)
-    last_tpr, last_tnr = tpr[after - 1], 1 - fpr[after - 1]  # at the last point with TPR < TNR
+    last_tpr, last_tnr = tpr[after - 1], 1 - fpr[after - 1]
     tpr_rise, tnr_fall = tpr[after] - last_tpr, last_tnr - (1 - fpr[after])
-    if tpr_rise and tnr_fall:
+    if tpr_rise and tnr_fall:  # equal scores were merged
         rate = 1 - (last_tpr + tpr_rise * (last_tnr - last_tpr) / (tpr_rise + tnr_fall))
     elif tpr_rise:
         rate = 1 - last_tnr
@@ -407,15 +405,16 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
     """Return the area under a ROC curve on the axes `plot`, as `roc` defines it.
 
     Neither class may be missing. Counts stay integers up to the final divisions, so that nothing is
-    rounded before. Where int64 would overflow, Python's integers are used.
+    rounded before.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
+    # Python's integers, held as objects, where int64 would overflow
     integer = object if last_tp * last_fp >= 2**63 else np.int64
     fp_rise = np.diff(ranking.fp).astype(integer, copy=False)
     tp = ranking.tp.astype(integer, copy=False)
-    # Twice the trapezoids under (FP, TP). With ties="sample", TP and FP never rise at the same
-    # point, so that the trapezoids equal VLFeat's rectangles.
+    # Twice the area of the trapezoids under (FP, TP). With ties="sample", TP and FP never rise
+    # together, so that the trapezoids are VLFeat's rectangles.
     twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
     fpr_over_tpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
     areas = {  # by the rate of the y axis
@@ -428,22 +427,21 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 
 
 def parse_variant(name: str) -> Variant:
-    """Parse the name of a `plot` variant of `roc`, in upper or lower case.
+    """Return the axes, as in the option `plot` of `roc`, that a text describes.
 
-    It is a short name, x before y ("fptp"), or names two rates, y before x ("TPR over FPR").
-    Raises DataError for other names.
+    The text is a short name, x before y ("fptp"), or names two rates, y before x ("TPR over FPR"),
+    in upper or lower case. Raises DataError for any other text.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
     """
     text = name.strip().lower()
-    rate_names = re.split(r" (?:over|against|versus|vs\.?) ", re.sub(r"[\s_-]+", " ", text))
+    text = re.sub(r"[\s_-]+", " ", text)
     rates = []  # such as ["tp", "fp"]
-    for rate_name in rate_names:
+    for rate_name in re.split(r" (?:over|against|versus|vs\.?) ", text):
         rates += [rate for rate, names in RATE_NAMES.items() if rate_name in names]
-    x_before_y = "".join(rates[::-1])
     for variant in VARIANTS:
-        if variant in (text, x_before_y):
+        if variant in (text, "".join(reversed(rates))):
             return variant
     pairs = f"{', '.join(VARIANTS)}, or Y over X such as 'TPR over FPR'"
     raise DataError(f"plot {name!r}: expected {pairs}")
@@ -459,11 +457,11 @@ def along_curve(curve: _C) -> _C:
         return curve
     order = np.argsort(curve.tp + curve.fp, kind="stable")
     order = order[curve.tp[order] >= 0]
-    first_point = {"thresholds": np.inf, "precision": 1}  # nothing predicted; other values are 0
     arrays: dict[str, Any] = {}
     for name, column in curve.points().items():
-        values = np.r_[first_point.get(name, 0), column[order]]
-        arrays[name] = read_only(values.astype(column.dtype))
+        # At the first point nothing is predicted, so that counts and rates are 0
+        first = {"thresholds": np.inf, "precision": 1}.get(name, 0)
+        arrays[name] = read_only(np.r_[first, column[order]].astype(column.dtype))
     return replace(curve, **arrays)
 
 
@@ -482,17 +480,21 @@ def roc_of_counts(
 
 
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
-    """Return the fields that PRResult and ROCResult share, plus `rates`; arrays are read-only.
+    """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
     If the ranking has `rows`, the arrays are put into input order, (n,). Samples that are never
     retrieved get -1 in counts and NaN elsewhere.
     """
-    shared = {"tp": ranking.tp, "fp": ranking.fp, "thresholds": ranking.thresholds}
-    arrays: dict[str, Any] = {**rates, **shared}
+    fields: dict[str, Any] = {
+        **rates,
+        "tp": ranking.tp,
+        "fp": ranking.fp,
+        "thresholds": ranking.thresholds,
+    }
     rows = ranking.rows
-    if rows is not None:
-        for name, values in arrays.items():
+    for name, values in fields.items():
+        if rows is not None:
             missing = -1 if values.dtype.kind == "i" else np.nan
-            arrays[name] = np.where(rows >= 0, values[rows], missing)
-    fields = {name: read_only(np.ascontiguousarray(values)) for name, values in arrays.items()}
+            values = np.where(rows >= 0, values[rows], missing)
+        fields[name] = read_only(np.ascontiguousarray(values))
     return {**fields, "positives": ranking.positives, "negatives": ranking.negatives}

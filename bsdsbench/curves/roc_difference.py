@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool
-from bsdsbench.curves.samples import LabelReading, samples
+from bsdsbench.curves.samples import LabelReading, read_samples
 from bsdsbench.errors import DataError
 
 
@@ -134,7 +134,7 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
     """
     from scipy.stats import rankdata
 
-    positive, negative, s = samples(labels, scores, reading)
+    positive, negative, s = read_samples(labels, scores, reading)
     n_positive, n_negative = int(positive.sum()), int(negative.sum())
     if min(n_positive, n_negative) < 2:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Samples: checks of labels, scores and points, and counts of both classes along falling scores."""
+"""Checks of labels, scores and points, and counts of both classes along falling scores."""
 
 from __future__ import annotations
 
@@ -17,28 +17,22 @@ EXACT = 2**53  # larger integers are not all distinct as float64, so that a rank
 
 
 class Samples(NamedTuple):
-    """Samples of two classes, (n,) each. A sample may be neither positive nor negative."""
+    """The classes and scores of n samples. A sample may be neither positive nor negative."""
 
-    positive: Bool  # masks of the classes
-    negative: Bool
-    scores: F8
+    positive: Bool  # (n,)
+    negative: Bool  # (n,)
+    scores: F8  # (n,)
 
 
-def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
-    """Check labels and scores, and return masks of both classes and the scores, flattened to (n,).
+def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
+    """Return the positive samples, the negative samples and the scores, as flat arrays.
 
-    `reading` says which labels are positive. Bool labels are always read as "binary".
-
-    - "binary": all but 0, which is negative
-    - "sign": those above 0. Those below 0 are negative, and 0 belongs to no class
-    - "larger": the larger of exactly two distinct labels
-    - "auto": "sign" if there is a label -1, and "binary" otherwise; only -1, 0 and 1 are allowed
-
+    `reading` says which labels are positive, see `pr`. Bool labels are always read as "binary".
     Warns if a class is missing. Raises ShapeError if the sizes differ, and DataError if a value is
     NaN or not a number, if labels do not fit `reading`, or if an integer score is beyond 2**53.
     """
-    y = _real_array(labels, "labels")
-    s = _real_array(scores, "scores")
+    y = _flat_numbers(labels, "labels")
+    s = _flat_numbers(scores, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
@@ -85,22 +79,22 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     )
 
 
-def defined(ratios: ArrayLike, others: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Drop undefined points (0/0) from both ends of a curve (K,), with a warning if there are any.
+def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> list[NDArray[Any]]:
+    """Drop points that are 0/0 from both ends of a curve, and warn if there are any.
 
-    A point is undefined if its ratio (precision or FPR) is NaN while its other coordinate (recall
-    or TPR) is 0. Returns both arrays, flattened. NaN elsewhere and different sizes are left to
-    later checks. `name` names the ratio in the warning.
+    ratios, recalls (K,): precision and recall, or FPR and TPR. A point is 0/0 if its ratio is NaN
+    and its recall is 0. `name` names the ratio in the warning. NaN elsewhere and different sizes
+    are left to later checks. Returns both arrays, flattened.
     """
-    x, y = given_array(ratios, name).ravel(), given_array(others, name).ravel()
-    if x.size == y.size and np.isnan(x).any():
-        sound = np.flatnonzero(~(np.isnan(x) & (y == 0)))
-        inner = slice(sound[0], sound[-1] + 1) if sound.size else slice(0)
-        n_left_out = x.size - x[inner].size
-        if n_left_out:
-            warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
-        x, y = x[inner], y[inner]
-    return [x, y]
+    x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
+    if x.size != y.size:
+        return [x, y]
+    kept = np.flatnonzero(~(np.isnan(x) & (y == 0)))
+    inner = slice(kept[0], kept[-1] + 1) if kept.size else slice(0)
+    n_left_out = x.size - x[inner].size
+    if n_left_out:
+        warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
+    return [x[inner], y[inner]]
 
 
 def whole_number(value: float, name: str) -> int:
@@ -111,14 +105,14 @@ def whole_number(value: float, name: str) -> int:
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Return rates * total; counts that are whole but for rounding become whole, and NaN stays."""
+    """Return rates * total. Counts that differ from a whole number by rounding become whole."""
     counts = rates * total
     rounded = np.rint(counts)
     return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
 
 
-def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Flatten values to an array of real numbers, of any dtype. Raises DataError if any is NaN."""
+def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Convert values to a flat array of their own dtype. Raises DataError if any is NaN."""
     array = given_array(values, name).ravel()
     is_nan = np.isnan(array)
     if is_nan.any():
@@ -127,15 +121,15 @@ def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
-    """Convert the keyword arguments to float64 arrays (K,), in the order of the keywords.
+def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
+    """Convert the keyword arguments to flat float64 arrays of one length, in the given order.
 
     All values must be finite. A "share" must also lie in [0, 1]; a "count" must be 0 or more and
     not fall along the array. Raises DataError otherwise, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
-        array = _real_array(values, name).astype(np.float64)
+        array = _flat_numbers(values, name).astype(np.float64)
         if not np.isfinite(array).all():
             raise DataError(f"{name}: infinite values, expected finite numbers")
         if kind == "share" and array.size and not (array.min() >= 0 and array.max() <= 1):
@@ -170,15 +164,15 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Ranking(NamedTuple):
-    """True and false positives at each point of a curve, by falling threshold."""
+    """True and false positives at each of K falling thresholds."""
 
-    thresholds: F8  # (K,): inf (nothing is predicted), then the lowest predicted score
-    tp: I8  # (K,), predicted positives
-    fp: I8  # (K,), predicted negatives
-    positives: int  # class totals, including samples that are never predicted
+    thresholds: F8  # (K,): inf, where nothing is predicted, then the lowest predicted score
+    tp: I8  # (K,): predicted positives
+    fp: I8  # (K,): predicted negatives
+    positives: int  # all positives, including those that are never predicted
     negatives: int
     ties: Ties = "merge"  # see `rank`
-    rows: I8 | None = None  # (n,): index of the point from which on a sample is predicted, or -1
+    rows: I8 | None = None  # (n,): the first point at which each sample is predicted, or -1
 
 
 def rank(
@@ -193,39 +187,38 @@ def rank(
 ) -> Ranking:
     """Count the predicted positives and negatives while the threshold falls from inf.
 
-    positive, negative bool (n,), scores float64 (n,): the fields of `Samples`.
+    positive, negative, scores (n,): the fields of `Samples`.
     ties: "merge" makes a point per distinct score, "sample" a point per sample (equal scores in
         input order).
     include_inf: if False, points with threshold -inf are cut off. None means True for "merge" and
         False for "sample".
-    stable: whether to fill in `rows`.
+    stable: whether to fill in `rows`, which leads from samples in input order to points.
     num_positives, num_negatives: class totals to use instead of the numbers of samples. A warning
         is given if one is smaller than the number of samples.
     """
-    n_positives = _total(positive, num_positives, "num_positives")
-    n_negatives = _total(negative, num_negatives, "num_negatives")
+    n_positives = _class_total(positive, num_positives, "num_positives")
+    n_negatives = _class_total(negative, num_negatives, "num_negatives")
     given_word(ties, "ties", get_args(Ties))
     if include_inf is None:
         include_inf = ties == "merge"
+    rows = None
     if ties == "merge":
-        thresholds, tp, fp = _count_levels(positive, negative, scores)
+        thresholds, tp, fp = _count_at_distinct_scores(positive, negative, scores)
+        if stable:
+            rows = np.searchsorted(-thresholds, -scores, side="right") - 1
     else:
         order = _falling_order(scores)
         thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
         tp = np.r_[0, np.cumsum(positive[order])]
         fp = np.r_[0, np.cumsum(negative[order])]
-    rows = None
-    if stable:
-        if ties == "merge":
-            rows = np.searchsorted(-thresholds, -scores, side="right") - 1
-        else:
+        if stable:
             rows = np.empty(scores.size, np.int64)
             rows[order] = np.arange(1, scores.size + 1)
-        if not include_inf:
-            rows[scores == -np.inf] = -1
     n_points = thresholds.size
     if not include_inf:
-        n_points -= int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
+        n_points = int(np.count_nonzero(thresholds > -np.inf))
+        if rows is not None:
+            rows[scores == -np.inf] = -1
     return Ranking(
         thresholds=thresholds[:n_points],
         tp=tp[:n_points],
@@ -237,7 +230,7 @@ def rank(
     )
 
 
-def _total(is_member: Bool, total: int | None, name: str) -> int:
+def _class_total(is_member: Bool, total: int | None, name: str) -> int:
     """Return `total` or, if it is None, the size of a class. Warn if `total` is below that size."""
     n_members = int(np.count_nonzero(is_member))
     if total is None:
@@ -248,29 +241,28 @@ def _total(is_member: Bool, total: int | None, name: str) -> int:
     return n_given
 
 
-def _count_levels(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Return thresholds, TP and FP, (K,) each, for samples (n,) with equal scores merged.
+def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
+    """Return thresholds, TP and FP, (K,) each: inf and the distinct scores in descending order.
 
-    The thresholds are inf and the distinct scores in descending order. TP and FP count the samples
-    at or above each. The scores of each class are sorted separately and then merged. For up to
-    10,000 samples the kernels run uncompiled, which takes less time than importing numba.
+    TP and FP count the samples (n,) whose score is at or above the threshold. The scores of each
+    class are sorted separately and then merged, which is faster than sorting them together.
     """
-    is_small = scores.size <= 10_000
-    if is_small:
-        partition, merge_levels = ranks.partition_scores, ranks.merge_levels
+    if scores.size <= 10_000:  # the plain functions take less time than importing numba
+        partition, merge = ranks.partition_scores, ranks.merge_levels
     else:
-        partition, merge_levels = ranks.compiled()
+        partition, merge = ranks.compiled()
     # Scores of the positives fill the array from the front, scores of the negatives from the back
     parted = np.empty(scores.size + 1)
     end, begin = partition(positive, negative, scores, parted)
     positive_scores, negative_scores = parted[:end], parted[begin:]
     positive_scores.sort()
     negative_scores.sort()
-    size = positive_scores.size + negative_scores.size + 1
-    levels = [np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)]
-    n = merge_levels(positive_scores, negative_scores, *levels)
-    is_sparse = 2 * n < size  # then copy, which frees the memory of the unused rest
-    return [level[:n].copy() if is_sparse else level[:n] for level in levels]
+    size = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
+    columns = [np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)]
+    n = merge(positive_scores, negative_scores, *columns)
+    if 2 * n < size:  # copies free the memory of the unused rest
+        return [column[:n].copy() for column in columns]
+    return [column[:n] for column in columns]
 
 
 def _falling_order(scores: F8) -> I8:
@@ -280,9 +272,9 @@ def _falling_order(scores: F8) -> I8:
     """
     order = np.argsort(-scores)
     falling = scores[order]
-    level = np.cumsum(falling[1:] != falling[:-1])  # number of larger distinct scores
-    # Sort by level, then by index: both are held in one integer, n * level + index
-    order[1:] += scores.size * level
+    n_larger = np.cumsum(falling[1:] != falling[:-1])  # distinct scores above each score
+    # Sort by n_larger, then by index, which one integer holds: n * n_larger + index
+    order[1:] += scores.size * n_larger
     order.sort()
     order %= max(scores.size, 1)
     return order

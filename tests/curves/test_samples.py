@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench import curves
-from bsdsbench.curves.samples import samples
+from bsdsbench.curves.samples import read_samples
 from bsdsbench.errors import DataError, ShapeError
 
 READINGS = {  # labels, reading -> what is positive, what is negative
@@ -24,7 +24,7 @@ READINGS = {  # labels, reading -> what is positive, what is negative
 @pytest.mark.parametrize("case", READINGS)
 def test_labels_mean(case):
     labels, reading, positive, negative = READINGS[case]
-    found = samples(labels, np.zeros(len(labels)), reading)
+    found = read_samples(labels, np.zeros(len(labels)), reading)
     assert (found[0].tolist(), found[1].tolist()) == (positive, negative)
 
 
