@@ -73,7 +73,7 @@ class CurvePoints(TabularCurve):
     def of_rates(
         cls, fpr: ArrayLike, tpr: ArrayLike, positives: float = np.nan, negatives: float = np.nan
     ) -> CurvePoints:
-        """Build points from rates (T,), and sort them by FPR, then by TPR.
+        """Build points from rates (T,), sorted by FPR, then by TPR.
 
         Thresholds are NaN, and so is precision if a total is unknown (NaN). Raises ShapeError if
         the lengths differ, and DataError if a rate or a total is out of range.
@@ -110,7 +110,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def fnr(self) -> F8:
-        """The miss rate, 1 - tpr, float64 (T,)."""
+        """The miss rate, float64 (T,)."""
         return 1 - self.tpr
 
     @property
@@ -130,7 +130,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def auc(self) -> float:
-        """Area of the trapezoids under the ROC points, (0, 0) and (1, 1); NaN unless `is_curve`."""
+        """The area under the ROC points, (0, 0) and (1, 1); NaN unless `is_curve`."""
         if not self.is_curve:
             return float("nan")
         return trapezoids(np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1])
@@ -148,7 +148,7 @@ class CurvePoints(TabularCurve):
         return float(self.positives / (self.positives + self.negatives))
 
     def hull(self) -> CurvePoints:
-        """Return the corners of the upper convex hull in ROC space; all points if a rate is NaN."""
+        """Return the upper convex hull in ROC space, or all points if a rate is NaN."""
         if np.isnan(self.fpr + self.tpr).any():
             return self
         corners = roc_convex_hull(self.fpr, self.tpr)
@@ -159,7 +159,7 @@ class CurvePoints(TabularCurve):
 
         Raises DataError if the totals are unknown.
         """
-        to_pr_form(self)
+        to_pr_curve(self)  # checks the totals
         tp, fp = insert_whole_tp(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
 
@@ -170,21 +170,14 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to a type with precision and recall ("pr") or TPR and FPR ("roc", "det").
 
-    PRResult and ROCResult are converted to each other by their counts. Raises DataError if `curve`
-    is not a single curve of this package, or lacks the class totals that the conversion needs.
+    The points are put in the order of the curve. Raises DataError if `curve` is not a single curve
+    of this package, or lacks the class totals that the conversion needs.
     """
-    return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
+    return to_pr_curve(curve) if axes == "pr" else _to_roc_curve(curve)
 
 
-def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Convert a curve to a type with precision and recall, with its points along the curve.
-
-    - PRResult: sorted along the curve
-    - ROCResult: the PRResult of the same counts
-    - PRPoints: CurvePoints with unknown FPR and totals
-    - PRCurve: unchanged. Raises DataError if it holds several curves
-    - ROCPoints, CurvePoints: CurvePoints. Raises DataError if the class totals are unknown
-    """
+def to_pr_curve(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
+    """Convert a curve to a type with precision and recall, as `to_space` does."""
     if isinstance(curve, PRResult):
         return along_curve(curve)
     if isinstance(curve, ROCResult):
@@ -201,19 +194,13 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     return points
 
 
-def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to a type with TPR and FPR, with its points along the curve.
-
-    - ROCResult: sorted along the curve
-    - PRResult: the ROCResult of the same counts
-    - PRCurve, PRPoints: raises DataError, since FPR needs the number of negatives
-    - ROCPoints, CurvePoints: CurvePoints, with or without totals
-    """
+def _to_roc_curve(curve: AnyCurve) -> ROCResult | CurvePoints:
+    """Convert a curve to a type with TPR and FPR, as `to_space` does."""
     if isinstance(curve, ROCResult):
         return along_curve(curve)
     if isinstance(curve, PRResult):
         return roc_from_ranking(_ranking(along_curve(curve)))
-    if isinstance(curve, PRCurve | PRPoints):
+    if isinstance(curve, PRCurve | PRPoints):  # FPR needs the number of negatives
         raise _missing_totals()
     if isinstance(curve, ROCPoints):
         return CurvePoints.of_rates(*curve)
@@ -227,7 +214,7 @@ class Meeting(NamedTuple):
 
     - relation: "first" or "second" (the curve that is above somewhere and below nowhere), "neither"
       or "equal"
-    - places: the crossings from left to right. If they were computed in PR space, their FPR is NaN
+    - places: the crossings from left to right. In PR space their FPR is unknown, so NaN
     """
 
     relation: Relation
@@ -237,9 +224,9 @@ class Meeting(NamedTuple):
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
-    The curves are compared in PR space if axes="pr" and their totals differ. Otherwise they are
-    extended to (0, 0) and (1, 1) and compared in ROC space: with equal totals both spaces give the
-    same relation (Davis and Goadrich 2006, theorem 3.2).
+    The curves are compared in ROC space, extended to (0, 0) and (1, 1). Only if axes="pr" and their
+    totals differ are they compared in PR space: with equal totals both spaces give the same
+    relation (Davis and Goadrich 2006, theorem 3.2).
 
     Raises DataError if FPR or recall both rises and falls along a curve, or if a class is missing.
 
@@ -270,7 +257,7 @@ def _defined_pr_points(curve: CurvePoints) -> PRPoints:
 
 def points_of(curve: AnyCurve) -> CurvePoints:
     """Convert a curve to CurvePoints. Raises DataError if it only has precision and recall."""
-    roc = _to_roc_form(curve)
+    roc = _to_roc_curve(curve)
     if isinstance(roc, CurvePoints):
         return roc
     precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
@@ -298,9 +285,10 @@ def _ranking(curve: PRResult | ROCResult) -> Ranking:
 
 def _missing_totals() -> DataError:
     """Return the error of a conversion that needs the unknown class totals."""
-    fixes = [Setting("num_positives", ...), Setting("num_negatives", ...)]
-    message = "points of one space, expected the totals of the classes for the other"
-    return DataError(message, fix=fixes)
+    return DataError(
+        "points of one space, expected the totals of the classes for the other",
+        fix=[Setting("num_positives", ...), Setting("num_negatives", ...)],
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -370,15 +358,15 @@ def threshold_curve(
         instances = _instances_per_row(instance_count, s.size)
         positive_instances = np.minimum(target, instances)
     distinct = np.unique(s)
-    n_quantiles = min(distinct.size, 100)
+    n_parts = min(distinct.size, 100)
     if num_thresholds is not None:
-        n_quantiles = whole_number(num_thresholds, "num_thresholds")
-    levels = _hazen_quantiles(s, n_quantiles)
+        n_parts = whole_number(num_thresholds, "num_thresholds")
+    quantiles = _hazen_quantiles(s, n_parts)
     if not strict:
-        levels = np.r_[distinct[:1], levels]
-    thresholds = np.unique(levels)[::-1]
+        quantiles = np.r_[distinct[:1], quantiles]
+    thresholds = np.unique(quantiles)[::-1]
     order = np.argsort(-s, kind="stable")
-    # Number of rows predicted at each threshold: the first n_rows in order of falling scores
+    # At each threshold the first n_rows rows, by falling score, are predicted
     n_rows = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
     tp = np.r_[0.0, np.cumsum(positive_instances[order])][n_rows]
     predicted = np.r_[0.0, np.cumsum(instances[order])][n_rows]
@@ -413,14 +401,14 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
 def _hazen_quantiles(values: F8, parts: int) -> F8:
     """Return the quantiles i/parts, i = 1 .. parts - 1, of values (m,) by Hazen's rule, ascending.
 
-    Positions are computed in integers, so that a quantile that falls on a value equals that value
-    exactly, which numpy does not guarantee. Without values there are no quantiles.
+    A quantile that falls on a value equals it exactly, which numpy does not guarantee. Without
+    values there are no quantiles.
     """
     m = values.size
     if m == 0:
         return np.empty(0)
     ordered = np.sort(values)
-    # The quantile i/parts has the 0-based position m i / parts - 1/2 = position / (2 parts)
+    # Quantile i/parts is at index m i / parts - 1/2, which is held as an integer, times 2 parts
     position = np.maximum(2 * m * np.arange(1, parts) - parts, 0)
     below, remainder = np.divmod(position, 2 * parts)
     above = np.minimum(below + 1, m - 1)
